@@ -35,7 +35,7 @@ CREATE FUNCTION document_series(document text, issued_on date) RETURNS text IMMU
 RETURN CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
        || extract(year FROM issued_on)::text;
 
--- The open items of the system before, carried over at the end of a day: the cut-over. Its invoices and credits are
+-- The open items of the previous system, carried over at the end of a day: the cut-over. Its invoices and credits are
 -- documents of the purpose `opening`, with their own numbers and dates; its unapplied cash are payments of the source
 -- `opening`. All of them are entered in the books on that day.
 CREATE TABLE openings (
@@ -49,8 +49,8 @@ CREATE TABLE openings (
 );
 CALL make_fact('openings');
 
--- What an opening carried over, and the control total that finance took from the system before: what is owed less credit
--- and unapplied cash.
+-- What an opening carried over, and the control total that finance took from the previous system: what is owed less
+-- credit and unapplied cash.
 CREATE TABLE opening_totals (
   opening_id bigint NOT NULL REFERENCES openings,
   currency text COLLATE "C" NOT NULL,
@@ -134,8 +134,8 @@ CREATE TABLE documents (
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
-  -- Of an opening: which one, the number in the system before, and what the item was there as issued. An item that was
-  -- reversed may be carried over again under its number: the next revision, which follows the void one.
+  -- Of an opening: which one, the number in the previous system, and what the item was there as issued. An item that
+  -- was reversed may be carried over again under its number: the next revision, which follows the void one.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT opening_number_form
     CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),

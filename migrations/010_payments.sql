@@ -155,8 +155,8 @@ CREATE TABLE payments (
   payer_account text,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- Of unapplied cash of the system before: which opening carried it over, and its number there. It is entered on the day
-  -- of the cut-over, and the bank had it before.
+  -- Of unapplied cash of the previous system: which opening carried it over, and its number there. It is entered on the
+  -- day of the cut-over, and the bank had it before.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT payment_opening_number_form
     CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
@@ -860,9 +860,9 @@ CROSS JOIN LATERAL (
   OFFSET 0) AS settled;
 CALL grant_to_app('SELECT', 'document_balances');
 
--- The documents that are open on a day, with their balances; on the day 'infinity' those that are open now. A void document is
--- not open, whatever was applied to it and given back. credit_applied does not count here, because the applications at
--- issue are among those summed.
+-- The documents that are open on a day, with their balances; on the day 'infinity' those that are open now. A void
+-- document is never open, whatever was applied to it and released. credit_applied does not count here, because the
+-- applications at issue are among those summed.
 CREATE FUNCTION open_items(as_of date)
 RETURNS TABLE (document_id bigint, balance numeric) STABLE ROWS 1000 LANGUAGE plpgsql AS $$
 #variable_conflict use_column

@@ -3,7 +3,7 @@
  * RECKONER_FAILPOINT=close.committed dies there; close.committed:2 at the second passing.
  */
 
-/** A place before or after each transaction's end and each call to the outside. */
+/** A place before or after each transaction's end and each external call. */
 export const FAILPOINTS = [
   'user.invited',
   'user.role_changed',
@@ -114,7 +114,7 @@ const [armed, count = '1'] =
   process.env['RECKONER_ENVIRONMENT'] === 'production' ? [] : (process.env['RECKONER_FAILPOINT'] ?? '').split(':');
 let passings = 0;
 
-/** Ends the process here and now if this is the armed failpoint. */
+/** Ends the process immediately if this is the armed failpoint. */
 export function failpoint(name: Failpoint): void {
   if (name !== armed) return;
   passings += 1;

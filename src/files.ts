@@ -1,6 +1,4 @@
-/**
- * Files and folders that are complete or not there at all, even after a power cut. Errors: those of the file system.
- */
+/** Files and folders that are complete or absent, even after a power cut. Errors: those of the file system. */
 import { randomUUID } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -17,12 +15,14 @@ export const unless =
     if (!codes.includes(codeOf(error) ?? '')) throw error;
   };
 
-/** What the operating system says (disk full, read-only), which the user can fix. Anything else is a bug. */
+/**
+ * Whether the operating system reports it (disk full, read-only), so that the user can fix it. Anything else is a bug.
+ */
 export const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
 
 /**
- * Makes a folder with those above it; an existing one stays. mkdir's own `recursive` never returns where an existing
+ * Makes a folder with those above it; an existing one stays. mkdir's own `recursive` never returns if an existing
  * folder answers ENOENT, as /proc does.
  */
 export async function makeFolder(folder: string): Promise<void> {
@@ -33,7 +33,7 @@ export async function makeFolder(folder: string): Promise<void> {
   await syncFolder(above);
 }
 
-/** Makes new and renamed files of this folder durable, where the system can do that for folders. */
+/** Makes new and renamed files of this folder durable, if the system can do that for folders. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder).catch(unless('EACCES', 'EISDIR', 'EPERM'));
   await handle
@@ -42,7 +42,7 @@ export async function syncFolder(folder: string): Promise<void> {
     .finally(() => handle.close());
 }
 
-/** A file or a folder that is written under another name beside its own. */
+/** A file or folder that is written under a temporary name beside its own. */
 export interface Draft {
   /** Where to write it. The writer makes its content durable. */
   readonly path: string;
@@ -53,12 +53,12 @@ export interface Draft {
   readonly discard: () => Promise<void>;
 }
 
-/** Of commands that are told to stop, which end at once. */
+/** For commands that are told to stop, which end at once. */
 const unpublished = new Set<string>();
 process.on('exit', () => {
   for (const path of unpublished) rmSync(path, { recursive: true, force: true });
 });
-/** Only while there are any: without a handler SIGTERM ends a process even in the midst of a long task. */
+/** Only while there are any: without a handler SIGTERM ends a process even in the middle of a long task. */
 const exit = () => process.exit(143);
 function begun(path: string): void {
   unpublished.add(path);
@@ -103,7 +103,7 @@ export async function linkTo(path: string, target: string): Promise<void> {
   }
 }
 
-/** Writes a whole file under its name: whoever reads finds all of it or the file that was there before. */
+/** Writes a whole file under its name: readers find all of it or the previous file. */
 export async function writeWhole(
   target: string,
   content: string | Uint8Array,

@@ -3,12 +3,12 @@
 // Strings are matched first, so a digit inside one is never taken for a number. Exact on valid JSON (RFC 8259).
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** JSON.parse takes 15 ms for 30,000 brackets in each other, and PostgreSQL stops at some thousand. */
+/** JSON.parse takes 15 ms for 30,000 nested brackets, and PostgreSQL stops at a few thousand. */
 const DEEPEST = 100;
-/** PostgreSQL has no number of more than 131,072 digits. */
+/** PostgreSQL has no numbers with more than 131,072 digits. */
 const LONGEST_NUMBER = 1000;
 const LONGEST_EXPONENT = /[eE][+-]?\d{5}/;
-/** Of a body: no call takes twenty. 6,500 took 40 ms to read and to refuse. */
+/** In a body: no call needs twenty. 6,500 took 40 ms to read and to refuse. */
 const MOST_COMMAS = 500;
 
 /** Parses JSON with every number turned into a string of its source text. Throws SyntaxError as JSON.parse does. */
@@ -17,18 +17,21 @@ export function parseExactJson(text: string): unknown {
   return JSON.parse(text.replace(STRING_OR_NUMBER, (token) => (token.startsWith('"') ? token : `"${token}"`)));
 }
 
-/** The same for text from outside: throws SyntaxError also for what would take long, or what the database cannot hold. */
+/**
+ * The same for text from outside: also throws SyntaxError for text that would take long or that the database cannot
+ * hold.
+ */
 export function parseExactJsonOfOthers(text: string): unknown {
   refuseDeep(text);
   for (const [token] of text.matchAll(STRING_OR_NUMBER)) if (!token.startsWith('"')) checkedNumber(token);
   return parseExactJson(text);
 }
 
-/** Throws SyntaxError for text whose brackets are in each other more than DEEPEST times. It takes time by the length. */
+/** Throws SyntaxError for text whose brackets are nested deeper than DEEPEST. Takes time linear in the length. */
 export function refuseDeep(text: string): void {
   let opened = 0;
   for (let at = 0; at < text.length && opened <= DEEPEST; at += 1) if (isOpening(text.charCodeAt(at))) opened += 1;
-  // Fewer than that in all, those in strings included: this is so of nearly every text.
+  // Fewer than that in all, including those in strings: true of nearly every text.
   if (opened <= DEEPEST) return;
   let depth = 0;
   let inString = false;
@@ -62,8 +65,8 @@ function checkedNumber(token: string): string {
 const NAME_OR_BRACE = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}]/g;
 
 /**
- * The first name that an object of this text gives twice, undefined where none does. JSON.parse keeps the last of the two
- * values and says nothing: of two amounts nobody could tell which was meant. For text that JSON.parse has read.
+ * The first name that an object in this text has twice; undefined if none does. JSON.parse silently keeps the last of
+ * the two values: of two amounts, no one could tell which was meant. For text that JSON.parse has read.
  */
 export function repeatedName(text: string): string | undefined {
   const open: Set<string>[] = [];
@@ -81,8 +84,8 @@ export function repeatedName(text: string): string | undefined {
 }
 
 /**
- * The places of texts that hold half a character: `"\ud800"` is JSON, but neither PostgreSQL nor UTF-8 has it. For values
- * whose shape is checked already, and so no deeper than that.
+ * The places of texts that contain half a character: `"\ud800"` is JSON, but neither PostgreSQL nor UTF-8 has it. For
+ * values whose shape, and so depth, is checked already.
  */
 export function halfCharacters(value: unknown, path: readonly string[] = []): string[] {
   if (typeof value === 'string') return /\p{Cs}/u.test(value) ? [path.join('.')] : [];
@@ -90,7 +93,7 @@ export function halfCharacters(value: unknown, path: readonly string[] = []): st
   return Object.entries(value).flatMap(([key, each]) => halfCharacters(each, [...path, key]));
 }
 
-/** A number by its text: `12.50` is read and written as those five characters. */
+/** A number kept as its text: `12.50` is read and written as those five characters. */
 export class ExactNumber {
   readonly text: string;
   constructor(text: string) {
@@ -98,13 +101,14 @@ export class ExactNumber {
   }
 }
 
-// What a value is that begins with U+0000. A string of the text that begins so, or with any escape, is marked as a string.
+// The type of a value that begins with U+0000. A string in the text that begins so, or with any escape, is marked as a
+// string.
 const NUMBER = '\u0000number:';
 const STRING = '\u0000string:';
 
 /**
- * Parses an object of plain fields, where a number can be told from a string: numbers become ExactNumber. Anything but
- * an object is given as it is. Throws SyntaxError as JSON.parse does, and for what no call takes: too deep or too much.
+ * Parses an object of plain fields, keeping numbers apart from strings: numbers become ExactNumber. Anything but an
+ * object is returned unchanged. Throws SyntaxError as JSON.parse does, and for text too deep or too long for any call.
  */
 export function parseExactFields(text: string): unknown {
   refuseDeep(text);

@@ -1,6 +1,6 @@
 /**
- * The log of jobs and servers: one JSON line a fact, on stderr. A line that cannot be written, because the disk is full,
- * the reader is slow or nobody reads any more, is dropped and counted: logging never waits and never fails.
+ * The log of jobs and servers: one JSON line per fact, on stderr. A line that cannot be written, because the disk is
+ * full, the reader is slow or has gone, is dropped and counted: logging never waits and never fails.
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
@@ -9,12 +9,12 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 /** LOG_LEVEL, the least important first. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** The logger of this process. `base` stands in every line, such as the name of a job. */
+/** The logger of this process. Every line includes `base`, such as the name of a job. */
 export function openLog(
   base: Readonly<Record<string, string>> | null,
   destination: DestinationStream = stderrLog(),
 ): Logger {
-  // A wrong level is refused by readEnvironment: this log tells of it.
+  // readEnvironment refuses a wrong level; this log reports that.
   const level = LOG_LEVELS.find((each) => each === process.env['LOG_LEVEL']) ?? 'info';
   return pino(
     {
@@ -22,7 +22,7 @@ export function openLog(
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // No line logs headers or credentials today; this keeps them out of any that would.
+      // No line logs headers or credentials today; this redacts them if one ever does.
       redact: ['*.headers.authorization', '*.headers.cookie', '*.client_secret', '*.access_token'],
     },
     destination,
@@ -38,14 +38,14 @@ function stderrLog(): LogDestination {
   return stderr;
 }
 
-/** Takes a line, or says that there is no room for it now. Calls back if a line that it took is lost later. */
+/** Accepts a line, or returns false if there is no room now. Calls back if an accepted line is lost later. */
 export type Sink = (line: string, lost: () => void) => boolean;
 
 export interface LogDestination extends DestinationStream {
   readonly dropped: () => number;
 }
 
-/** Drops and counts what the sink does not take. When the sink takes lines again, the first says how many are missing. */
+/** Drops and counts what the sink rejects. When the sink accepts lines again, the first states how many are missing. */
 export function dropping(sink: Sink): LogDestination {
   let dropped = 0;
   let told = 0;
@@ -66,7 +66,7 @@ export function dropping(sink: Sink): LogDestination {
   };
 }
 
-/** What a slow reader may be behind. */
+/** How far a slow reader may be behind. */
 const QUEUE_BYTES = 1024 * 1024;
 
 function sinkOf(fd: number, stream: NodeJS.WriteStream): Sink {
@@ -99,7 +99,7 @@ function streamSink(stream: NodeJS.WriteStream): Sink {
 
 /** Files and terminals. */
 export function fileSink(fd: number): Sink {
-  /** The last line was cut where the disk was full. */
+  /** The last line was cut when the disk was full. */
   let cut = false;
   return (line) => {
     const bytes = Buffer.from(cut ? `\n${line}` : line);

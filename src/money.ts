@@ -1,10 +1,11 @@
 /**
  * Amounts with their currency. An amount is read from its text, kept as a decimal and written with exactly its
- * currency's ISO 4217 minor digits; it never passes through binary floating point. Only a price that is made is rounded, half up.
+ * currency's ISO 4217 minor digits; it never passes through binary floating point. Only computed prices are rounded,
+ * half up.
  */
 import { Decimal as SharedDecimal } from 'decimal.js';
 
-// Totals of a month are unbounded sums of amounts below 10^15; 60 digits keep every sum exact.
+// A month's totals are unbounded sums of amounts below 10^15; 60 digits keep every sum exact.
 const Decimal = SharedDecimal.clone({ precision: 60, toExpNeg: -60, toExpPos: 60 });
 
 /** ISO 4217 alphabetic codes with an active currency, by their number of minor digits (list of 2026-01-01). */
@@ -26,7 +27,7 @@ const MINOR_DIGITS: ReadonlyMap<string, number> = new Map(
   CODES_BY_MINOR_DIGITS.flatMap(([digits, codes]) => codes.split(/\s+/).map((code) => [code, digits] as const)),
 );
 
-/** The number of minor digits of an ISO 4217 currency, or undefined where there is no such currency. */
+/** The number of minor digits of an ISO 4217 currency, or undefined if there is no such currency. */
 export const minorDigits = (currency: string): number | undefined => MINOR_DIGITS.get(currency);
 
 export const isCurrency = (code: string): boolean => MINOR_DIGITS.has(code);
@@ -44,8 +45,8 @@ export interface AmountProblem {
 const PLAIN_DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
 
 /**
- * Why a text is not an amount of that many minor digits (contract, Amounts), or undefined where it is one.
- * Plain character work: an import asks this three times a row.
+ * Why a text is not an amount of that many minor digits (contract, Amounts), or undefined if it is one. Works on plain
+ * characters: an import calls it three times per row.
  */
 export function amountProblem(text: string, digits: number): AmountProblem | undefined {
   const match = PLAIN_DECIMAL.exec(text);
@@ -55,7 +56,7 @@ export function amountProblem(text: string, digits: number): AmountProblem | und
     let significant = fraction.length;
     while (significant > 0 && fraction.charCodeAt(significant - 1) === 48) significant -= 1;
     if (significant > digits) {
-      return { code: 'amount_too_precise', reason: `has ${significant} decimals where the currency has ${digits}` };
+      return { code: 'amount_too_precise', reason: `has ${significant} decimals, but the currency has ${digits}` };
     }
   }
   const whole = match[2] as string;
@@ -67,7 +68,7 @@ export function amountProblem(text: string, digits: number): AmountProblem | und
 
 /** Whether a plain decimal text, such as a NUMERIC from the database, is zero: `0`, `-0.00`. */
 export function isZero(text: string): boolean {
-  if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is no plain decimal`);
+  if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is not a plain decimal`);
   return !/[1-9]/.test(text);
 }
 
@@ -84,10 +85,10 @@ export class Amount {
     this.currency = currency;
   }
 
-  /** Reads a plain decimal text, such as a NUMERIC from the database. Throws where the text is none: that is a bug. */
+  /** Reads a plain decimal text, such as a NUMERIC from the database. Throws if it is not one: that is a bug. */
   static of(text: string, currency: string): Amount {
-    if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is no plain decimal`);
-    if (!isCurrency(currency)) throw new TypeError(`'${currency}' is no ISO 4217 currency`);
+    if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is not a plain decimal`);
+    if (!isCurrency(currency)) throw new TypeError(`'${currency}' is not an ISO 4217 currency`);
     const value = new Decimal(text);
     if (value.decimalPlaces() > (minorDigits(currency) as number)) {
       throw new RangeError(`${text} has more decimals than ${currency}`);
@@ -101,16 +102,16 @@ export class Amount {
     return zero;
   }
 
-  /** A decimal that is not negative, rounded half up to the currency's digits: for prices, which are made, not read. */
+  /** A nonnegative decimal, rounded half up to the currency's digits: for computed prices. */
   static halfUp(text: string, currency: string): Amount {
-    if (!PLAIN_DECIMAL.test(text) || text.startsWith('-')) throw new TypeError(`'${text}' is no price`);
-    if (!isCurrency(currency)) throw new TypeError(`'${currency}' is no ISO 4217 currency`);
+    if (!PLAIN_DECIMAL.test(text) || text.startsWith('-')) throw new TypeError(`'${text}' is not a price`);
+    if (!isCurrency(currency)) throw new TypeError(`'${currency}' is not an ISO 4217 currency`);
     return new Amount(rounded(new Decimal(text), currency), currency);
   }
 
-  /** The share that a rate makes of an amount that is not negative, rounded half up to the currency's digits. */
+  /** A rate's share of a nonnegative amount, rounded half up to the currency's digits. */
   timesHalfUp(rate: string): Amount {
-    if (this.isNegative()) throw new RangeError(`${this} is negative, and a price is not`);
+    if (this.isNegative()) throw new RangeError(`${this} is negative, but a price cannot be`);
     return new Amount(rounded(this.value.times(new Decimal(rate)), this.currency), this.currency);
   }
 
@@ -126,8 +127,8 @@ export class Amount {
   }
 
   /**
-   * The sum of amounts of several currencies in one: each exactly at its rate, which is what one unit of its currency is, and
-   * the sum rounded once, half away from zero.
+   * The sum of amounts in several currencies, converted to one: each exactly at its rate, the value of one unit of its
+   * currency, and the sum rounded once, half away from zero.
    */
   static converted(given: readonly { readonly amount: Amount; readonly rate: string }[], currency: string): Amount {
     const exact = given.reduce((sum, { amount, rate }) => sum.plus(amount.value.times(rate)), new Decimal(0));
@@ -175,7 +176,7 @@ export class Amount {
     return this.toString();
   }
 
-  /** For people: thousands grouped by commas and the currency's code behind, `1,234.50 USD`. */
+  /** For people: thousands grouped by commas, followed by the currency's code, `1,234.50 USD`. */
   forPeople(): string {
     return `${groupThousands(this.toString())} ${this.currency}`;
   }
@@ -196,5 +197,5 @@ export function groupThousands(text: string): string {
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 
-/** `1,234.50 USD`, of a NUMERIC from the database. */
+/** `1,234.50 USD`, from a NUMERIC of the database. */
 export const moneyText = (text: string, currency: string): string => Amount.of(text, currency).forPeople();

@@ -9,7 +9,7 @@ export type Month = string & { readonly brand: 'month' };
 
 const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
 
-/** Up to 9999-11: a month has one after it, and months compare as text. */
+/** Up to 9999-11: every month has a next one, and months compare as text. */
 export const isMonth = (text: string): text is Month => MONTH.test(text) && text >= '0001-01' && text < '9999-12';
 
 /** `YYYY-MM-DD` of a day that exists. */
@@ -28,9 +28,9 @@ const valid = (at: DateTime): DateTime<true> => {
 };
 
 /**
- * The first instant of a month's first day: 00:00, or, where the clocks skip midnight that day (Asunción on
- * 2017-10-01), the instant at which they jump. Where they are set back to midnight (Havana on 2026-11-01) that day has
- * two of them, and the first counts: the hour between belongs to the new month as well.
+ * The first instant of a month's first day: 00:00, or, if the clocks skip midnight that day (Asunción on 2017-10-01),
+ * the instant of the jump. If they are set back to midnight (Havana on 2026-11-01), that day has two, and the first
+ * counts: the hour between belongs to the new month as well.
  */
 function startOfLocalMonth(year: number, month: number, zone: string): DateTime<true> {
   const start = valid(DateTime.fromObject({ year, month, day: 1 }, { zone }).startOf('day'));
@@ -58,7 +58,7 @@ export function monthBefore(month: Month): Month {
   return shift(month, -1);
 }
 
-/** The months from one to another, both included; empty where the first is later. */
+/** The months from one to another, both included; empty if the first is later. */
 export function monthsBetween(first: Month, last: Month): Month[] {
   const months: Month[] = [];
   for (let month = first; month <= last; month = monthAfter(month)) months.push(month);
@@ -101,10 +101,10 @@ function shift(month: Month, by: number): Month {
   return `${String(Math.floor(index / 12)).padStart(4, '0')}-${String((index % 12) + 1).padStart(2, '0')}` as Month;
 }
 
-/** Days from one date to another, both `YYYY-MM-DD`: below zero where the second is earlier. */
+/** Days from one date to another, both `YYYY-MM-DD`: below zero if the second is earlier. */
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / 86_400_000);
 }
 
-/** Days between two dates, whichever is earlier. */
+/** Days between two dates, in either order. */
 export const daysApart = (one: string, other: string): number => Math.abs(daysBetween(one, other));

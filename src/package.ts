@@ -20,7 +20,7 @@ export function versionOfPackageAt(folder: string): string {
 
 export const packageVersion = versionOfPackageAt(packageRoot);
 
-/** The oldest Node that is promised, `20.19`. */
+/** The oldest supported Node, `20.19`. */
 export const requiredNode = (
   JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { engines: { node: string } }
 ).engines.node.replace(/^\D+/, '');

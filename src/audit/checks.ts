@@ -32,12 +32,12 @@ import { findBrokenTimeStamps } from './checks/time-stamps.ts';
 const fromWhole = (whole: string): Check['run'] =>
   checkQuery<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
 
-/** A check by a query. `text` is the inside of a WITH (see checks/query.ts). */
+/** A check made by a query. `text` is the body of a WITH (see checks/query.ts). */
 const fromQuery = (text: string): Check['run'] =>
   fromWhole(`WITH ${text}
     SELECT (SELECT count(*) FROM inspected) AS inspected, ${listOf('differences')} AS differences`);
 
-/** The same by a query that counts the items inspected by itself: `items` of `counted`. */
+/** The same, by a query that counts the inspected items itself, as `items` of `counted`. */
 const fromCounted = (text: string): Check['run'] =>
   fromWhole(`WITH ${text}
     SELECT (SELECT items FROM counted) AS inspected, ${listOf('differences')} AS differences`);

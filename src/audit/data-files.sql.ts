@@ -79,7 +79,7 @@ const writeOffs = (range: ExportRange): string =>
    ) AS moved JOIN documents d USING (document_id)
    WHERE ${monthOf('moved.entry_on', range)} ORDER BY fact_id`;
 
-/** What openings recorded under the months' seals carried over, with what is open of it now. */
+/** Items carried over by openings recorded under the months' seals, with what is open of them now. */
 const openings = (range: ExportRange): string =>
   `SELECT fact_id, opening_id, cut_over_on, kind, number, partner_id, date, due_on, currency, original_amount, amount,
           CASE WHEN reversed THEN 'reversed' WHEN balance = 0 THEN 'settled' ELSE 'open' END AS status, balance
@@ -108,7 +108,7 @@ const payments = (range: ExportRange): string =>
 
 /**
  * Applications and bank charges by entry date, and unapplied, reversed and refunded amounts as negative numbers. An
- * assigned amount changes hands between partners.
+ * assigned amount moves between partners.
  */
 const paymentMoves = (range: ExportRange): string =>
   `SELECT * FROM (
@@ -143,7 +143,7 @@ const paymentMoves = (range: ExportRange): string =>
   ) AS moved
   WHERE ${monthOf('entry_on', range)} ORDER BY recorded_at, payment_id, move, document`;
 
-/** What became of open credit: above zero it is used, below zero it is open again. */
+/** Uses of open credit: above zero when used, below zero when open again. */
 const creditMoves = (range: ExportRange): string =>
   `SELECT * FROM (
     SELECT n.number AS credit_note, 'applied' AS move, d.number AS document, n.currency, a.amount,
@@ -167,7 +167,7 @@ const creditMoves = (range: ExportRange): string =>
   ) AS moved
   WHERE ${monthOf('entry_on', range)} ORDER BY fact_id`;
 
-/** The lines of bank statements by the day on which the bank booked them, each with what became of it. */
+/** The lines of bank statements by the bank's booking day, each with its outcome. */
 const bankLines = (range: ExportRange): string =>
   `SELECT x.bank_statement_id, x.position, l.*, o.outcome, o.payment_id, o.payout_id, o.payment_reversal_id,
           o.needs_review, o.reason, s.reference AS statement, f.name AS file, f.sha256 AS file_sha256, f.recorded_at
@@ -202,7 +202,7 @@ const policies = (): string =>
           price_rate::text AS "price.rate", price_minimum::text AS "price.minimum", largest_price::text
    FROM policies ORDER BY partner_id, policy_id`;
 
-/** One row for each changed field, from the sealed events. Whoever replays them has the partners as they are. */
+/** One row for each changed field, from the sealed events. Replaying them gives the current partners. */
 const partnerChanges = (range: ExportRange): string =>
   `SELECT e.*, e.subject AS partner_id, c.change->>'field' AS field, c.change->'old' AS old, c.change->'new' AS new,
           e.details->'import_event_id' AS import_event_id
@@ -225,7 +225,7 @@ const glExports = ({ from, to }: ExportRange): string =>
   `SELECT e.*, f.position, f.name AS file, f.sha256 FROM gl_exports e JOIN gl_export_files f USING (gl_export_id)
    WHERE e.month BETWEEN '${from}' AND '${to}' ORDER BY gl_export_id, f.position`;
 
-/** Their lines: what of our accounts went to which of theirs, each with the external id of its journal. */
+/** Their lines: the amount from each of our accounts to each of theirs, with the external id of its journal. */
 const glLines = ({ from, to }: ExportRange): string =>
   `SELECT e.month, e.format, e.part, l.*,
           concat_ws('-', e.month, e.part, l.currency, left(e.seal, 6)) AS external_id

@@ -1,6 +1,6 @@
 /**
- * The columns of every data file of a pack: the one list of their names, order, types and meanings. Exports write by it,
- * `dictionary.csv` is made of it, and docs/pack-format.md names the same columns (a test compares them).
+ * The columns of every data file of a pack: the one list of their names, order, types and meanings. Exports follow it,
+ * `dictionary.csv` is made from it, and docs/pack-format.md names the same columns (a test compares them).
  */
 import { csvLine } from './csv.ts';
 
@@ -25,7 +25,7 @@ type Columns = Readonly<Record<string, readonly [type: ColumnType, meaning: stri
 const PARTNER = ['text', 'Id of the partner'] as const;
 const CURRENCY = ['text', 'ISO 4217 code; amounts of the row have its number of decimals'] as const;
 const RECORDED_AT = ['instant', 'When it was recorded (UTC)'] as const;
-const ENTRY_ON = ['date', 'Entry date: in the journal on this day, the first that was open'] as const;
+const ENTRY_ON = ['date', 'Entry date: day of its journal entry, the first that was open'] as const;
 const EVENT = [
   'integer',
   'Audit event that recorded it: who, when and from where (events.csv, audit_events.tsv)',
@@ -50,8 +50,8 @@ const LEDGER = {
   kind: ['text', 'quote_accepted, requote_accepted or reversal'],
   partner_id: PARTNER,
   quote_id: ['text', 'Id of the quote'],
-  requote_id: ['text', 'Id of the requote, if the row is of one'],
-  reversal_id: ['text', 'Id of the reversal, if the row is one'],
+  requote_id: ['text', 'Id of the requote, if the row records one'],
+  reversal_id: ['text', 'Id of the reversal, if the row is a reversal'],
   enrollment_id: ['text', 'Id of the enrollment'],
   policy_id: POLICY,
   currency: CURRENCY,
@@ -120,7 +120,10 @@ const INVOICE_LINES = {
 const within = (path: string, columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).map(([name, column]) => [`${path}.${name}`, column]));
 
-/** The keys of `documentJson` (contract, Documents) but `payment_link`, which opens the document for whoever has it. */
+/**
+ * The keys of `documentJson` (contract, Documents) except `payment_link`, which opens the document for anyone who has
+ * it.
+ */
 const INVOICES_JSON: Columns = (() => {
   const {
     partner_name: _,
@@ -261,12 +264,12 @@ const OPENINGS = {
   opening_id: ['integer', 'Id of the opening that carried it over'],
   cut_over_on: ['date', 'Day of the cut-over: its entry date'],
   kind: ['text', 'invoice, credit or cash (unapplied)'],
-  number: ['text', 'Number in the system before'],
+  number: ['text', 'Number in the previous system'],
   partner_id: PARTNER,
   date: ['date', 'Date of the document there, or day on which the cash was received'],
   due_on: ['date', 'Due date of an invoice'],
   currency: CURRENCY,
-  original_amount: ['amount', 'Amount that it was issued over'],
+  original_amount: ['amount', 'Amount that it was issued for'],
   amount: ['amount', 'Open at the cut-over, above zero for each kind'],
   status: ['text', 'open, settled or reversed, at the time of the export'],
   balance: ['amount', 'Still open, at the time of the export'],
@@ -338,7 +341,7 @@ const PARTNER_CHANGES = {
 // --- Events and journal -----------------------------------------------------------------------------------------------
 
 const EVENTS = {
-  event_id: ['integer', 'Id of the event; ids have holes'],
+  event_id: ['integer', 'Id of the event; ids have gaps'],
   occurred_at: ['instant', 'When it happened (UTC)'],
   action: ['text', 'Noun and verb, such as invoice.void'],
   subject: ['text', 'What it was done to: a document, a partner, a month, a file'],
@@ -391,18 +394,18 @@ const GL_LINES = {
   month: GL_EXPORTS.month,
   format: GL_EXPORTS.format,
   part: GL_EXPORTS.part,
-  external_id: ['text', 'What the program knows the journal by: month, part, currency, beginning of the seal'],
+  external_id: ['text', 'Id of the journal in the program: month, part, currency, beginning of the seal'],
   control: ['text', 'Control account'],
   account: ['text', 'Our account'],
   partner_id: PARTNER,
   policy_id: POLICY,
   currency: CURRENCY,
-  amount: ['amount', 'Debits above zero, credits below. Files have the sums of the lines that share what follows'],
+  amount: ['amount', 'Debits above zero, credits below. Files sum the lines that agree in the following columns'],
   to_account: ['text', 'Account of the general ledger'],
   class: ['text', 'Class there'],
   location: ['text', 'Location there'],
   name: ['text', 'Name of the partner there, on lines by partner'],
-  memo: ['text', 'What the line of the file says'],
+  memo: ['text', 'Text of the line in the file'],
 } satisfies Columns;
 
 // --- Files ------------------------------------------------------------------------------------------------------------
@@ -447,7 +450,7 @@ export const columnNames = (file: DataFile): readonly string[] => Object.keys(FI
 
 export const headerOf = (file: DataFile): string => csvLine(columnNames(file));
 
-/** `dictionary.csv` for the data files of a pack, by the names that they have there. */
+/** `dictionary.csv` for the data files of a pack, under their names there. */
 export function dictionaryOf(files: readonly string[]): { text: string; rows: number } {
   const order = Object.keys(FILES) as DataFile[];
   const rows = order.flatMap((file) =>

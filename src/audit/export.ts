@@ -38,10 +38,10 @@ export type ExportKind = (typeof EXPORT_KINDS)[number];
 
 export const EXPORT_CONTENTS: Readonly<Record<ExportKind, string>> = {
   ledger: 'Ledger rows by posting month',
-  invoices: 'Documents and their lines, voids, write-offs, and what was carried over',
+  invoices: 'Documents and their lines, voids, write-offs and carried-over items',
   payments: 'Payments by entry date with their applications, and bank lines',
-  partners: 'Partners and policies as they are, and every change of them',
-  journal: 'Journal entries by entry date, with opening balances, and what the general ledger has of them',
+  partners: 'Current partners and policies, and every change to them',
+  journal: 'Journal entries by entry date, with opening balances and general-ledger exports',
   events: 'Audit events: who did what, and when',
 };
 
@@ -72,7 +72,7 @@ export interface Exported {
     /** Null while the books of the month are open. */
     readonly books_seal: string | null;
   }[];
-  /** Whether books of these months are open, so that what is dated in them can still change. */
+  /** Whether books of these months are open, so that facts can still be dated in them. */
   readonly preliminary: boolean;
   /** SHA-256 of manifest.json: it binds all files. */
   readonly manifest_sha256: string;
@@ -270,8 +270,8 @@ async function writeInvoices(writing: Writing): Promise<void> {
   let lineCount = 0;
   for (let at = 0; at < ids.length; at += BATCH) {
     for (const row of await readDocuments(tx, { ids: ids.slice(at, at + BATCH) })) {
-      // A payment link opens its invoice for whoever has it: it goes into no export.
-      // A pack keeps its columns: the tax is in its sealed facts, document_taxes.
+      // A payment link opens its invoice for anyone who has it, so no export includes it. A pack keeps its columns: the
+      // tax is in its sealed facts (document_taxes).
       const { payment_link: _, ...json } = withoutTax(documentJson(row));
       addUp(totals, json);
       const { pdf, email, lines: own, ...flat } = json;
@@ -323,7 +323,7 @@ const csvOf = (columns: readonly string[], values: Readonly<Record<string, unkno
 
 // --- Payments ---------------------------------------------------------------------------------------------------------
 
-/** Payments by entry date, their applications and reversals, what became of open credit, and the lines of the bank. */
+/** Payments by entry date, their applications and reversals, uses of open credit, and bank lines. */
 async function writePayments(writing: Writing): Promise<void> {
   const { tx, request } = writing;
   const totals = (await readPaymentTotals(tx, request.from, request.to)).map(
@@ -335,7 +335,7 @@ async function writePayments(writing: Writing): Promise<void> {
 
 // --- Partners ---------------------------------------------------------------------------------------------------------
 
-/** Partners and policies as they are now, and every change of them under the months' seals. */
+/** Current partners and policies, and every change to them under the months' seals. */
 async function writePartners(writing: Writing): Promise<void> {
   for (const name of ['partners', 'policies', 'partner-changes'] as const) await writeTable(writing, name);
 }

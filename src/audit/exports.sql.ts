@@ -67,7 +67,7 @@ export function readLedgerTotals(
   );
 }
 
-/** Ids of the documents of months, in number order. What was carried over is of none, whatever its date. */
+/** Ids of the documents of months, in number order. Carried-over documents belong to no month, whatever their date. */
 export async function readDocumentIds(tx: Transaction, from: Month, to: Month): Promise<number[]> {
   const rows = await query<{ document_id: number }>(
     tx,

@@ -159,8 +159,9 @@ export const BEANCOUNT: JournalFormat = {
       ...postings.map(beancountLine),
       '\n',
     ].join(''),
-  // beancount asserts at the start of a day, and without `~ 0` tolerates a difference in the last digit. Its balance of an
-  // account includes the accounts below: that of Liabilities:Unapplied, which has the cash of unknown payers, all partners'.
+  // beancount asserts at the start of a day, and without `~ 0` tolerates a difference in the last digit. Its balance of
+  // an account includes its subaccounts: Liabilities:Unapplied, which has the cash of unknown payers, includes all
+  // partners'.
   closing: (day, balances) => {
     const totals = new Map<string, Amount>();
     for (const { currency, amount, ...account } of balances) {

@@ -27,7 +27,7 @@ export interface PackedFile {
 /** Bytes per write; smaller pieces are buffered. */
 const PIECE = 256 * 1024;
 
-/** For people. A pack has no program: whoever checks it takes verify.mjs or verify.py from a release. */
+/** For people. A pack contains no program: check it with verify.mjs or verify.py from a release. */
 const README = 'README.txt';
 
 /** The user can fix a full or read-only disk. Other errors, such as those of the database, pass through. */

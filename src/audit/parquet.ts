@@ -22,7 +22,7 @@ const RATE_DIGITS = 12;
 function unscaled(text: string, digits: number): bigint {
   const [whole = '', fraction = ''] = text.split('.');
   if (!/^-?\d+$/.test(whole) || !/^\d*$/.test(fraction) || fraction.length > digits)
-    throw new Error(`${text} is no decimal of at most ${digits} digits`);
+    throw new Error(`${text} is not a decimal of at most ${digits} digits`);
   return BigInt(whole + fraction.padEnd(digits, '0'));
 }
 

@@ -1,4 +1,4 @@
-/** SQL over the tasks of auditors: `verify` and exports that take longer than a request. */
+/** SQL of auditors' tasks: `verify` and exports that take longer than a request. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export type TaskKind = 'verify' | 'export';
@@ -15,7 +15,7 @@ export interface AuditTask {
   readonly progress: number;
   readonly result: unknown;
   readonly problem: string | null;
-  /** Whoever worked on it has not been seen for a minute. */
+  /** Its process has not been seen for a minute. */
   readonly is_lost: boolean;
 }
 
@@ -44,11 +44,11 @@ interface NewTask {
   readonly now: string;
 }
 
-/** The number of the new task; undefined while another of its kind is worked on. Lost ones are ended, old ones deleted. */
+/** The number of the new task; undefined while another of its kind is running. Ends lost tasks and deletes old ones. */
 export async function insertTask(tx: Transaction, task: NewTask): Promise<number | undefined> {
   await execute(
     tx,
-    `UPDATE audit_tasks SET finished_at = :now::timestamptz, problem = 'the server that worked on it has stopped'
+    `UPDATE audit_tasks SET finished_at = :now::timestamptz, problem = 'the server that ran it has stopped'
      WHERE finished_at IS NULL AND seen_at < clock_timestamp() - interval '1 minute'`,
     { now: task.now },
   );
@@ -66,7 +66,7 @@ export async function insertTask(tx: Transaction, task: NewTask): Promise<number
   return made?.task_id;
 }
 
-/** Somebody works on it; `result` is what there is of it so far. */
+/** Records that the task is running; `result` is its result so far. */
 export async function noteProgress(
   tx: Transaction,
   { taskId, progress, result }: { taskId: number; progress: number; result?: unknown },
@@ -80,7 +80,7 @@ export async function noteProgress(
   );
 }
 
-/** Ends a task that has not ended, with its result or with why it has none. */
+/** Ends a running task, with its result or the reason that it has none. */
 export async function finishTask(
   tx: Transaction,
   end: { taskId: number; now: string; result?: unknown; problem?: string },

@@ -1,6 +1,6 @@
 /**
- * What auditors start in the console and a request cannot wait for: `verify`, and packs to download. A task is done by a
- * process of its own, which says how far it is.
+ * What auditors start in the console and takes longer than a request: `verify`, and packs to download. Each task runs
+ * in its own process, which reports its progress.
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ interface TaskContext {
   readonly environment: Environment;
 }
 
-/** Each check with what it found; of its differences the first. */
+/** Each check with its counts and its first differences. */
 export interface VerifyResult {
   readonly checks: readonly {
     readonly check: string;
@@ -45,7 +45,7 @@ export const CHECKS_IN_ALL = CHECKS.length;
 
 const DIFFERENCES_KEPT = 20;
 const SEEN_EVERY_MS = 5000;
-/** What the console writes at most, before it is compressed. The command writes any size. */
+/** The largest pack that the console writes, before compression. The command has no limit. */
 export const LARGEST_PACK = 2 * 1024 ** 3;
 const PACKS_KEPT = 5;
 export const PACK_HOURS = 24;
@@ -57,7 +57,7 @@ export const verifyResult = (checks: readonly CheckReport[]): VerifyResult => ({
   })),
 });
 
-/** Verifies everything, and keeps what was found as the findings of the latest run. */
+/** Verifies everything and stores the result as the findings of the latest run. */
 export async function verifyAndTell(
   { database, environment }: TaskContext,
   onCheck: (report: CheckReport) => void,
@@ -72,7 +72,7 @@ export async function verifyAndTell(
   return found;
 }
 
-/** Does a task, and ends it whatever happens. */
+/** Runs a task, and always ends it. */
 export async function runTask(context: TaskContext, kind: TaskKind, taskId: number): Promise<void> {
   const { database, environment } = context;
   const [task] = await database.reading((tx) => readTasks(tx, { kind, taskId, limit: 1 }));
@@ -110,13 +110,13 @@ export async function runTask(context: TaskContext, kind: TaskKind, taskId: numb
   }
 }
 
-const UNKNOWN = 'it failed; the log of the server says why';
+const UNKNOWN = 'it failed; the server log says why';
 
 class TooLarge extends Error {}
 
 function problemOf(thrown: unknown): string {
   const error = databaseFailure(thrown) ?? thrown;
-  if (error instanceof TooLarge) return 'it is larger than the console writes: use the command';
+  if (error instanceof TooLarge) return 'it is too large for the console: use the command';
   return error instanceof Refusal ? error.message : UNKNOWN;
 }
 
@@ -144,7 +144,7 @@ async function makePack(
   return { file, bytes: (await stat(out)).size, manifest_sha256: exported.manifest_sha256 };
 }
 
-/** Those of more than a day ago, and all but the latest few. */
+/** Removes packs older than a day, and all but the latest few. */
 async function removeOldPacks(folder: string): Promise<void> {
   const names = (await readdir(folder)).filter((name) => /^\d+\.zip$/.test(name));
   const latest = names.sort((one, other) => Number.parseInt(other, 10) - Number.parseInt(one, 10));

@@ -1,6 +1,6 @@
 /**
- * `verify`: runs every check in one snapshot of the database. A check that the damage does not let run is a difference of
- * its own. Refusals: nothing_to_verify, month_not_closed.
+ * `verify`: runs every check in one snapshot of the database. A check that cannot run because of damage is itself a
+ * difference. Refusals: nothing_to_verify, month_not_closed.
  */
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
 import {
@@ -36,11 +36,14 @@ export interface Verification {
   readonly differences: number;
 }
 
-/** What the caller of checks hands to them. */
+/** What the caller passes to the checks. */
 export interface CheckOptions {
-  /** Those that the installation adds: without them, PDFs that need one are verified by their hashes alone. */
+  /** Fonts that the installation adds. Without them, PDFs that need one are verified by hash only. */
   readonly fonts?: CheckContext['fonts'];
-  /** For whoever compared the schema already and lets nobody change it: tests do so once for all clones of a database. */
+  /**
+   * For callers that have compared the schema already and prevent changes: tests compare it once for all clones of a
+   * database.
+   */
   readonly schema?: SchemaComparison | undefined;
 }
 
@@ -111,7 +114,7 @@ function isEmpty(tx: Transaction): Promise<boolean> {
   );
 }
 
-/** Does the work, or what is said instead where the stored data does not let it be done. */
+/** Does the work, or returns `instead` where damaged data prevents it. */
 async function attempt<Result>(
   tx: Transaction,
   work: () => Promise<Result>,
@@ -124,7 +127,7 @@ async function attempt<Result>(
     return result;
   } catch (error) {
     if (error instanceof Refusal || (sqlstate(error) !== undefined && !isFaultOfOne(error))) throw error;
-    // Fails if the connection was lost: then that is the error.
+    // If the connection was lost, this fails with that error.
     await execute(tx, 'ROLLBACK TO SAVEPOINT attempt');
     return instead(error);
   }

@@ -46,7 +46,7 @@ export interface BankGap {
   readonly reason: string;
 }
 
-/** The gaps and disagreements of bank statements that may have begun by this day and that nobody has explained. */
+/** The unexplained gaps and disagreements of bank statements that may have begun by this day. */
 export function readBankGaps(tx: Transaction, day: string): Promise<BankGap[]> {
   return query(
     tx,

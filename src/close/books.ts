@@ -1,5 +1,5 @@
 /**
- * Closing the books of a month, the second of its two closes: no fact is dated in it any more, and its trial balance is
+ * Closes the books of a month, the second of its two closes: no more facts are dated in it, and its trial balance is
  * stored and sealed. Ledger rows follow the billing close (`close.ts`).
  * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind,
  * bank_feed_gap, possible_duplicates_open, bank_account_unknown.
@@ -32,7 +32,7 @@ import {
 
 export interface BooksRequest {
   readonly month: Month;
-  /** Bank accounts that report no more, and why; those of the settings are added. */
+  /** Bank accounts that no longer report, and why; those in the settings are added. */
   readonly without?: { readonly accounts: readonly string[]; readonly reason: string };
 }
 
@@ -45,7 +45,7 @@ export interface BankFeed {
   readonly balances_stated: boolean;
   /** Whether `reported_to` reaches the end of the month. */
   readonly complete: boolean;
-  /** Why the account reports no more; null while it is expected to. */
+  /** Why the account no longer reports; null while it is expected to. */
   readonly ended: string | null;
 }
 
@@ -108,8 +108,8 @@ export async function findObstacles(
 
 /**
  * Closes the books of a month; books that are closed stay as they are. Facts are recorded under the ledger's lock, so
- * each is recorded either before the close and counted in it, or after it and dated in a later month. Says whether this
- * call closed them.
+ * each is recorded either before the close and counted in it, or after it and dated in a later month. Returns whether
+ * this call closed them.
  */
 export async function closeBooks(tx: Transaction, context: ActorContext, request: BooksRequest): Promise<boolean> {
   const { month } = request;
@@ -174,7 +174,7 @@ export function booksDueOn(month: Month, { books_close_day: day }: Settings): st
   return day === null ? null : `${monthAfter(month)}-${String(day).padStart(2, '0')}`;
 }
 
-/** Of the open books, those that the job is to close by today. */
+/** The open books that the job should close by today. */
 export function dueBooks(state: BooksState, context: Installation): Month[] {
   const today = todayOf(context);
   return openBooks(state).filter((month) => (booksDueOn(month, context.settings) ?? '9999') <= today);

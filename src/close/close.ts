@@ -46,9 +46,9 @@ export interface CloseRequest extends FeedDecision {
   readonly month?: Month | undefined;
   /** The first month, fixed by the first close; if omitted, the month of the earliest row. */
   readonly firstMonth?: Month | undefined;
-  /** A preview is undone, and seals nothing. */
+  /** A preview is rolled back and seals nothing. */
   readonly preview: boolean;
-  /** Of a preview: also what a close refuses yet, a month that has not ended or that lacks feeds. */
+  /** For a preview: includes a month that a close would still refuse, because it has not ended or lacks feeds. */
   readonly forecast?: boolean | undefined;
 }
 
@@ -76,8 +76,8 @@ export async function planClose(
 }
 
 /**
- * What the operator said is about the month that was named. An earlier one, which has no rows, closes with it if nobody's
- * rows were expected.
+ * The operator's decisions apply to the named month. An earlier month, which has no rows, closes with it if no rows
+ * were expected.
  */
 export function decisionFor(
   feeds: Feeds,
@@ -99,7 +99,7 @@ async function monthsOfPlan(
   const now = await readClosingTime(tx, environment);
   if (month === undefined) return next === undefined ? [] : dueMonths(next, zones, now);
   if (state.last_closed !== null && month <= state.last_closed) return [];
-  // A forecast may be of the month that runs somewhere, and of no later one.
+  // A forecast may cover a month still running in some time zone, but no later one.
   if (!request.forecast || month > monthOf(now, 'Etc/GMT-14')) refuseRunning(month, zones, settings, now);
   const from = next ?? month;
   if (month < from) throw refuse('before_first_month', { month, first: from });
@@ -125,7 +125,7 @@ export async function closeNext(
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
   const feeds = await readPartnerFeeds(tx, { allow_empty: false }, month);
-  // Also where the settings allow it: which feeds were missing is part of what was closed.
+  // Even where the settings allow it: the close records which feeds were missing.
   const missing = isIncomplete(feeds)
     ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
     : {};

@@ -1,6 +1,6 @@
 /**
- * A first close beside the system before: what this ledger would invoice for a month against what that system invoiced, by
- * partner, policy and currency. Amounts are those of the lines, before tax; a credit is below zero. Pure.
+ * Compares a first close with the previous system: what this ledger would invoice for a month with what that system
+ * invoiced, by partner, policy and currency. Amounts are those of the lines, before tax; a credit is below zero. Pure.
  * Refusal: comparison_invalid.
  */
 import { CsvError, parse } from 'csv-parse/sync';
@@ -16,7 +16,7 @@ export interface ComparedLine {
   readonly currency: string;
   /** What this ledger would invoice; null: nothing. */
   readonly here: string | null;
-  /** What the system before invoiced; null: nothing. */
+  /** What the previous system invoiced; null: nothing. */
   readonly there: string | null;
   /** `here` less `there`. */
   readonly difference: string;
@@ -26,7 +26,9 @@ export interface ComparedLine {
 const COLUMNS = ['partner_id', 'policy_id', 'currency', 'amount'] as const;
 type Line = Readonly<Record<(typeof COLUMNS)[number], string>>;
 
-/** The invoices of the system before: CSV with partner_id, policy_id, currency and amount. Lines of one policy add up. */
+/**
+ * The invoices of the previous system: CSV with partner_id, policy_id, currency and amount. Lines of one policy add up.
+ */
 export function parseInvoiced({ name, bytes }: { readonly name: string; readonly bytes: Uint8Array }): Line[] {
   let records: { record: Record<string, string>; info: { lines: number } }[];
   let header: string[] = [];

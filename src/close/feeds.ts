@@ -74,11 +74,11 @@ export const missingFeeds = ({ expected }: Feeds): ExpectedFeed[] => expected.fi
 /** Whether a close of the month needs a decision of the operator. */
 export const isIncomplete = (feeds: Feeds): boolean => missingFeeds(feeds).length > 0 || feeds.empty;
 
-/** What the operator said about the feeds of the month to be closed. */
+/** The operator's decisions about the feeds of the month to close. */
 export interface FeedDecision {
   /** Partners whose feed is missing and that the month closes without. */
   readonly without?: readonly string[] | undefined;
-  /** Close without whatever is missing, all rows included. */
+  /** Close without any missing feed, even with no rows at all. */
   readonly allowEmpty?: boolean | undefined;
 }
 
@@ -101,7 +101,7 @@ export function undecidedFeeds(
   };
 }
 
-/** What closes an incomplete month all the same. */
+/** How to close an incomplete month anyway. */
 export const closeAnyway = (feeds: Feeds): ToDo => {
   const { month, empty } = feeds;
   const without = missingFeeds(feeds).map(({ partner_id }) => partner_id);

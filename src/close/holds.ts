@@ -1,6 +1,6 @@
 /**
- * Holds the invoices of a close whose totals are odd by the settings' `holds`: each is issued and due as always, and its
- * e-mail waits until finance releases it (`src/documents/hold.ts`).
+ * Holds the invoices of a close whose totals are unusual by the setting `holds`: each is issued and due as usual, and
+ * its e-mail waits until finance releases it (`src/documents/hold.ts`).
  */
 import { query, type Transaction } from '../database/transaction.ts';
 import { holdDocument } from '../documents/hold.ts';
@@ -35,8 +35,8 @@ function reasonOf(odd: OddInvoice, { settings: { holds } }: IssueContext): strin
 }
 
 /**
- * Of the documents just issued, in the order of their numbers. A partner without an invoice before is only held by amount.
- * An invoice is measured without what of it was credited; one that is void, on hold or of zero measures nothing.
+ * Of the documents just issued, in the order of their numbers. A partner without an earlier invoice is only held by
+ * amount. Invoices count less credit notes against them; void, held and zero invoices do not count.
  */
 function readOddInvoices(
   tx: Transaction,

@@ -76,7 +76,7 @@ export async function readIssueDays(tx: Transaction, months: readonly Month[]): 
   return new Map(rows.map(({ month, issued_on }) => [month, issued_on]));
 }
 
-/** A document in a currency that is not its partner's own. It is lawful, and more often a wrong row. */
+/** A document in a currency that is not its partner's own. It is allowed, but more often a wrong row. */
 export interface OtherCurrency {
   readonly month: Month;
   readonly partner_id: string;

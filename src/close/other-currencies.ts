@@ -12,7 +12,7 @@ export const otherCurrencyJson = ({ invoice_amount, currency, ...row }: OtherCur
 /** `INV-2026-000001 bills p-1 (Albion) in EUR, 0.00; its own currency is GBP.` */
 export function describeOtherCurrency(row: OtherCurrency): string {
   const sum = Amount.of(row.invoice_amount, row.currency);
-  const nothing = sum.isZero() ? ': its rows add up to nothing' : '';
+  const nothing = sum.isZero() ? ': its rows add up to zero' : '';
   return (
     `${row.number} bills ${row.partner_id} (${row.name}) ${sum.forPeople()}${nothing}. ` +
     `The partner's own currency is ${row.partner_currency}.`

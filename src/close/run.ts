@@ -19,7 +19,7 @@ export interface PreviewedClose {
   readonly feeds: readonly Feeds[];
 }
 
-/** Told before anything is e-mailed. */
+/** Reported before anything is e-mailed. */
 export type OnClosed = (month: Month, others: readonly OtherCurrency[]) => void;
 
 /** Closes the months that are due and returns those that this run closed. Calls `onClosed` after each. */
@@ -44,8 +44,8 @@ export async function closeMonths(
 }
 
 /**
- * What closing would issue, also what it refuses yet: the same code in one transaction, rolled back. `look` reads more of it
- * before that.
+ * What closing would issue, including what it would still refuse: the same code in one transaction, rolled back. `look`
+ * reads more before the rollback.
  */
 export function previewClose<Seen = undefined>(
   database: Database,
@@ -62,7 +62,7 @@ export function previewClose<Seen = undefined>(
   });
 }
 
-/** Closes all months of the plan in one transaction. The caller undoes that of a preview. */
+/** Closes all months of the plan in one transaction. The caller rolls a preview back. */
 export async function closeTogether(tx: Transaction, context: IssueContext, request: CloseRequest): Promise<Month[]> {
   const closed: Month[] = [];
   for (let left = (await planClose(tx, context, request)).length; left > 0; left -= 1) {

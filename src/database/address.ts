@@ -5,7 +5,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** pg takes each of these for verify-full, and prints ten lines about it. */
+/** pg treats each of these as verify-full, and prints a ten-line warning. */
 const AS_VERIFY_FULL = /([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/;
 
 /** A URL that pg reads and `URL` does not (postgres://user@/name) stays as it is. */
@@ -39,7 +39,10 @@ function readPasswordFile(variables: NodeJS.ProcessEnv): string {
   }
 }
 
-/** Of the first line `host:port:database:user:password` that fits. `*` fits everything; `\` precedes a literal `:` or `\`. */
+/**
+ * From the first matching line `host:port:database:user:password`. `*` matches everything; `\` precedes a literal `:`
+ * or `\`.
+ */
 function passwordOf(content: string, wanted: readonly string[]): string | undefined {
   for (const line of content.split(/\r?\n/)) {
     if (line.startsWith('#')) continue;

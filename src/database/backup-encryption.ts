@@ -1,6 +1,6 @@
 /**
  * Encrypted backups, in the format of age (age-encryption.org/v1), which `age` and `rage` read as well. Both directions
- * work in chunks of 64 KiB. Encryption hides the content; who wrote it, only the signature inside tells.
+ * work in chunks of 64 KiB. Encryption hides the content; only the signature inside shows who wrote it.
  * Refusals: argument_invalid, environment_invalid, backup_encrypted, backup_invalid.
  */
 import { open } from 'node:fs/promises';
@@ -12,7 +12,7 @@ type Chunks = AsyncIterable<Uint8Array>;
 export type Encrypt = (chunks: Chunks) => Chunks;
 export type Decrypt = (chunks: Chunks) => Chunks;
 
-/** A private key is never repeated, wherever somebody put it. */
+/** A private key is never printed, wherever it was given. */
 const PRIVATE_KEY = /AGE-SECRET-KEY-[0-9A-Z-]*/gi;
 const withoutKeys = (text: string): string => text.replace(PRIVATE_KEY, 'AGE-SECRET-KEY-…');
 
@@ -56,7 +56,7 @@ export async function readIdentities(file: string): Promise<readonly string[]> {
 
 const FIRST_LINE = 'age-encryption.org/v1\n';
 const FIRST_LINE_OF_TEXT = '-----BEGIN AGE ENCRYPTED FILE-----';
-/** Room for hundreds of recipients. What follows is never looked through for the header's end. */
+/** Room for hundreds of recipients. The header's end is not searched for beyond this. */
 const LONGEST_HEADER = 64 * 1024;
 
 /** How to read this file, or undefined if it is not encrypted. */
@@ -100,13 +100,13 @@ function problemOf(file: string, error: unknown): Refusal {
   if (/no identity matched/.test(reasonOf(error))) {
     return refuse('backup_encrypted', { file, reason: 'none of the keys in the file that --identity names opens it' });
   }
-  return invalid(file, 'it is encrypted, and was changed or cut off after that', error);
+  return invalid(file, 'it is encrypted, and was changed or cut off afterwards', error);
 }
 
 const invalid = (file: string, reason: string, cause?: unknown): Refusal =>
   refuse('backup_invalid', { file, reason }, cause);
 
-/** Empty if the file cannot be read: whoever reads all of it says why. */
+/** Empty if the file cannot be read: reading all of it reports why. */
 async function beginningOf(file: string): Promise<string> {
   const handle = await open(file, 'r').catch(() => undefined);
   try {

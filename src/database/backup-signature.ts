@@ -1,4 +1,7 @@
-/** The signature of a backup, with the key that signs seals: its hash tells of damage only, for whoever changes the file makes another. */
+/**
+ * The signature of a backup, with the key that signs seals: its hash only detects damage, since anyone who changes the
+ * file can recompute it.
+ */
 import { createPublicKey, sign, verify } from 'node:crypto';
 import type { SealKey } from '../config/seal-key.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -19,9 +22,9 @@ export function refuseUnlessSigned(
     signature !== undefined &&
     verify(null, signedText(sha256), createPublicKey(privateKey), Buffer.from(signature, 'base64'));
   if (isOurs) return;
-  const fault = signature === undefined ? 'it is not signed' : 'its signature is not of the key that signs seals';
+  const fault = signature === undefined ? 'it is not signed' : 'it was not signed with the key that signs seals';
   const reason =
-    `${fault}, so that whoever could write the file may have changed it. If it is older than the key, restore it without ` +
+    `${fault}, so anyone who could write the file may have changed it. If it is older than the key, restore it without ` +
     'SEAL_SIGNING_KEY_FILE';
   throw refuse('backup_invalid', { file, reason });
 }

@@ -33,7 +33,7 @@ import { doneMigrations, migrationName, pendingMigrations, whileNobodyMigrates }
 import { execute, query, type Transaction } from './transaction.ts';
 
 export const FORMAT = 'reckoner-backup';
-/** Raised when programs that know the version before could not read the file. */
+/** Raised when programs that know the previous version could not read the file. */
 export const FORMAT_VERSION = 1;
 /** Ends the rows of a table. COPY doubles every backslash in a row, so no row looks like this. */
 export const END_OF_ROWS = '\\.\n';

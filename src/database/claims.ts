@@ -12,8 +12,8 @@ import { type Bindings, query, queryOne, type Transaction } from './transaction.
 export interface DueItems {
   readonly kind: 'document' | 'email' | 'webhook';
   /**
-   * The query for the keys of the next `:most` items. It locks their rows, so that nobody changes an item while it is
-   * claimed. `free`: nobody has claimed the item with this key.
+   * The query for the keys of the next `:most` items. It locks their rows, so that no one changes an item while it is
+   * claimed. `free`: the item with this key is not claimed.
    */
   readonly due: (free: (key: string) => string) => string;
   readonly bindings?: () => Bindings;
@@ -64,12 +64,12 @@ export class Claims {
       client.on('error', reject);
       client.on('end', () => this.ended || reject(new Error('the connection was lost')));
     });
-    this.lost.catch(() => {}); // whoever works is told by its race with this
+    this.lost.catch(() => {}); // workers race against this
   }
 
   /**
-   * Tries up to so many of these items, those with the keys of `except` left out. Gives what it tried, and whether it got
-   * it: somebody else may have claimed it at the same time.
+   * Tries to claim up to `most` of these items, except those with the keys of `except`. Returns what it tried and
+   * whether it got it: another process may have claimed it at the same time.
    */
   async claim(
     items: DueItems,
@@ -109,11 +109,11 @@ export class Claims {
 export interface Work {
   /** Items under way at once. */
   readonly atOnce: number;
-  /** Items claimed beforehand, so that nobody waits for a claim. Others cannot have them meanwhile. */
+  /** Items claimed in advance, so that no worker waits for a claim. Others cannot claim them meanwhile. */
   readonly ahead?: number;
   /** False: not finished, so it is left alone for the rest of the run, or for a minute. A rejection ends all work. */
   readonly work: (key: string) => Promise<boolean>;
-  /** Begins no further item. */
+  /** Starts no further items. */
   readonly stop?: AbortSignal | undefined;
   /** Looks again when nothing is due, until `stop`. */
   readonly stays?: boolean;
@@ -122,7 +122,7 @@ export interface Work {
 const LOOK_AGAIN_MILLISECONDS = 500;
 const LEFT_ALONE_MILLISECONDS = 60_000;
 
-/** Works on what is due until nothing is, or as long as it is to stay. Throws when its claims are lost. */
+/** Works until nothing is due, or until `stop` if it stays. Throws when its claims are lost. */
 export async function workOn(claims: Claims, items: DueItems, options: Work): Promise<void> {
   const { atOnce, ahead = 0, work, stop, stays = false } = options;
   const claimed: string[] = [];
@@ -153,7 +153,7 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
     asking += 1;
     try {
       while (!isOver()) {
-        if (claimed.length < ahead) more().catch(() => {}); // the next who waits for a claim hears of it
+        if (claimed.length < ahead) more().catch(() => {}); // the next to wait for a claim gets the error
         const key = claimed.shift();
         if (key !== undefined) return key;
         if (!(await more()) && claimed.length === 0) return undefined;
@@ -175,7 +175,7 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
       throw error;
     }
   };
-  // If one fails, the others finish what they have in hand: with the claims, somebody else would have it at once.
+  // If one fails, the others finish their items: if the claims ended now, another process would take these at once.
   const all = Promise.allSettled(Array.from({ length: atOnce }, worker)).then((ended) => {
     for (const each of ended) if (each.status === 'rejected') throw each.reason;
   });

@@ -100,7 +100,8 @@ export async function createCluster(cluster: Cluster): Promise<void> {
   const draft = join(folder, `data.new.${randomUUID()}`);
   const path = pathFor(cluster, draft);
   const options = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--auth-local=trust', '--auth-host=reject'];
-  // Memory and connections stand in postgresql.conf, where the operator may change them; see startServer for the rest.
+  // Memory and connections are set in postgresql.conf, where the operator may change them; see startServer for the
+  // rest.
   const settings = ['--set=shared_buffers=128MB', '--set=max_connections=100'];
   const steps: readonly (readonly [program: string, args: readonly string[], input?: string])[] = [
     ['initdb', ['-D', path, '-U', 'reckoner', ...options, ...settings]],
@@ -185,8 +186,8 @@ export async function startServer(cluster: Cluster): Promise<void> {
 const EMPTY_LOCK_MS = 5_000;
 
 /**
- * Removes a lock file that nobody holds, and that PostgreSQL would not remove itself: one that stayed empty, and one
- * whose process number belongs to another program since the server was killed with its machine or container.
+ * Removes a stale lock file that PostgreSQL would not remove itself: one that stayed empty, and one whose process
+ * number belongs to another program since the server was killed with its machine or container.
  */
 async function removeStaleLock(file: string): Promise<void> {
   const [pid] = await readLockFile(file);
@@ -212,9 +213,9 @@ export async function isStopping(cluster: Cluster): Promise<boolean> {
 }
 
 /**
- * A fast shutdown, waited for. One that takes long does no harm: the next command waits for it or uses the server. The
- * server signals itself: a process number means nothing in another container, and root must not trust a user's file. Its
- * shell needs no other program: a small machine may have none.
+ * Shuts down fast and waits for it. A slow shutdown does no harm: the next command waits for it or uses the server. The
+ * server signals itself: a process number means nothing in another container, and root must not trust a user's file.
+ * Its shell needs no other program: a small machine may have none.
  */
 export async function stopServer(cluster: Cluster, client: pg.Client): Promise<void> {
   const [pid] = await readServerLock(cluster);
@@ -265,8 +266,8 @@ async function linkLibraries(native: string): Promise<void> {
 }
 
 /**
- * A checkout below /root is closed to the account, which then runs a copy of the programs: 60 MB, once a release.
- * Undefined if that does not run either. Everybody may write to /var/tmp, so only a folder that root made is used.
+ * The account cannot enter a checkout below /root, so it runs a copy of the programs: 60 MB, once a release. Undefined
+ * if that does not run either. Anyone may write to /var/tmp, so only a folder that root made is used.
  */
 async function copyPrograms(account: Account, native: string): Promise<string | undefined> {
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as { version: string };

@@ -46,7 +46,7 @@ export async function copyLines(
   statement: string,
   take: (content: Buffer, before: number, end: number) => void,
 ): Promise<void> {
-  // A line may come in many pieces: they are joined once, when its end is there.
+  // A line may come in many pieces: they are joined once, when its end arrives.
   let pieces: Buffer[] = [Buffer.of(NEWLINE)];
   await copyOut(tx, statement, (chunk) => {
     pieces.push(chunk);

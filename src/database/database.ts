@@ -1,9 +1,8 @@
 /**
- * The database: DATABASE_URL, or the embedded server under RECKONER_HOME; for what only reads, the replica that
- * DATABASE_URL_READ names (replica.ts). Opening checks its version, its migrations and that it belongs to this
- * environment, and what is checked again before each transaction that writes (fitness.ts). Refusals:
- * database_unreachable, database_too_old, database_not_migrated, database_newer, database_unreleased, database_foreign,
- * database_environment,
+ * The database: DATABASE_URL, or the embedded server under RECKONER_HOME; for commands that only read, the replica that
+ * DATABASE_URL_READ names (replica.ts). Opening checks its version, its migrations, its environment, and what is
+ * checked again before each transaction that writes (fitness.ts). Refusals: database_unreachable, database_too_old,
+ * database_not_migrated, database_newer, database_unreleased, database_foreign, database_environment,
  * database_read_only, clock_differs, embedded_server, environment_invalid (DATABASE_URL), replica_unusable.
  */
 import { join } from 'node:path';
@@ -22,11 +21,11 @@ import { openPool, type Patience, type Queryable, SESSION, type ServerAt } from 
 import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
 
 export interface Database {
-  /** Does work in a transaction of the app's role, retried where the server undid it. */
+  /** Does work in a transaction of the app's role, retried if the server rolled it back. */
   readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** The same for reading: one consistent picture, and nothing can be written by mistake. */
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
-  /** The same with a second transaction of the same snapshot, for work beside it; undefined if there is none to be had. */
+  /** The same with a second transaction of the same snapshot, for work beside it; undefined if none is available. */
   readonly readingBeside: <Result>(
     work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
   ) => Promise<Result>;
@@ -42,20 +41,20 @@ export interface Database {
     work: (tx: Transaction) => Promise<Result>,
     options?: { readOnly?: boolean },
   ) => Promise<Result>;
-  /** How long its transactions wait for a lock, in milliseconds; 0 is for ever. */
+  /** How long its transactions wait for a lock, in milliseconds; 0: no limit. */
   readonly lockPatience: number;
-  /** For what needs connections of its own: claims and other advisory locks. */
+  /** For work that needs its own connections: claims and other advisory locks. */
   readonly connection: pg.ClientConfig;
   /** For metrics: how many connections of each pool are used and free, and how many requests wait for one. */
   readonly pools: () => Readonly<Record<string, PoolState>>;
-  /** `settle` does what belongs to the migration, in its transaction. Gives the names of the migrations that ran. */
+  /** `settle` does what belongs to the migration, in its transaction. Returns the names of the migrations that ran. */
   readonly migrations: {
     readonly run: (settle?: (tx: Transaction, done: Migrated) => Promise<void>) => Promise<readonly string[]>;
   };
-  /** Throws the refusal of whatever would keep a transaction from writing now. */
+  /** Throws a refusal if a transaction could not write now. */
   readonly checkWritable: () => Promise<void>;
   readonly close: () => Promise<void>;
-  /** For a process that must stop now: lets go of the server; transactions under way are undone by it. */
+  /** For a process that must stop now: drops its connections; the server rolls back their transactions. */
   readonly abandon: () => Promise<void>;
 }
 
@@ -69,7 +68,7 @@ const OLDEST_SERVER = 160000;
 
 export interface DatabaseOptions {
   readonly unmigrated?: boolean;
-  /** Nothing will be written: where there is a replica, it is read. */
+  /** Nothing will be written, so a replica is read if there is one. */
   readonly readOnly?: boolean;
   /** Connections of the app's role; 4 unless said otherwise. */
   readonly poolSize?: number;
@@ -78,7 +77,7 @@ export interface DatabaseOptions {
 
 /**
  * Opens the database for a command. `unmigrated` is for `init`, `migrate` and `restore`, which bring it up to date, and
- * for `backup`, which is wanted before that; they check by themselves whose it is.
+ * for `backup`, which is useful before that; they check its environment themselves.
  */
 export async function openDatabase(environment: Environment, options: DatabaseOptions = {}): Promise<Database> {
   const { databaseUrl, databaseReadUrl } = environment;
@@ -140,7 +139,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
 
 type Work = Pick<Database, 'transaction' | 'reading' | 'readingBeside' | 'inOneTrip' | 'preview'>;
 
-/** What writes, or shows what writing would do, is refused where the database is not fit for it. */
+/** Commands that write, or preview it, are refused if the database is not fit for it. */
 function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fitness): Work {
   return {
     transaction: async (work) => {
@@ -165,7 +164,7 @@ async function endPools(pools: readonly pg.Pool[]): Promise<void> {
   await Promise.all(pools.map((pool) => (pool.ending ? undefined : pool.end())));
 }
 
-/** A database of which nothing but `reading` works. */
+/** A database on which only `reading` works. */
 async function openReplica(environment: Environment, url: string): Promise<Database> {
   const server = serverAt('DATABASE_URL_READ', url);
   const app = openPool(server.connection, 4, { role: 'app' });

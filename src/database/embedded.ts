@@ -2,9 +2,9 @@
  * The embedded PostgreSQL server: a real server under the home. The first command that needs it starts it, all commands
  * that run at the same time share it, and the last one shuts it down. Refusal: embedded_server.
  *
- * Each command holds an advisory lock in shared mode on a connection of its own, its lease. To leave, it drops that lock
- * and asks for it in exclusive mode: only the last one gets it, and keeps it until the server is gone, so that nobody
- * enters in between. The kernel closes the lease of a command that was killed, so the count is never wrong.
+ * Each command holds an advisory lock in shared mode on a connection of its own, its lease. To leave, it drops that
+ * lock and asks for it in exclusive mode: only the last one gets it, and keeps it until the server is gone, so that no
+ * one enters in between. The kernel closes the lease of a command that was killed, so the count is never wrong.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -74,7 +74,7 @@ async function leave(cluster: Cluster, lease: pg.Client): Promise<void> {
   }
 }
 
-/** Enters, and starts the server before where nobody answers. */
+/** Enters; starts the server first if none answers. */
 async function enterOrStart(cluster: Cluster): Promise<pg.Client> {
   if (!isCreated(cluster)) await createCluster(cluster);
   const since = performance.now();
@@ -96,7 +96,7 @@ async function enterOrStart(cluster: Cluster): Promise<pg.Client> {
 
 interface Answer {
   readonly reason: string;
-  /** Nobody listens; otherwise there is a server that starts, stops or has no room. */
+  /** No server listens; otherwise one is starting, stopping or full. */
   readonly absent: boolean;
 }
 

@@ -19,7 +19,7 @@ const CHECKED_EVERY_MILLISECONDS = 30_000;
 const JUMP_MILLISECONDS = 1_000;
 
 export interface Fitness {
-  /** Throws why nothing may be written now. Asks the server only where the last answer is too old. */
+  /** Throws the reason why nothing may be written now. Asks the server only if the last answer is too old. */
   readonly assure: () => Promise<void>;
   /** The same, asking the server each time. */
   readonly check: () => Promise<void>;
@@ -38,7 +38,7 @@ const QUESTION = `
   ${NOW}, current_setting('transaction_read_only')::boolean AS read_only, pg_is_in_recovery() AS recovering`;
 const WITH_MIGRATIONS = `${QUESTION}, ARRAY(SELECT name::text FROM migrations ORDER BY id) AS migrations`;
 
-/** The fitness of the server behind a pool; `name` is how messages call the database. */
+/** The fitness of the server behind a pool; `name` is the database's name in messages. */
 export function fitnessOf(pool: Queryable, name: string, clock: Clock): Fitness {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let clockBase = 0;
@@ -57,7 +57,7 @@ export function fitnessOf(pool: Queryable, name: string, clock: Clock): Fitness 
     async assure() {
       const old = performance.now() - checkedAt > CHECKED_EVERY_MILLISECONDS;
       if (!old && Math.abs(elapsedBase() - clockBase) <= JUMP_MILLISECONDS) return;
-      // Of many transactions that begin at once, one asks.
+      // If many transactions begin at once, only one asks.
       checking ??= check().finally(() => {
         checking = undefined;
       });

@@ -20,7 +20,7 @@ export async function grantToApp(owner: Queryable): Promise<void> {
   );
   const { there, home } = rows[0] as { there: boolean; home: string };
   if (!there) return;
-  // A backup by a login that owns nothing reads where each sequence stands.
+  // A backup by a login that owns nothing reads each sequence's position.
   const whole = [
     `GRANT USAGE ON SCHEMA ${home} TO reckoner_app;`,
     `GRANT SELECT ON migrations TO reckoner_app; GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${home} TO reckoner_app;`,
@@ -45,7 +45,7 @@ async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
   return rows[0] as Ownership | undefined;
 }
 
-/** Without tables, whoever can make them becomes their owner. */
+/** Without tables, any login that can create them becomes their owner. */
 export const ownsTables = async (pool: Queryable): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
 
 export async function refuseUnlessOwner(pool: Queryable, action: 'migrate' | 'restore'): Promise<void> {

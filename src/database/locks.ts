@@ -3,7 +3,7 @@
  * are held, they are taken in this order: processor, importers, ledger, payments.
  */
 export const LOCKS = {
-  /** Of two commands at once, one migrates and the other waits. */
+  /** If two commands run at once, one migrates and the other waits. */
   migration: '7310::integer, 1::integer',
   ledger: '7310::integer, 2::integer',
   importers: '7310::integer, 3::integer',
@@ -11,19 +11,21 @@ export const LOCKS = {
   reminders: '7310::integer, 61::integer',
   closeReports: '7310::integer, 62::integer',
   timeStamps: '7310::integer, 63::integer',
-  /** Held for the whole of a job that tells people: a second one at the same moment waits, and finds it told. */
+  /**
+   * Held for the whole of a job that notifies people: a second one at the same moment waits, then finds them notified.
+   */
   watch: '7310::integer, 64::integer',
   processor: '7310::integer, 81::integer',
-  /** Held alone, for a moment, before a command begins. */
+  /** Held by itself, for a moment, before a command begins. */
   settings: '7310::integer, 82::integer',
   users: '7310::integer, 83::integer',
 } as const;
 
-/** The class in which what is being delivered is locked by the hash of its name (`claims.ts`). */
+/** The class of locks on what is being delivered, by the hash of its name (`claims.ts`). */
 export const CLAIM_LOCKS = 7311;
 
-/** The class in which a client is locked by the hash of its id. */
+/** The class of locks on clients, by the hash of their id. */
 export const CLIENT_LOCKS = 7312;
 
-/** The class in which a request for approval is locked by the hash of its number while it is decided. */
+/** The class of locks on approval requests being decided, by the hash of their number. */
 export const APPROVAL_LOCKS = 7313;

@@ -27,13 +27,13 @@ export const MIGRATION_NAMES: readonly string[] = readdirSync(FOLDER)
 
 const readMigration = (name: string): string => readFileSync(join(FOLDER, `${name}.sql`), 'utf8');
 
-/** A migration as a database remembers it: its name, and what it said when it ran, comments aside. */
+/** A migration as a database remembers it: its name and a hash of its text without comments. */
 const idOf = (name: string): string => {
   const statements = readMigration(name).replaceAll(/^ *(--.*)?\n/gm, '');
   return `${name}.${createHash('sha256').update(statements).digest('hex').slice(0, 12)}`;
 };
 
-/** `001_foundation` of `001_foundation.5fe2…`. Builds before the first release remembered names alone. */
+/** `001_foundation` of `001_foundation.5fe2…`. Builds before the first release recorded only names. */
 export const migrationName = (id: string): string => id.replace(/\.[0-9a-f]{12}$/, '');
 
 /** Our migrations in their order, as a database remembers them. */
@@ -45,7 +45,7 @@ const sourceOf = ({ client }: Transaction, ids: readonly string[]): Knex.Migrati
   getMigrations: async () => MIGRATIONS.filter((id) => ids.includes(id)),
   getMigrationName: (id) => id,
   getMigration: async (id) => ({
-    // Not through knex, to which `?` and `:name` are bindings.
+    // Not through knex, which takes `?` and `:name` for bindings.
     up: () => client.query(readMigration(migrationName(id))),
     down: async () => {
       throw new Error('migrations go forward only');
@@ -57,15 +57,15 @@ const sourceOf = ({ client }: Transaction, ids: readonly string[]): Knex.Migrati
 export interface MigrationPatience {
   /** For another migration, a backup or a restore to end. */
   readonly lock: number;
-  /** For a table: whoever uses it next waits behind us meanwhile. */
+  /** For a table: its next users wait behind us meanwhile. */
   readonly table: number;
 }
 
 const PATIENCE: MigrationPatience = { lock: 300, table: 10 };
 
 /**
- * Does the work while no migration runs. `alone`: exclusively, to migrate. `shared`: beside others who only need the
- * schema to stay as it is. The lock is held on its own connection, because it must be held before a snapshot is taken.
+ * Does the work while no migration runs. `alone`: exclusively, to migrate. `shared`: alongside others that only need
+ * the schema not to change. The lock is held on its own connection, because it must be held before a snapshot is taken.
  * Refusal: database_busy.
  */
 export async function whileNobodyMigrates<Result>(
@@ -130,7 +130,10 @@ export async function migrate(
   return whileNobodyMigrates(connection, 'alone', work, patience);
 }
 
-/** Runs what is pending and grants. Gives the names of what ran, and the objects that all migrations make on this server. */
+/**
+ * Runs what is pending and grants. Returns the names of what ran, and the objects that all migrations make on this
+ * server.
+ */
 export async function migrateWhole(tx: Transaction): Promise<{ names: string[]; objects: SchemaObject[] }> {
   const done = await migrateTo(tx, MIGRATIONS);
   await grantToApp(tx.client);
@@ -138,7 +141,7 @@ export async function migrateWhole(tx: Transaction): Promise<{ names: string[]; 
   return { names: done.map(migrationName), objects: isNew ? await readMigrated(tx) : await makeAgain(tx) };
 }
 
-/** Runs all migrations in a schema of its own, which is undone. What was changed by hand is not in it. */
+/** Runs all migrations in a separate schema, which is rolled back. It has no manual changes. */
 async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
   await execute(tx, 'SAVEPOINT made_again');
   await execute(tx, 'CREATE SCHEMA reckoner_migrated');
@@ -150,7 +153,7 @@ async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
   return made;
 }
 
-/** Without limit, a migration that waits for a table makes everybody else wait for it, too. */
+/** Without a limit, a migration that waits for a table makes all others wait for it, too. */
 async function withPatience<Result>(
   owner: pg.Pool,
   { table }: MigrationPatience,
@@ -171,7 +174,7 @@ async function withPatience<Result>(
 export async function migrateTo(tx: Transaction, names: readonly string[]): Promise<string[]> {
   const { migrate: migrator } = tx.knex;
   const migrationSource = sourceOf(tx, names);
-  // Its own mark stays behind where a migration was killed. Ours is a lock that ends with its connection.
+  // knex leaves its own mark behind if a migration was killed. Ours is a lock that ends with its connection.
   if (await hasMigrations(tx)) await migrator.forceFreeMigrationsLock({ tableName: TABLE });
   const [, done] = (await migrator.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
   await execute(tx, `CALL grant_to_app('SELECT', '${TABLE}')`);
@@ -198,7 +201,7 @@ export function refuseOthers(done: readonly string[]): void {
   throw refuse('database_newer', { unknown });
 }
 
-/** The names of those that said something else when they ran, and of those that this version does not have. */
+/** The names of those whose text was different when they ran, and of those that this version does not have. */
 export function otherMigrations(ids: readonly string[]): { changed: string[]; unknown: string[] } {
   const names = ids.filter((id) => !MIGRATIONS.includes(id)).map(migrationName);
   return {
@@ -218,7 +221,7 @@ export async function doneMigrations(owner: Queryable): Promise<string[]> {
   return done;
 }
 
-/** The tables that are there and of no extension, and whether one is the list that knex keeps. */
+/** The tables that belong to no extension, and whether one is knex's list of migrations. */
 const TABLES_THERE = `
   SELECT ARRAY(SELECT c.relname::text FROM pg_class c
                WHERE c.relkind IN ('r', 'p')

@@ -54,10 +54,10 @@ async function sendAll<Result>(
       return answer;
     },
     get client(): never {
-      throw new Error('a transaction in one round trip lends its connection to nobody');
+      throw new Error('a transaction in one round trip does not lend its connection');
     },
     get knex(): never {
-      throw new Error('a transaction in one round trip is none of knex');
+      throw new Error('a transaction in one round trip has no knex transaction');
     },
   };
   // One write for all statements: otherwise the server would wake up and answer after each of them.
@@ -75,7 +75,7 @@ async function sendAll<Result>(
   const ended = client.query(failed ? 'ROLLBACK' : 'COMMIT');
   stream.uncork();
   const [began, result, commit] = await Promise.allSettled([begun, working, ended]);
-  // If BEGIN failed, the statements were no transaction.
+  // If BEGIN failed, the statements were not a transaction.
   if (began.status === 'rejected') return { result: began, commit };
   // After the first error the server refuses every statement with 25P02. Report the first error, not one of those.
   return { result: result.status === 'rejected' && refused !== undefined ? { ...result, ...refused } : result, commit };

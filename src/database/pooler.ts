@@ -1,7 +1,7 @@
 /**
- * Connection poolers. One that gives a client another server connection for each transaction (PgBouncer's transaction and
- * statement modes) mixes up what sessions are set to: roles, time limits, prepared statements and advisory locks. It is
- * refused; session mode works, where it has enough connections. Refusals: database_pooled, database_pool_small.
+ * Connection poolers. One that gives a client another server connection for each transaction (PgBouncer's transaction
+ * and statement modes) mixes up session settings: roles, time limits, prepared statements and advisory locks. It is
+ * refused; session mode works if it has enough connections. Refusals: database_pooled, database_pool_small.
  */
 import type pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
@@ -22,7 +22,7 @@ async function backendOf(client: pg.Client): Promise<number> {
 export async function refusePooled(connection: pg.ClientConfig, pool: pg.Pool, name: string): Promise<void> {
   const pooled: pg.PoolClient & { processID?: number } = await pool.connect();
   try {
-    // A pooler tells its clients process numbers of its own: with the server's number there is none in between.
+    // A pooler gives its clients its own process numbers, so the server's number means there is no pooler.
     if (pooled.processID === (await backendOf(pooled))) return;
   } finally {
     pooled.release();
@@ -46,7 +46,7 @@ async function connectBehindPooler(connection: pg.ClientConfig, name: string): P
   }
 }
 
-/** What pg says after its two limits, and PgBouncer after its own. */
+/** The messages of pg after its two limits, and of PgBouncer after its own. */
 const NO_CONNECTION = /query read timeout|timeout expired|query_wait_timeout/i;
 
 /** Whether a transaction of the second client gets the first one's server connection, or one of them gets another. */

@@ -33,7 +33,7 @@ export async function awaitReplica(
     replica,
     'SELECT system_identifier::text AS system, pg_is_in_recovery() AS recovering FROM pg_control_system()',
   );
-  if (!recovering) throw refused('is no replica', 'Point DATABASE_URL_READ at a streaming replica, or unset it.');
+  if (!recovering) throw refused('is not a replica', 'Point DATABASE_URL_READ at a streaming replica, or unset it.');
   if (primary === undefined) return;
   const there = await positionOf(primary);
   if (there.system !== system) {

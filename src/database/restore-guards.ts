@@ -1,9 +1,10 @@
-/** The guards that a restore switches off while it loads a checked backup, and on again in the same transaction. */
+/** The guards that a restore disables while it loads a checked backup, and enables again in the same transaction. */
 
 /**
- * Restored facts keep their numbers, which seals cover: meanwhile the database gives them none. A month that a wrong clock
- * closed stays closed, a payload erased before its payment was disputed stays erased, and whoever approved and is no approver
- * any more has approved (the check actions_approved looks at the roles of that time): what a backup has can be restored.
+ * Restored facts keep their numbers, which seals cover, so the database must not give them new ones. What a backup
+ * contains can be restored: a month closed under a wrong clock stays closed, a payload erased before its payment was
+ * disputed stays erased, and an approval by a user who is no longer an approver stays (the check actions_approved looks
+ * at the roles of that time).
  */
 export const alterGuards = (action: 'DISABLE' | 'ENABLE ALWAYS'): string => `
   DO $$

@@ -1,4 +1,4 @@
-/** A restore makes indexes after the rows: to sort a million keys costs a third of inserting each in its place. */
+/** A restore makes indexes after the rows: sorting a million keys costs a third of inserting each in its place. */
 import { quoted } from './backup.ts';
 import { execute, query, type Transaction } from './transaction.ts';
 
@@ -6,8 +6,9 @@ import { execute, query, type Transaction } from './transaction.ts';
 const LARGEST = 'ledger_rows';
 
 /**
- * Fills a table. If it is the largest, it lacks the indexes behind no constraint meanwhile. To make a unique one again proves
- * its rule of all rows; if it fails, so does the transaction. The primary key stays, because foreign keys refer to it.
+ * Fills a table. The largest table is filled without the indexes that back no constraint. Making a unique one again
+ * checks its rule for all rows; if that fails, so does the transaction. The primary key stays, because foreign keys
+ * refer to it.
  */
 export async function fillTable(tx: Transaction, table: string, fill: () => Promise<unknown>): Promise<void> {
   const indexes =

@@ -55,7 +55,7 @@ export interface CheckedBackup {
   readonly rows: Readonly<Record<string, number>>;
   /** Hash of the content, not of the file. */
   readonly sha256: string;
-  /** Signed with our key; false if there is none to check with. */
+  /** Signed with our key; false if there is no key to check with. */
   readonly isAuthentic: boolean;
 }
 
@@ -73,7 +73,7 @@ type OnProgress = (bytesOfTheFile: number) => void;
 const invalid = (file: string, reason: string, cause?: unknown): Refusal =>
   refuse('backup_invalid', { file, reason }, cause);
 
-const FOREIGN = 'it is no backup of this program';
+const FOREIGN = 'it is not a backup of this program';
 const CUT_OFF = 'it ends too early, a part of it is missing';
 
 const anyHeaderSchema = z.object({ format: z.literal(FORMAT), version: z.int(), program: z.string() });
@@ -101,7 +101,8 @@ export async function checkBackup(
   identities: readonly string[] = [],
 ): Promise<CheckedBackup> {
   const decrypt = await decryptionOf(file, identities);
-  // The whole file before its header counts: a bit flipped in a migration's name must not look like a newer program.
+  // The whole file is checked before its header is used: a bit flipped in a migration's name must not look like a newer
+  // program.
   const { header, trailer } = await readBackup({ file, decrypt }, onProgress, (_, rows) => passOver(rows));
   const { changed, unknown } = otherMigrations(header.migrations);
   if (changed.length > 0) throw refuse('backup_unreleased', { file, program: header.program, changed });
@@ -117,7 +118,7 @@ export async function checkBackup(
   return { file, decrypt, ...header, rows: trailer.rows, sha256: trailer.sha256, isAuthentic: sealKey !== undefined };
 }
 
-/** Reads rows that only count and go into the hash. */
+/** Reads rows only to count and hash them. */
 async function passOver(rows: AsyncIterable<Buffer>): Promise<void> {
   for await (const _ of rows);
 }
@@ -155,10 +156,10 @@ async function readBackup(
         continue;
       }
       const end = trailerSchema.safeParse(line);
-      if (!end.success) throw invalid(file, 'it is damaged: between two tables stands something else');
+      if (!end.success) throw invalid(file, 'it is damaged: there is other data between two tables');
       const sha256 = content.hashBeforeLine();
       await content.end();
-      if (sha256 !== end.data.sha256) throw invalid(file, 'it is damaged: its content is not what its SHA-256 says');
+      if (sha256 !== end.data.sha256) throw invalid(file, 'it is damaged: its content does not match its SHA-256');
       const names = new Set([...Object.keys(rows), ...Object.keys(end.data.rows)]);
       const differing = [...names].filter((name) => rows[name] !== end.data.rows[name]);
       if (differing.length > 0) throw invalid(file, `it does not hold all rows of ${differing.join(', ')}`);
@@ -175,7 +176,7 @@ async function readHeader(file: string, content: Content): Promise<Header> {
   if (!any.success) throw invalid(file, FOREIGN);
   const { version, program } = any.data;
   if (version > FORMAT_VERSION) {
-    // Its trailer may look different, but gzip's checksum still distinguishes a newer file from a damaged one.
+    // A newer file's trailer may look different, but gzip's checksum still tells it from a damaged one.
     await content.discard();
     throw refuse('backup_newer', { file, program, unknown: [`version ${version} of the format`] });
   }
@@ -257,7 +258,7 @@ class Content {
   /** Refuses anything that follows. gzip compares its checksum only at the end of the file. */
   async end(): Promise<void> {
     const { done } = this.#held.length > 0 ? { done: false } : await this.#chunks.next();
-    if (!done) throw invalid(this.#file, 'it is damaged: something follows its end');
+    if (!done) throw invalid(this.#file, 'it is damaged: there is data after its end');
   }
 
   /** Reads to the end of the file for gzip's checksum alone. */
@@ -333,7 +334,7 @@ export function restoreBackup<Proof>(
       await prepareForCopy(tx);
       const { objects } = await migrateWhole(tx);
       const tables = await readTables(tx);
-      // Until the end, so that nobody else writes to the restored tables before they are verified.
+      // Until the end, so that no one else writes to the restored tables before they are verified.
       await query(tx, `LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS EXCLUSIVE MODE`);
       await refuseUnlessEmpty(tx, backup.environment);
       await clearFreshHome(tx);
@@ -347,10 +348,10 @@ export function restoreBackup<Proof>(
   });
 }
 
-/** Tables that `init` and scheduled jobs fill by themselves. Rows in any other table are user data. */
+/** Tables that `init` and scheduled jobs fill on their own. Rows in any other table are user data. */
 const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
 
-/** Events of anything but what `init` and the first command do by themselves. */
+/** Events of anything except what `init` and the first command do on their own. */
 const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change', 'backup.take')`;
 
 async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
@@ -394,7 +395,7 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
       return passOver(rows);
     }),
   );
-  if (trailer.sha256 !== backup.sha256) throw invalid(file, 'it has become another file since it was checked');
+  if (trailer.sha256 !== backup.sha256) throw invalid(file, 'it has been replaced since it was checked');
   await setSequences(tx, trailer.sequences);
   return leftOut;
 }
@@ -408,7 +409,7 @@ async function whileLoading<Result>(tx: Transaction, file: string, work: () => P
   await execute(tx, alterGuards('DISABLE'));
   const result = await work();
   await execute(tx, 'SET CONSTRAINTS ALL IMMEDIATE').catch((error: unknown) => {
-    throw isOfTheRows(error) ? invalid(file, `its rows do not fit each other: ${reasonOf(error)}`, error) : error;
+    throw isOfTheRows(error) ? invalid(file, `its rows contradict each other: ${reasonOf(error)}`, error) : error;
   });
   await execute(tx, alterGuards('ENABLE ALWAYS'));
   return result;
@@ -422,7 +423,7 @@ async function loadTable(
   rows: AsyncIterable<Buffer>,
 ): Promise<void> {
   if ([...present].sort().join() !== [...columns].sort().join()) {
-    throw invalid(file, `its columns of ${name} are not those that its migrations make`);
+    throw invalid(file, `its columns of ${name} differ from those that its migrations make`);
   }
   const copy = tx.client.query(copyFrom(`COPY ${quoted(name)} (${columnList(columns)}) FROM STDIN`));
   let failure: unknown;
@@ -449,7 +450,7 @@ async function loadTable(
   if (copy.rowCount !== count) throw new Error(`${count} rows of ${name} were sent, but ${copy.rowCount} were loaded`);
 }
 
-/** Fills a table. What its constraints and indexes do not take is refused as a fault of the file. */
+/** Fills a table. Rows that its constraints and indexes reject are refused as a fault of the file. */
 const filled = (tx: Transaction, file: string, name: string, fill: () => Promise<unknown>): Promise<void> =>
   fillTable(tx, name, fill).catch((error: unknown) => {
     throw isOfTheRows(error)

@@ -1,8 +1,8 @@
 /**
- * The objects of a database's schema, each with its *facts*: what every PostgreSQL from 16 on has in its catalogs in the same
- * words, such as columns, types, keys, triggers, privileges, and the source of functions. *Expressions* (of views, checks,
- * defaults, conditions) have no such words: each server writes them in its own way, even from one minor version to the next.
- * Their trees, as the catalog stores them, stay as they are until somebody changes the expression.
+ * The objects of a database's schema, each with its *facts*: what every PostgreSQL from 16 on states identically in its
+ * catalogs, such as columns, types, keys, triggers, privileges, and the source of functions. *Expressions* (of views,
+ * checks, defaults, conditions) are not stated identically: each server writes them in its own way, even from one minor
+ * version to the next. Their trees, as the catalog stores them, stay the same until the expression is changed.
  */
 import { execute, query, type Transaction } from './transaction.ts';
 
@@ -12,7 +12,7 @@ export interface SchemaObject {
   readonly facts: string;
   /** The hash of the trees of its expressions as this database stores them; null without expressions. */
   readonly tree: string | null;
-  /** What the server writes of it, where that was asked for. */
+  /** The server's text of it, if requested. */
   readonly printed: string | null;
   /** Of a table. */
   readonly oid: number | null;
@@ -42,18 +42,20 @@ const columnNames = (table: string, numbers: string): string => `
                      ',' ORDER BY k.place)
    FROM unnest(${numbers}) WITH ORDINALITY AS k (attnum, place))`;
 
-/** A name with its schema, unless it is of the schema given: another schema's object of the same name is another object. */
+/**
+ * A name with its schema, unless it is in the given schema: another schema's object of the same name is another object.
+ */
 const named = (name: string, namespace: string, home: string): string =>
   `CASE WHEN ${namespace} <> ${home} THEN ${namespace}::regnamespace || '.' ELSE '' END || ${name}`;
 
 const CATALOG = `'pg_catalog'::regnamespace`;
 
-/** Gives SQL for what the server writes of an expression, or for NULL where nobody will read it. */
+/** SQL for the server's text of an expression, or for NULL if it will not be read. */
 type Printed = (sql: string) => string;
 
 const NO_TREE = `NULL::text, NULL::text, NULL::bigint`;
 
-/** Each gives an object, its facts, the trees of its expressions, what the server writes of it, and a table's oid. */
+/** Each returns an object, its facts, the trees of its expressions, the server's text of it, and a table's oid. */
 const tablesOf = (printed: Printed): readonly string[] => [
   // The options of a table, such as those of autovacuum, are the operator's to tune; those of a view are part of it.
   `SELECT CASE relkind WHEN 'r' THEN 'table ' WHEN 'v' THEN 'view ' WHEN 'm' THEN 'materialized view '
@@ -158,11 +160,12 @@ const codeOf = (printed: Printed): readonly string[] => [
    FROM pg_type t CROSS JOIN home WHERE t.typtype = 'd' AND t.typnamespace = home.oid`,
 ];
 
-/** What facts alone describe. */
+/** Objects that facts describe completely. */
 const PLAIN: readonly string[] = [
   `SELECT 'inheritance ' || relname, i.inhparent::regclass::text, ${NO_TREE}
    FROM ours JOIN pg_inherits i ON i.inhrelid = ours.oid`,
-  // Whoever may only read changes nothing: a hosted database may have a role for reports, which calls what views call.
+  // Read privileges are left out, since they change nothing: a hosted database may have a role for reports, which calls
+  // what views call.
   `SELECT 'privileges on ' || name,
           string_agg(grantee || ': ' || privileges, '; ' ORDER BY grantee COLLATE "C"), ${NO_TREE}
    FROM (
@@ -195,7 +198,7 @@ const PLAIN: readonly string[] = [
   `SELECT 'event trigger ' || evtname, concat_ws(' ', evtevent, evtfoid::regproc, evtenabled), ${NO_TREE}
    FROM pg_event_trigger e
    WHERE EXISTS (SELECT FROM functions f WHERE f.oid = e.evtfoid)`,
-  // What another schema calls by a name of ours would be read or run instead of it.
+  // Another schema's object with one of our names would be read or run instead of ours.
   `SELECT 'shadow ' || n.nspname || '.' || c.relname, c.relkind::text, ${NO_TREE}
    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
    WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND n.oid <> (SELECT oid FROM home)
@@ -243,7 +246,7 @@ FROM found GROUP BY object ORDER BY object COLLATE "C"`;
 const OBJECTS = objectsOf(() => 'NULL::text');
 const PRINTED_OBJECTS = objectsOf((sql) => sql);
 
-/** Every object of the schema that holds the migrations, with what could stand in for one or switch one off. */
+/** Every object of the schema that holds the migrations, and whatever could replace or disable one. */
 export async function readSchemaObjects(
   tx: Transaction,
   printed: 'printed' | 'facts' = 'facts',

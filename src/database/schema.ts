@@ -1,7 +1,7 @@
 /**
  * Whether a database's schema is what the migrations make. A release states the digest of all facts (the first line of
- * migrations/schema.sql). For expressions, `migrate`, `init` and `restore` compare what this server writes of the schema with
- * what it writes of one that the migrations have just made, and record the hash of each tree as the catalog stores it.
+ * migrations/schema.sql). For expressions, `migrate`, `init` and `restore` compare this server's text of the schema
+ * with its text of one that the migrations have just made, and record the hash of each tree as the catalog stores it.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -10,12 +10,14 @@ import { packageRoot, packageVersion } from '../package.ts';
 import { readSchemaObjects, type SchemaObject } from './schema-objects.ts';
 import { execute, query, queryOne, type Transaction } from './transaction.ts';
 
-/** Half of a SHA-256 is enough to be told apart. */
+/** Half of a SHA-256 is enough to tell objects apart. */
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
 
 // --- The record -------------------------------------------------------------------------------------------------------
 
-/** The hash of an object's facts; of its trees in this database, which `changed` never equals; a table's oid. */
+/**
+ * The hash of an object's facts; the hash of its trees in this database, which never equals `changed`; a table's oid.
+ */
 type Recorded = readonly [facts: string, tree: string | null, oid: number | null];
 
 interface SchemaRecord {
@@ -23,7 +25,7 @@ interface SchemaRecord {
   readonly objects: Readonly<Record<string, Recorded>>;
 }
 
-/** Not made by migrations: what they say is how the server is set up, and none of it should be there. */
+/** Not made by migrations: these come from the server's setup, and there should be none. */
 const isAround = (object: string) => /^(shadow|setting|event trigger|default privileges) /.test(object);
 
 /** The objects that the migrations make on this server. Read right after they ran, or from a schema made for this. */
@@ -57,9 +59,9 @@ export interface Recording {
 }
 
 /**
- * Records what the migrations made, so that `verify` compares without making it again and whatever version of PostgreSQL
- * writes it. An object that the server writes otherwise than a migrated one is recorded as changed, so nothing that was
- * changed by hand becomes right by this. Gives the SHA-256 of the record, for the event of the command.
+ * Records what the migrations made, so that `verify` compares without making it again and under any version of
+ * PostgreSQL. An object whose text differs from the migrated one is recorded as changed, so recording never approves a
+ * manual change. Returns the SHA-256 of the record, for the command's event.
  */
 export async function recordSchema(tx: Transaction, migrated: readonly SchemaObject[]): Promise<Recording> {
   const there = new Map((await readSchemaObjects(tx, 'printed')).map((each) => [each.object, each]));
@@ -95,7 +97,7 @@ export async function readRecordDigest(tx: Transaction): Promise<string | undefi
 
 // --- The release ------------------------------------------------------------------------------------------------------
 
-/** Where the app's role could not be made, nothing is granted to it, and triggers guard alone. */
+/** If the app's role could not be made, nothing is granted to it, and only triggers guard the tables. */
 const isOfTheRole = (object: string) => object.startsWith('privileges on ') || object === 'role reckoner_app';
 
 /** SHA-256 of objects with the hashes of their facts, a line each: the same on every server. */
@@ -124,7 +126,7 @@ export const SCHEMA_FILE = join(packageRoot, 'migrations', 'schema.sql');
 export interface SchemaComparison {
   readonly inspected: number;
   readonly differences: readonly { readonly object: string; readonly detail: string }[];
-  /** Objects of which only facts were compared: the database was moved here after its schema was recorded. */
+  /** Objects whose facts alone were compared: the database was moved here after its schema was recorded. */
   readonly notCompared: number;
   /** SHA-256 of the objects with the hashes of their facts, a line each. */
   readonly sha256: string;
@@ -163,7 +165,9 @@ export async function compareSchema(tx: Transaction): Promise<SchemaComparison> 
   return { inspected: expected.length, differences, notCompared, sha256: digestOf(lines) };
 }
 
-/** Trees name other objects by their oids, which a dump gives anew, and each major version stores trees in its own way. */
+/**
+ * Trees name other objects by their oids, which change with a dump, and each major version stores trees in its own way.
+ */
 function isOfThisDatabase(
   { objects, server_version }: SchemaRecord,
   version: number,
@@ -181,14 +185,14 @@ function recordDifferences({ objects }: SchemaRecord): SchemaComparison['differe
   const [whole, roleless] = readRelease();
   const digest = digestOf(names.map((object) => lineOf(object, objects[object]?.[0] ?? '')));
   if (digest === ('role reckoner_app' in objects ? whole : roleless)) return [];
-  return [{ object: RECORD, detail: "is not of this version's migrations: migrate the database" }];
+  return [{ object: RECORD, detail: "does not match this version's migrations: migrate the database" }];
 }
 
 async function describeChanged(tx: Transaction, changed: readonly string[], { objects }: SchemaRecord) {
   if (changed.length === 0) return [];
   const printed = new Map((await readSchemaObjects(tx, 'printed')).map((each) => [each.object, each]));
   return changed.map((object) => {
-    const what = objects[object] === undefined ? 'was made by no migration' : 'is not as migrated';
+    const what = objects[object] === undefined ? 'was not made by a migration' : 'is not as migrated';
     const { facts = '', printed: definition = null } = printed.get(object) ?? {};
     return { object, detail: `${what}: ${(definition || facts).replaceAll(/\s+/g, ' ').slice(0, LONGEST)}` };
   });

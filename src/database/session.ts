@@ -4,23 +4,25 @@ import pg from 'pg';
 import type { LOCKS } from './locks.ts';
 import { valueTypes } from './transaction.ts';
 
-/** What can be asked outside of a transaction as well as within one. */
+/** Runs queries inside or outside a transaction. */
 export interface Queryable {
   readonly query: (sql: string, values?: unknown[]) => Promise<pg.QueryResult>;
 }
 
-/** For servers, whose callers rather hear that it is busy than wait: how long a lock, a statement and a connection may take. */
+/**
+ * For servers, whose callers prefer a busy reply to waiting: how long a lock, a statement and a connection may take.
+ */
 export interface Patience {
   readonly lockSeconds: number;
   readonly statementSeconds: number;
 }
 
-/** What every connection has, whoever makes it. */
+/** Options of every connection. */
 export const SESSION: pg.ClientConfig = {
   types: valueTypes,
   application_name: 'reckoner',
   connectionTimeoutMillis: 15_000,
-  // A server whose host is gone is noticed within half a minute, where nothing is on its way to it.
+  // A server whose host is gone is noticed within half a minute, if nothing is being sent to it.
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,
 };
@@ -37,7 +39,7 @@ const SETUP = `
   SELECT set_config('client_connection_check_interval', '10s', false) WHERE version() !~* 'visual c|mingw';
   SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('server_version_num')::integer >= 170000`;
 
-/** The app works as the role that may not rewrite history. */
+/** The app uses the role that cannot rewrite history. */
 const TAKE_APP_ROLE = `
   SELECT set_config('role', 'reckoner_app', false)
   FROM pg_roles WHERE rolname = 'reckoner_app' AND pg_has_role(current_user, oid, 'MEMBER')`;
@@ -46,7 +48,7 @@ const TAKE_APP_ROLE = `
 const CLOCK_IS_SET = `SET reckoner.clock_is_set TO on`;
 
 export interface SessionOptions {
-  /** `owner` is the login as it is: the owner of the tables, or a login that owns nothing. */
+  /** `owner` is the login itself: the owner of the tables, or a login that owns nothing. */
   readonly role: 'app' | 'owner';
   readonly patience?: Patience | undefined;
   readonly clockIsSet?: boolean | undefined;
@@ -57,8 +59,9 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
   return [
     SETUP,
     `SET lock_timeout TO '${lockSeconds}s'; SET statement_timeout TO '${statementSeconds}s'`,
-    // A server answers many at once: workers for one request cost more to start than they save, and are missing to others.
-    // PostgreSQL's default cost of a random page is that of spinning disks: it read whole tables where an index would do.
+    // A server answers many at once: parallel workers for one request cost more to start than they save, and others
+    // lack them. PostgreSQL's default cost of a random page is that of spinning disks: it read whole tables where an
+    // index would do.
     ...(patience === undefined ? [] : ['SET max_parallel_workers_per_gather TO 0; SET random_page_cost TO 1.1']),
     ...(clockIsSet ? [CLOCK_IS_SET] : []),
     ...(role === 'app' ? [TAKE_APP_ROLE] : []),
@@ -77,13 +80,13 @@ export async function connectClient(
     await client.query(setupOf({ role }));
     return client;
   } catch (error) {
-    // What is not ended keeps the process from ending.
+    // A connection that is not ended keeps the process alive.
     await client.end().catch(() => {});
     throw error;
   }
 }
 
-/** Does work that one process does at a time, whatever its host: others wait. The lock ends with its own connection. */
+/** Does work that only one process on any host may do at a time: others wait. The lock ends with its own connection. */
 export async function oneAtATime<Result>(
   connection: pg.ClientConfig,
   lock: (typeof LOCKS)[keyof typeof LOCKS],
@@ -110,7 +113,7 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
     await sleep(limit, undefined, { ref: false });
     throw new Error('timeout expired');
   };
-  // The pool would hand the client its own limit, which is that of waiting for a connection, too.
+  // The pool would pass its own limit to the client, but that limit is for waiting for a connection, too.
   class Client extends pg.Client {
     constructor() {
       super(connection);
@@ -121,7 +124,7 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
     max,
     idleTimeoutMillis: IDLE_MILLISECONDS,
     connectionTimeoutMillis: limit,
-    // A pooler takes connections before it has one of the server for them: then the first query waits.
+    // A pooler accepts connections before it has a server connection for them: then the first query waits.
     onConnect: (client) => Promise.race([client.query(setup), late()]),
   });
   // The pool drops a connection that is lost while idle, and the query that needs one that is lost reports it. Without
@@ -132,7 +135,7 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
 }
 
 export interface ServerAt {
-  /** How messages call it; never with a password. */
+  /** Its name in messages, never with a password. */
   readonly name: string;
   readonly connection: pg.ClientConfig;
 }

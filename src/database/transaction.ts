@@ -7,10 +7,10 @@ import pg from 'pg';
 import { REFUSAL_OF_CONSTRAINT } from '../errors/constraints.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 
-/** What statements are asked within: a transaction of knex, or one that is sent in one round trip (pipeline.ts). */
+/** A transaction to run statements in: knex's, or one that is sent in one round trip (pipeline.ts). */
 export interface Transaction {
   readonly ask: (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
-  /** Its connection, for COPY and for what pools are asked as well. A transaction in one round trip has none. */
+  /** Its connection, for COPY and for queries that pools run as well. A transaction in one round trip has none. */
   readonly client: pg.Client;
   /** For migrations. A transaction in one round trip has none. */
   readonly knex: Knex.Transaction;
@@ -20,8 +20,8 @@ export interface Transaction {
 export type Bindings = Readonly<Record<string, unknown>>;
 
 /**
- * A statement that each connection plans once, under its name, which no other has. For what is asked all the time: to
- * plan how quotes are read took 1.6 ms each time, to read a batch of them takes 0.4.
+ * A statement that each connection plans once, under its unique name. For frequent queries: planning how to read quotes
+ * took 1.6 ms each time, reading a batch of them takes 0.4.
  */
 export interface PreparedQuery {
   readonly name: string;
@@ -50,7 +50,7 @@ export async function queryOne<Row>(
   return rows[0] as Row;
 }
 
-/** Runs a statement for its effect and says how many rows it touched. */
+/** Runs a statement for its effect and returns how many rows it affected. */
 export async function execute(tx: Transaction, sql: string | PreparedQuery, bindings: Bindings = {}): Promise<number> {
   return (await ask(tx, sql, bindings)).rowCount ?? 0;
 }
@@ -77,7 +77,7 @@ interface CompiledQuery {
 
 const compiledQueries = new Map<string, CompiledQuery>();
 
-/** What may hold a colon that is no parameter (quoted text, comments, casts), then a parameter with its cast. */
+/** What may contain a colon that is not a parameter (quoted text, comments, casts), then a parameter with its cast. */
 const PARAMETERS =
   /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\$\$[\s\S]*?\$\$|::|:([A-Za-z_]\w*)(::[a-z]+(?: (?:varying|precision|with time zone))?(?:\[\])?)?/g;
 
@@ -117,7 +117,7 @@ const within = (client: pg.Client, knex: Knex.Transaction): Transaction => ({
   client,
   knex,
   async ask(statement) {
-    // Its connection may be in the transaction of somebody else by now.
+    // Its connection may be in another transaction by now.
     if (knex.isCompleted()) throw new Error(`${statement.text} was sent after the end of its transaction`);
     return client.query(statement);
   },
@@ -126,7 +126,7 @@ const within = (client: pg.Client, knex: Knex.Transaction): Transaction => ({
 /** Gives a connection back to its pool, which drops one that is lost or did not end its transaction. */
 const release = (client: pg.PoolClient): void => client.release(client.getTransactionStatus() !== 'I');
 
-/** What is worth trying again: the server undid the transaction whole, and the next attempt may succeed. */
+/** Errors worth a retry: the server rolled the whole transaction back, and the next attempt may succeed. */
 const RETRIED_SQLSTATES: ReadonlySet<string> = new Set([
   '40001', // serialization_failure
   '40P01', // deadlock_detected
@@ -134,7 +134,7 @@ const RETRIED_SQLSTATES: ReadonlySet<string> = new Set([
 
 const ATTEMPTS = 5;
 
-/** Does the work in one transaction, again from its start where RETRIED_SQLSTATES says so, at most five times. */
+/** Does the work in one transaction, retried from its start for RETRIED_SQLSTATES, at most five times. */
 export function inTransaction<Result>(
   pool: pg.Pool,
   work: (tx: Transaction) => Promise<Result>,
@@ -152,10 +152,10 @@ export function inTransaction<Result>(
 }
 
 const READING = { readOnly: true, isolationLevel: 'repeatable read' } as const;
-// Writers look again after they have waited for a lock: their statements need a snapshot each.
+// Writers read again after waiting for a lock, so each statement needs its own snapshot.
 const WRITING = { isolationLevel: 'read committed' } as const;
 
-/** Reads in one transaction, with a second one of the same snapshot beside it where the pool has a connection for that. */
+/** Reads in one transaction, with a second one of the same snapshot beside it if the pool has a connection for it. */
 export function readBeside<Result>(
   pool: pg.Pool,
   work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
@@ -165,7 +165,7 @@ export function readBeside<Result>(
     let beside: Transaction | undefined;
     try {
       beside = client && (await beginBeside(client, tx));
-      // The one whose work ends first is idle until the other's ends.
+      // The one that ends first is idle until the other ends.
       const patient = 'SET LOCAL idle_in_transaction_session_timeout TO 0';
       await Promise.all([execute(tx, patient), beside && execute(beside, patient)]);
       return await work(tx, beside);
@@ -190,7 +190,7 @@ async function beginBeside(client: pg.Client, tx: Transaction): Promise<Transact
   }
 }
 
-/** Does a whole transaction again where RETRIED_SQLSTATES says so, at most five times. */
+/** Retries a whole transaction for RETRIED_SQLSTATES, at most five times. */
 export async function retried<Result>(transaction: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -213,15 +213,15 @@ export function constraintOf(error: unknown): string | undefined {
 }
 
 /**
- * Whether an error is the fault of what one statement was given, or of whom it met, and not of the server or of the way
- * to it: of many that were done together, each may then be done by itself.
+ * Whether an error was caused by a statement's data or a conflict, rather than by the server or the connection: the
+ * items of a failed batch may then be done one by one.
  */
 export function isFaultOfOne(error: unknown): boolean {
   // Connections, resources, operators, the system and the server's own bugs (classes 08, 53, 57, 58, XX).
   return error instanceof pg.DatabaseError && !/^(08|53|57|58|XX)/.test(error.code ?? 'XX');
 }
 
-/** lock_not_available: somebody else held a lock for longer than lock_timeout. */
+/** lock_not_available: another transaction held a lock for longer than lock_timeout. */
 export const LOCK_TIMEOUT = '55P03';
 
 const OID = { int8: 20, date: 1082, timestamptz: 1184 } as const;
@@ -233,7 +233,7 @@ export const valueTypes: pg.CustomTypesConfig = {
       case OID.int8:
         return (text: string) => {
           const number = Number(text);
-          if (!Number.isSafeInteger(number)) throw new RangeError(`${text} is beyond a count`);
+          if (!Number.isSafeInteger(number)) throw new RangeError(`${text} is too large for a count`);
           return number;
         };
       case OID.date:
@@ -247,7 +247,7 @@ export const valueTypes: pg.CustomTypesConfig = {
   },
 } as pg.CustomTypesConfig;
 
-/** What the operator can do about failures of the server that are no fault of the statement. */
+/** What the operator can do about failures of the server that the statement did not cause. */
 const REMEDIES: ReadonlyArray<readonly [sqlstates: RegExp, remedy: string]> = [
   [/^53100$/, "Free space on the database's disk and run the command again."],
   [/^53/, 'Give the server more memory or connections, or run fewer commands at once.'],

@@ -1,6 +1,6 @@
 /**
- * Taking back the link of an invoice's payment page: a new token in its place, or none. Whoever has the old one, from a
- * forwarded e-mail or the kept PDF, finds no page any more. Refusals: document_unknown, link_missing, link_revoked.
+ * Taking back the link of an invoice's payment page: a new token in its place, or none. The old one, from a forwarded
+ * e-mail or the stored PDF, no longer opens a page. Refusals: document_unknown, link_missing, link_revoked.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -30,7 +30,7 @@ export async function changeLink(
 ): Promise<DocumentRow> {
   const document = await find(tx, number);
   const standing = await readLinkStanding(tx, document.document_id);
-  // What another page's provider printed is not ours to change; before the first PDF, nobody has the link.
+  // A link printed by another page's provider is not ours to change; before the first PDF, no one has the link.
   if (standing?.provider !== 'page' || (document.pdf_sha256 === null && document.purpose !== 'opening'))
     throw refuse('link_missing', { number });
   if (to === 'revoke' && standing.token === null) throw refuse('link_revoked', { number });

@@ -1,6 +1,6 @@
 /**
- * The delivery of all that is issued and not yet delivered. Workers claim what is due in PostgreSQL, so any number of
- * machines may work on it at once.
+ * Delivers all issued documents that are not yet delivered. Workers claim due documents in PostgreSQL, so any number of
+ * machines may deliver at once.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -10,15 +10,18 @@ import { linkProvider } from './link.ts';
 import type { LinkWork } from './links/links.sql.ts';
 import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
 
-/** How often a standing worker looks again at what is held or waits for its link: a corrected address releases it. */
+/**
+ * How often a long-running worker rechecks documents that are held or wait for their link: a corrected address releases
+ * them.
+ */
 const LOOK_AGAIN_MILLISECONDS = 60_000;
 
 export interface DeliveryOptions extends WorkerPoolOptions {
-  /** Called with the number of documents to look at. */
+  /** Called with the number of documents to check. */
   readonly onStart?: ((documents: number) => void) | undefined;
 }
 
-/** What can be done about links here and now. */
+/** What can be done about links by this process now. */
 function linkWork({ settings, environment }: { settings: Settings; environment: Environment }): LinkWork {
   const { wanted, processors } = linkProvider(settings, environment);
   if (processors.size === 0) return 'nothing';
@@ -33,7 +36,7 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
   await withWorkerPool(options, documents, (pool) => pool.runOnce());
 }
 
-/** Delivers these documents now and no other: what else is due may be waiting for somebody's review. */
+/** Delivers only these documents now: others that are due may be waiting for a review. */
 export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]): Promise<void> {
   const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
   if (documents.length === 0) return;
@@ -42,7 +45,7 @@ export async function deliverThese(options: DeliveryOptions, numbers: readonly s
 }
 
 export interface StandingOptions extends DeliveryOptions {
-  /** Sends what carries no document: called at the start and every minute. */
+  /** Sends e-mails without a document: called at the start and every minute. */
   readonly sendOthers?: () => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The e-mail of a document: to whom it goes, its text, and the PDF and rows attached to it. */
+/** The e-mail of a document: its recipients, its text, and the PDF and rows attached to it. */
 import type { DocumentRow } from '../documents/documents.sql.ts';
 import { renderDocumentEmail } from '../mail/document-text.ts';
 import type { EmailContent } from '../mail/email.ts';
@@ -10,7 +10,7 @@ import { rowsCsv } from './rows.ts';
 /** More rows than this are not attached: their e-mail would be larger than many servers accept (about 7 MB). */
 export const MOST_ATTACHED_ROWS = 20_000;
 
-/** The partner's present contacts, or the address that a user named instead of them. */
+/** The partner's current contacts, or the address that a user named instead of them. */
 export const recipientsOf = ({
   addressed_to: addressedTo,
   ...email

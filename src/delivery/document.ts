@@ -1,6 +1,6 @@
 /**
- * Delivering one document: find out what is missing (payment link, PDF, e-mail) and make that. Each step is recorded in a
- * transaction of its own, none of them across a call to the outside. Safe to repeat at any point.
+ * Delivers one document: finds what is missing (payment link, PDF, e-mail) and makes it. Each step is recorded in its
+ * own transaction, and none spans an external call. Safe to repeat at any point.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -49,14 +49,14 @@ export interface DeliveryContext {
   readonly holder: number;
 }
 
-/** How one look at a document ended. */
+/** How one attempt at a document ended. */
 export interface Delivery extends Omit<SendResult, 'status'> {
   readonly number: string;
-  /** `no_email`: carried over from the system before, whose partner has it; it has only a payment link. */
+  /** `no_email`: carried over from the previous system, which sent it; it has only a payment link. */
   readonly status: SendResult['status'] | 'no_email';
-  /** It was so before: this look sent nothing. */
+  /** It was so before: this attempt sent nothing. */
   readonly before?: true;
-  /** What is wrong with its link at the processor, and why; absent where nothing is. */
+  /** What is wrong with its link at the processor, and why; absent if nothing is. */
   readonly link?: string;
 }
 
@@ -104,7 +104,7 @@ async function deliverEmail(
   return { number, ...(await result) };
 }
 
-/** Keeps the link of a document's payment page, where the settings give it one. */
+/** Stores the link of a document's payment page, if the settings give it one. */
 async function keepLink(context: DeliveryContext, document: DocumentRow): Promise<void> {
   if (document.status !== 'open' || document.printed_link !== null || !isPayable(document)) return;
   if (whyNoLink(context.links, document) !== undefined) return;
@@ -130,7 +130,7 @@ async function sendOrHold(context: DeliveryContext, document: DocumentRow, email
       await database.transaction((tx) => noteFailure(tx, document.document_id, error.message));
       return { status: 'deferred', detail: error.message };
     }
-    // A template that cannot be used holds the e-mail like an address that is missing: somebody has to correct it.
+    // An unusable template holds the e-mail, as a missing address does, until it is corrected.
     if (!(error instanceof HoldReason || error instanceof Refusal)) throw error;
     const { email_id: emailId, attempts } = email;
     const held = { emailId, attempts, status: 'held', reason: error.message } as const;
@@ -150,7 +150,7 @@ async function send(context: DeliveryContext, document: DocumentRow, email: Docu
   const pdf = prepared.pdfToKeep;
   const sender = senderOf(context, pdf);
   const result = message instanceof Error ? undefined : await attempt(sender, email, message);
-  // A document that could not be offered has its PDF all the same.
+  // A document whose e-mail could not be offered still has its PDF.
   if (pdf !== undefined && !sender.keepsPdf()) await context.steps.keep({ pdf });
   failpoint('delivery.kept');
   if (message instanceof Error) throw message;
@@ -171,7 +171,7 @@ export function whyNoEmail(
   return reason === undefined ? undefined : new HoldReason(reason);
 }
 
-/** The message, or why it cannot be composed until somebody corrects an address or a template. */
+/** The message, or why it cannot be composed until an address or a template is corrected. */
 async function compose(
   context: DeliveryContext,
   document: DocumentRow,
@@ -190,7 +190,7 @@ async function compose(
   }
 }
 
-/** A worker that keeps this PDF in the transaction in which it offers the e-mail. */
+/** A worker that stores this PDF in the transaction that offers the e-mail. */
 function senderOf({ environment, transport, steps, holder }: DeliveryContext, pdf?: PdfToKeep) {
   let offers = 0;
   return {

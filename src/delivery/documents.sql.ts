@@ -1,6 +1,6 @@
 /**
- * SQL over what delivery adds to issued documents: payment links, PDFs, and what its e-mail needs. Each delivery
- * asks the same, so all of it is prepared: planning was two thirds of what PostgreSQL did for a document.
+ * SQL over what delivery adds to issued documents: payment links, PDFs, and what its e-mail needs. Each delivery runs
+ * the same queries, so all are prepared: planning was two thirds of what PostgreSQL did for a document.
  */
 import type { Instructions } from '../config/instructions.ts';
 import { execute, prepared, query, type Transaction } from '../database/transaction.ts';
@@ -8,7 +8,7 @@ import type { EmailState } from '../mail/email.ts';
 import { EMAIL_STATE, packed } from '../mail/outbox.sql.ts';
 import type { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 
-/** The latest e-mail of a document, and to whom it goes. */
+/** The latest e-mail of a document, and its recipients. */
 export interface DocumentEmail extends EmailState {
   readonly document_id: number;
   readonly contact_name: string;
@@ -18,7 +18,7 @@ export interface DocumentEmail extends EmailState {
   readonly addressed_to: string | null;
   /** How many ledger rows the document bills. */
   readonly entries: number;
-  /** Of the documents that it replaces, the last whose e-mail may have reached the partner; null where there is none. */
+  /** The last document it replaces whose e-mail may have reached the partner; null if there is none. */
   readonly replaces_sent: string | null;
 }
 
@@ -42,7 +42,7 @@ const DOCUMENT_EMAILS = prepared(
        SELECT * FROM emails e WHERE e.document_id = d.document_id ORDER BY e.email_id DESC LIMIT 1) AS e`,
 );
 
-/** The latest e-mail of each document, with the partner's present contacts. */
+/** The latest e-mail of each document, with the partner's current contacts. */
 export async function readDocumentEmails(
   tx: Transaction,
   documentIds: readonly number[],
@@ -73,7 +73,7 @@ const KEEP_LINKS = prepared(
      ON CONFLICT (document_id) DO NOTHING`,
 );
 
-/** Keeps links, and gives those that are kept by document: where another worker was first, its link. */
+/** Stores links, and returns the stored ones by document: if another worker was first, its link. */
 export async function recordPaymentLinks(
   tx: Transaction,
   links: readonly LinkToKeep[],
@@ -87,7 +87,7 @@ export async function recordPaymentLinks(
   return new Map(kept.map((link) => [link.document_id, link.url]));
 }
 
-/** The link of a document's page as it stands; undefined where it never had one. */
+/** The current link of a document's page; undefined if it never had one. */
 export async function readLinkStanding(
   tx: Transaction,
   documentId: number,
@@ -166,7 +166,7 @@ export interface PrintedInstructions {
   readonly content: Instructions;
 }
 
-/** By document, read where they are recorded; none where no instructions for its currency are in force. */
+/** By document, read where they are recorded; none if no instructions for its currency are in force. */
 export async function recordInstructionVersions(
   tx: Transaction,
   uses: readonly InstructionUse[],
@@ -210,7 +210,7 @@ const KEEP_PDFS = prepared(
      ON CONFLICT (document_id) DO NOTHING`,
 );
 
-/** Keeps PDFs. Where another worker kept one first, that one counts. */
+/** Stores PDFs. If another worker stored one first, that one counts. */
 export async function recordPdfs(tx: Transaction, pdfs: readonly PdfToKeep[]): Promise<void> {
   const { bytes, places } = packed(pdfs.map(({ pdf }) => pdf));
   const facts = pdfs.map(({ pdf: _, eInvoice: __, ...rest }, index) => ({ ...rest, ...places[index] }));
@@ -244,7 +244,7 @@ const PRESENT_BUYERS = prepared(
      ORDER BY partner_id`,
 );
 
-/** What e-invoices say of these partners now; null: of all active ones that ask for e-invoices. */
+/** The current data of these partners on e-invoices; null: of all active ones that ask for e-invoices. */
 export const readPresentBuyers = (tx: Transaction, partnerIds: readonly string[] | null): Promise<PresentBuyer[]> =>
   query(tx, PRESENT_BUYERS, { partnerIds });
 
@@ -265,7 +265,7 @@ const PDFS = prepared(
      WHERE w.document_id = ANY (:documentIds::bigint[])`,
 );
 
-/** Kept PDFs with what they show besides the frozen documents. */
+/** Stored PDFs with what they show besides the frozen documents. */
 export async function readPdfs(tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, KeptPdf>> {
   const rows = await query<KeptPdf & { document_id: number }>(tx, PDFS, { documentIds });
   return new Map(rows.map((row) => [row.document_id, row]));
@@ -303,7 +303,7 @@ export async function readRowsOfDocuments(
 
 /** Some rows of a document as lines of CSV, which PostgreSQL writes in a tenth of the time that it takes here. */
 export interface RowLines {
-  /** Without the amounts that the rows of an invoice for missing shares do not have. */
+  /** Leaves out the amounts that the rows of an invoice for missing shares do not have. */
   readonly amounts: 'all' | 'share';
   readonly text: string;
 }
@@ -378,7 +378,7 @@ export async function* readDocumentRows(tx: Transaction, documentId: number): As
   }
 }
 
-/** Says in `status` why a document still waits, where no step of its delivery could say so itself; it waits for a minute. */
+/** Records in `reason` why a document still waits, if no step of its delivery could; it waits for a minute. */
 export async function noteFailure(tx: Transaction, documentId: number, reason: string): Promise<void> {
   await execute(
     tx,
@@ -388,7 +388,7 @@ export async function noteFailure(tx: Transaction, documentId: number, reason: s
   );
 }
 
-/** The documents of these numbers, in the order of their issue. */
+/** The documents with these numbers, in the order of their issue. */
 export async function readIdsOf(tx: Transaction, numbers: readonly string[]): Promise<number[]> {
   const rows = await query<{ document_id: number }>(
     tx,

@@ -1,12 +1,12 @@
-/** SQL of what is due: the documents whose e-mails are, and those whose payment links are to be looked at. */
+/** SQL of due work: documents whose e-mails are due, and those whose payment links are to be checked. */
 import type { DueItems } from '../database/claims.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import { type LinkWork, linksOutOfSync } from './links/links.sql.ts';
 
 /**
- * Makes every document due whose delivery is not finished, those on hold too, in case what they lack is there now; and
- * every one about whose payment link there is something to do. Gives their number.
+ * Makes every undelivered document due, also those on hold, in case they now have what they lacked, and every document
+ * whose payment link needs work. Returns how many.
  */
 export async function wakeDocuments(
   tx: Transaction,
@@ -23,7 +23,7 @@ export async function wakeDocuments(
     tx,
     `INSERT INTO link_checks (document_id)
      SELECT document_id FROM (
-       -- What an opening carried over has no e-mail, but a payment link.
+       -- Documents carried over by an opening have no e-mail, only a payment link.
        SELECT d.document_id FROM documents d
        WHERE d.opening_id IS NOT NULL AND d.document = 'invoice' AND 'queued' = ANY (:statuses::text[])
          AND d.document_id IN (SELECT document_id FROM open_documents)
@@ -33,7 +33,7 @@ export async function wakeDocuments(
      ON CONFLICT DO NOTHING`,
     { statuses },
   );
-  // In one order, last, and without those that somebody has in hand: nobody waits for another, nor for a long import.
+  // In one order, last, and without those locked by others, so that no process waits for another or for a long import.
   await execute(
     tx,
     `UPDATE emails SET due_at = now()
@@ -54,7 +54,7 @@ export async function wakeDocuments(
   return documents;
 }
 
-/** The documents that are due: first those whose e-mails are, then those whose links are to be looked at. */
+/** The documents that are due: first those whose e-mails are due, then those whose links are to be checked. */
 export const DUE_DOCUMENTS: DueItems = {
   kind: 'document',
   due: (free) => `
@@ -70,7 +70,7 @@ export const DUE_DOCUMENTS: DueItems = {
     SELECT document_id AS key FROM with_email UNION ALL SELECT document_id FROM with_link`,
 };
 
-/** These documents and no other, whatever else is due. */
+/** Only these documents, whatever else is due. */
 export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
   kind: 'document',
   due: (free) => `
@@ -79,7 +79,7 @@ export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
   bindings: () => ({ documentIds }),
 });
 
-/** A request to look at a document's link, as it stood when it was read. */
+/** A request to check a document's link, as of when it was read. */
 export interface LinkCheck {
   readonly document_id: number;
   readonly asked: number;
@@ -93,7 +93,7 @@ const LINK_CHECKS = prepared(
 export const readLinkChecks = (tx: Transaction, documentIds: readonly number[]): Promise<LinkCheck[]> =>
   query(tx, LINK_CHECKS, { documentIds });
 
-/** Ends requests, but for those that were made again since, or are being made again now. */
+/** Ends requests, except those made again since or being made again now. */
 export const endLinkChecks = (tx: Transaction, checks: readonly LinkCheck[]): Promise<number> =>
   execute(
     tx,

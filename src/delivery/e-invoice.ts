@@ -1,6 +1,7 @@
 /**
- * The e-invoice of a document: from what the document froze and, where that was blank, from what is known now. Throws a
- * HoldReason for what a profile demands and nobody has supplied, so that delivery waits and the close does not.
+ * The e-invoice of a document: from the data frozen with the document and, where that was blank, from current data.
+ * Throws a HoldReason for data that a profile requires and that is missing, so that delivery waits and the close does
+ * not.
  */
 import { createHash } from 'node:crypto';
 import type { EInvoiceFormat } from '../config/e-invoice.ts';
@@ -21,7 +22,7 @@ import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import { HoldReason } from './hold-reason.ts';
 
-/** What e-invoices say of a partner, as it is known now. */
+/** The current data of a partner on e-invoices. */
 export interface PresentBuyer {
   readonly partner_id: string;
   readonly e_invoice: 'none' | EInvoiceFormat;
@@ -49,7 +50,7 @@ export interface EInvoiceToKeep {
 
 const BLANK_SELLER = { contact_name: '', electronic_address: '', registration_id: '', no_tax: null };
 
-/** The seller as the settings have it now, and a partner as it is now. */
+/** The seller by the current settings, and the current partner. */
 export function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, buyer: PresentBuyer): Parties {
   const { no_tax, ...own } = issuer.e_invoice ?? BLANK_SELLER;
   const { legal_name: name, tax_id, email, phone, address } = issuer;
@@ -57,7 +58,7 @@ export function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo
   return { seller: { name, ...address, tax_id, ...own, email, phone }, buyer: theirs, no_tax };
 }
 
-/** The parties as the document froze them. */
+/** The parties as frozen with the document. */
 export function frozenParties(document: DocumentRow): Parties {
   const { seller, ...parties } = presentParties(document, {
     partner_id: document.partner_id,
@@ -79,13 +80,13 @@ export function frozenParties(document: DocumentRow): Parties {
   return { ...parties, seller: registeredAs(seller, document.taxes[0]?.registration) };
 }
 
-/** With its tax number in the buyer's country, where it has another one there. */
+/** With its tax number in the buyer's country, if it has another one there. */
 const registeredAs = (seller: Seller, registration = ''): Seller => ({
   ...seller,
   tax_id: registration || seller.tax_id,
 });
 
-/** What the document froze stays; what it left blank is taken from what is known now. */
+/** Frozen data stays; blanks are filled from current data. */
 export function completed(frozen: Parties, present: Parties): Parties {
   return {
     seller: filled(frozen.seller, present.seller),
@@ -103,11 +104,11 @@ interface Wanted {
   readonly currency: string;
   /** Undefined for a document without tax. */
   readonly taxes: readonly TaxCategory[] | undefined;
-  /** Null where nothing is to be paid. */
+  /** Null if nothing is to be paid. */
   readonly instructions: Instructions | null;
 }
 
-/** What the first e-invoice of a partner that asks for them would lack, before there is a document. */
+/** What a partner's first e-invoice would lack, before there is a document. */
 export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] {
   const { e_invoice: format, currency } = buyer;
   if (format === 'none') return [];
@@ -115,7 +116,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
   const hasAccount = (wire?.iban ?? wire?.account_number ?? ach?.account_number) !== undefined;
   const { seller, ...others } = presentParties(settings, buyer);
   const parties = { ...others, seller: registeredAs(seller, settings.tax?.countries[buyer.country]?.registration) };
-  // Which rule applies is decided by what is sold; each but one demands the seller's tax number.
+  // What is sold decides which rule applies; all but one demand the seller's tax number.
   const categories = settings.tax === null ? categoriesOf(undefined, parties.no_tax) : (['S'] as const);
   const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
   const needs = 'none: EN 16931 has two decimals, and its currency has more';
@@ -124,11 +125,11 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
     : [{ file: 'partners.json', field: `e_invoice ${needs}`, term: 'BT-5' }];
 }
 
-/** Why there can be no e-invoice yet, as a sentence with the cure; undefined where there can. */
+/** Why there can be no e-invoice yet, as a sentence with the remedy; undefined if there can be one. */
 export function whyNoEInvoice({ format, parties, currency, taxes, instructions }: Wanted): string | undefined {
   const name = FORMAT_NAMES[format];
   if (!isCurrencyOfEInvoices(currency)) {
-    const cure = 'Set e_invoice to none in partners.json, and rerun what is issued';
+    const cure = 'Set e_invoice to none in partners.json, and rerun the issued documents';
     return `its e-invoice (${name}) cannot be written: EN 16931 has two decimals, and ${currency} has more. ${cure}`;
   }
   const { wire, ach } = instructions ?? {};
@@ -136,16 +137,16 @@ export function whyNoEInvoice({ format, parties, currency, taxes, instructions }
   const categories = categoriesOf(taxes, parties.no_tax);
   if (categories.includes('O') && categories.some((each) => each !== 'O')) {
     const cure = 'Correct the tax rules in settings.json, and rerun it';
-    return `its e-invoice (${name}) cannot be written: EN 16931 lets nothing else stand beside what is outside the scope of tax (BR-O-11). ${cure}`;
+    return `its e-invoice (${name}) cannot be written: EN 16931 allows no other tax beside sales outside the scope of tax (BR-O-11). ${cure}`;
   }
   const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
   if (lacks.length === 0) return undefined;
   const steps = lacks.some(({ file }) => file === 'partners.json') ? 'Fill it in, import partners.json' : 'Fill it in';
-  const cure = `${steps} and deliver it; what the document itself says wrongly is corrected by a rerun`;
+  const cure = `${steps} and deliver it; errors on the document itself are corrected by a rerun`;
   return `its e-invoice (${name}) lacks ${lackingText(lacks)}. ${cure}`;
 }
 
-/** Undefined where the partner asked for none. */
+/** Undefined if the partner asked for none. */
 export function eInvoiceFor(
   document: DocumentRow,
   snapshot: DocumentSnapshot,

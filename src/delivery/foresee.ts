@@ -1,4 +1,4 @@
-/** Foresees which documents of a previewed close would be held, and why: by the questions that delivery asks, in its order. */
+/** Foresees which documents of a previewed close would be held, and why: with delivery's own checks, in its order. */
 import { instructionsFor } from '../config/instructions.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { documentSnapshot } from '../documents/document.ts';
@@ -19,7 +19,10 @@ export interface ForeseenHold {
   readonly reason: string;
 }
 
-/** In the order of the documents, each with the first reason that delivery would find. A processor is not asked for links. */
+/**
+ * In the order of the documents, each with the first reason that delivery would find. No links are requested from a
+ * processor.
+ */
 export async function foreseeHolds(
   tx: Transaction,
   context: Installation,

@@ -1,6 +1,6 @@
 /** Why a document is not sent now. */
 
-/** Something that the document needs is missing, and somebody has to supply it. */
+/** Something that the document needs is missing and must be supplied. */
 export class HoldReason extends Error {}
 
 /** Something that the document needs will be there in a while. */

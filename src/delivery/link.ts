@@ -1,6 +1,6 @@
 /**
- * The payment link that a document prints. It prints one URL for good: that of our own page, which never goes stale, or
- * the provider's. What stands behind it may change with the balance; `links/sync.ts` keeps that in step.
+ * The payment link that a document prints. It prints one URL for good: our own page's, which never goes stale, or the
+ * provider's. The link behind it may change with the balance; `links/sync.ts` keeps it in step.
  */
 import { randomBytes } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
@@ -22,11 +22,11 @@ export interface PaymentLink {
 export interface LinkProvider {
   /** `page`, or the provider whose URL is printed. */
   readonly printedBy: string;
-  /** What a document would print under the present settings; the token names its page. */
+  /** What a document would print under the current settings; the token names its page. */
   readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
-  /** Whether a printed link would be printed alike today: if not, it takes a new document to change it. */
+  /** Whether a printed link would be the same today: if not, only a new document can change it. */
   readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
-  /** The processor that is to make links, by which methods; undefined where none is to be made. */
+  /** The processor that makes links, and the methods; undefined if none is to be made. */
   readonly wanted: WantedLinks | undefined;
   /** Processors with a key: links that they made before must be closed under any settings. */
   readonly processors: ReadonlyMap<string, PaymentLinks>;
@@ -68,7 +68,7 @@ export function linkProvider(settings: Settings, environment: Environment): Link
   };
 }
 
-/** The URL behind our page's button that needs no call to make; undefined where there is none. */
+/** The URL behind our page's button, if it needs no call to make; otherwise undefined. */
 export function urlBehindPage(
   { payment_link: link }: Pick<Settings, 'payment_link'>,
   environment: Environment,
@@ -79,6 +79,6 @@ export function urlBehindPage(
   return url.kind === 'url' ? url.url : undefined;
 }
 
-/** Whether links at a processor can be closed, or made, here and now. */
+/** Whether this process can close, or make, links at a processor now. */
 export const hasLinkWork = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>): boolean =>
   wanted !== undefined || processors.size > 0;

@@ -1,4 +1,4 @@
-/** Renders PDFs: many documents in threads of their own, a few in this thread. */
+/** Renders PDFs: many documents in separate threads, a few in this thread. */
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ import type { RenderTask } from './render-task.ts';
 /** Two threads take 1.3 s of CPU to start and to load the fonts: this many are rendered here before either has begun. */
 const FEW = 24;
 
-/** The next document waits at each thread when it is done with one, which saves a message to this thread and back. */
+/** Each thread has its next document waiting when it finishes one, which saves a message to this thread and back. */
 const DOCUMENTS_AT_A_THREAD = 2;
 
 /** A thread that ends loses what it has compiled, and renders the next hundred documents slowly. */
@@ -25,7 +25,7 @@ export class PdfRendererPool {
   private readonly most: number;
   private threads: Promise<Piscina> | undefined;
 
-  /** For so many documents, in so many threads at most. What renders is loaded with the first document. */
+  /** For so many documents, in at most so many threads. The renderer is loaded with the first document. */
   constructor(documents: number, most: number = availableParallelism()) {
     this.documents = documents;
     this.most = most;
@@ -72,13 +72,13 @@ export const librariesByVersion: Readonly<Record<number, Readonly<Record<string,
   RENDERER_VERSIONS.map((version) => [version, LIBRARIES]),
 );
 
-/** What is recorded of a document: what renders it now, and the added fonts that it needs, by their hashes. */
+/** What a document records: its current renderer, and the added fonts that it needs, by their hashes. */
 export function librariesWith(fonts: readonly AddedFont[]): Readonly<Record<string, string>> {
   const hashes = fonts.map(({ sha256 }) => sha256).sort();
   return hashes.length === 0 ? currentRenderer.libraries : { ...currentRenderer.libraries, fonts: hashes.join(' ') };
 }
 
-/** What renders a document now. */
+/** The current renderer of a document. */
 export const currentRenderer = {
   version: RENDERER_VERSION,
   libraries: librariesByVersion[RENDERER_VERSION] as Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** Prepares a document for its e-mail: the link and the instructions that it prints, recorded, and its PDF. */
+/** Prepares a document for its e-mail: records the link and the instructions that it prints, and its PDF. */
 import { createHash } from 'node:crypto';
 import { instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
@@ -24,17 +24,17 @@ export interface PreparedDocument {
   readonly snapshot: DocumentSnapshot;
   readonly rows: readonly RowOfDocument[];
   readonly pdf: Buffer;
-  /** The e-invoice that goes with it as a file of its own: undefined where there is none, or where the PDF holds it. */
+  /** The e-invoice that goes with it as a separate file; undefined if there is none, or the PDF contains it. */
   readonly eInvoice: Buffer | undefined;
-  /** The PDF was kept before, and its bank details are no longer valid. */
+  /** The PDF was stored before, and its bank details are no longer valid. */
   readonly instructionsOutdated: boolean;
-  /** The PDF with its facts where it was rendered just now; undefined where it was kept before. */
+  /** The PDF with its facts if it was rendered just now; undefined if it was stored before. */
   readonly pdfToKeep: PdfToKeep | undefined;
 }
 
 /**
- * Makes what is missing. `rows`: how many rows the document bills, where they are wanted. A document that prints nothing
- * new says what its kept PDF says, whoever rendered it and whatever the settings are now.
+ * Makes what is missing. `rows`: how many rows the document bills, if wanted. A document that prints nothing new
+ * repeats its stored PDF, whatever rendered it and whatever the settings are now.
  */
 export async function prepareDocument(
   context: PrepareContext,
@@ -53,7 +53,7 @@ export async function prepareDocument(
   const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows, buyer });
   if (link !== undefined) failpoint('delivery.linked');
   const { pdf: kept, instructions } = prepared;
-  // Adopted by another process since this one looked, with none for the currency any more.
+  // Another process has meanwhile adopted instructions that have none for the currency.
   if (use !== undefined && instructions === undefined) throw noInstructions(document);
   const snapshot = documentSnapshot(document, {
     paymentLink: payable
@@ -71,7 +71,7 @@ export async function prepareDocument(
   }
   if (rendered) throw new Error(`${document.number} has no PDF to send`);
   const eInvoice = eInvoiceFor(document, snapshot, context.settings, prepared.buyer);
-  // What renders is loaded with the first document that needs it.
+  // The renderer is loaded with the first document that needs it.
   const { fontsFor, textsOf } = await import('../documents/printable.ts');
   const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot), document);
   const pdf = await context.renderer.render(snapshot, {
@@ -97,7 +97,7 @@ export async function prepareDocument(
 const attachedOf = ({ e_invoice: format }: DocumentRow, xml: Buffer | undefined): Buffer | undefined =>
   format === 'facturx' ? undefined : xml;
 
-/** What asks for the bank details that the document prints. Throws a HoldReason if there are none. */
+/** Requests the bank details that the document prints. Throws a HoldReason if there are none. */
 export function instructionsOf(
   { settings, environment }: Pick<PrepareContext, 'settings' | 'environment'>,
   document: DocumentRow,

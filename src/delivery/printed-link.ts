@@ -10,7 +10,7 @@ import { type LinkContext, syncPaymentLink } from './links/sync.ts';
 /** A document that prints its processor's URL waits this long for it, and then goes out with bank instructions alone. */
 const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
 
-/** What printed links are made with. */
+/** What is needed to make printed links. */
 export interface PrintContext extends LinkContext {
   readonly links: LinkProvider;
 }
@@ -18,7 +18,7 @@ export interface PrintContext extends LinkContext {
 export const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
-/** What a link says of its document: the amount that the document shows, whatever was paid since. */
+/** A link's data about its document: the amount that the document shows, whatever was paid since. */
 const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   number: document.number,
   partnerId: document.partner_id,
@@ -27,13 +27,13 @@ const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   expiresAfter: document.due_on ?? document.issued_on,
 });
 
-/** Why the document cannot have the link that the settings want; undefined where it can, as far as is known here. */
+/** Why the document cannot have the link that the settings want; undefined if it can, as far as is known here. */
 export function whyNoLink(links: LinkProvider, document: DocumentRow): string | undefined {
   const printed = links.printed(newToken(), linkFactsOf(document));
   return printed.kind === 'missing' ? printed.what : undefined;
 }
 
-/** The link whose URL the document is to print, to be recorded before it is rendered; undefined where it prints none. */
+/** The link whose URL the document is to print, to be recorded before it is rendered; undefined if it prints none. */
 export async function linkToPrint(context: PrintContext, document: DocumentRow): Promise<LinkToKeep | undefined> {
   const { links, environment } = context;
   const token = newToken();
@@ -46,7 +46,7 @@ export async function linkToPrint(context: PrintContext, document: DocumentRow):
   return { documentId: document.document_id, provider: links.printedBy, token, url, now };
 }
 
-/** The URL to print. Waits a little for a processor that is down; null where the document cannot have a link. */
+/** The URL to print. Waits a little for a processor that is down; null if the document cannot have a link. */
 async function linkAtProcessor(context: LinkContext, document: DocumentRow): Promise<string | null> {
   const link = await syncPaymentLink(context, document.document_id);
   if (link.status === 'in_sync') return link.url;
@@ -56,7 +56,7 @@ async function linkAtProcessor(context: LinkContext, document: DocumentRow): Pro
   return null;
 }
 
-/** Of these documents, those whose kept PDF shows another link than they would print today. */
+/** The documents among these whose stored PDF shows a different link than they would print today. */
 export async function findOtherLinks(
   tx: Transaction,
   links: LinkProvider,
@@ -70,7 +70,7 @@ export async function findOtherLinks(
   return new Set(other.map((each) => each.document_id));
 }
 
-/** Brings the links behind documents in line with what is owed on them, and sends nothing. What waits is recorded. */
+/** Brings the links behind documents in line with their balances, and sends nothing. Records what waits. */
 export async function syncPaymentLinks(context: LinkContext, documentIds: readonly number[]): Promise<void> {
   if (!hasLinkWork(context.links)) return;
   for (const id of documentIds) await syncPaymentLink(context, id);

@@ -1,5 +1,5 @@
 /**
- * Sends a document once more: a new e-mail with a Message-ID of its own, logged beside the ones before.
+ * Sends a document once more: a new e-mail with its own Message-ID, logged beside the earlier ones.
  * Refusals: document_unknown, document_void, document_on_hold, document_email_unfinished, carried_over, argument_invalid, recipient_refused.
  */
 
@@ -12,7 +12,7 @@ import { refuseRecipient } from '../mail/sandbox.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type DocumentEmail, readDocumentEmail } from './documents.sql.ts';
 
-/** To the partner's contacts as they are when it is sent, or to the one address given. Gives the new e-mail's id. */
+/** To the partner's contacts at the time of sending, or to the one address given. Returns the new e-mail's id. */
 export async function resendDocument(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,
@@ -21,7 +21,7 @@ export async function resendDocument(
   if (to !== undefined) refuseRecipient({ environment, settings }, to);
   const { document_id: documentId, held_at: since, hold_reason, purpose } = await documentToCorrect(tx, number);
   if (purpose === 'opening') {
-    const instead = 'Its partner has it from there. Reminders and account statements list it.';
+    const instead = 'Its partner received it from that system. Reminders and account statements list it.';
     throw refuse('carried_over', { number, action: 'sent', instead, remedies: [] });
   }
   if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });

@@ -1,7 +1,7 @@
 /**
- * Sends e-mails once more that went wrong together: refused or returned while the mail server was set up wrongly, or cut off
- * with an unknown outcome. Each gets a new e-mail with a Message-ID of its own, logged beside the one before; a refused address
- * is refused again. What is on hold, void or dismissed is left alone.
+ * Resends e-mails that failed together: refused or returned while the mail server was set up wrongly, or cut off with
+ * an unknown outcome. Each gets a new e-mail with its own Message-ID, logged beside the earlier one; a refused address
+ * is refused again. Documents on hold or void and dismissed e-mails are left alone.
  */
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
@@ -24,7 +24,7 @@ export interface Retried {
 }
 
 export async function retryEmails(tx: Transaction, context: ActorContext, request: RetryRequest): Promise<Retried> {
-  // Of two that ask for the same, the second finds the e-mails of the first queued.
+  // If two commands ask for the same, the second finds the first one's e-mails queued.
   await lockLedgerWhole(tx);
   const { status, since = null } = request;
   const emails = await query<{ email_id: number; document_id: number | null; addressed_to: string | null }>(

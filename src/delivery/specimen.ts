@@ -23,7 +23,7 @@ const address = {
   country: 'US',
 };
 
-/** A document over 7.00 USD to nobody, by the present issuer. */
+/** A document over 7.00 USD to no partner, by the current issuer. */
 function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapshot {
   const isInvoice = document === 'invoice';
   return {

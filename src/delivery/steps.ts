@@ -1,7 +1,7 @@
 /**
- * What deliveries ask of the database. A delivery has four steps there: read the document, record what it prints, keep its
- * PDF and offer its e-mail, record how the attempt ended. Steps that arrive together share one transaction: each alone,
- * they were most of what PostgreSQL did for a document, since every write waited for the disk by itself.
+ * The steps of deliveries in the database. A delivery has four: read the document, record what it prints, store its PDF
+ * and offer its e-mail, record how the attempt ended. Steps that arrive together share one transaction: separately,
+ * they were most of PostgreSQL's work for a document, since each write waited for the disk.
  */
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
@@ -29,41 +29,41 @@ import { endLinkChecks, type LinkCheck, readLinkChecks } from './due.ts';
 import type { PresentBuyer } from './e-invoice.ts';
 
 /**
- * Two steps (find, prepare) start a batch only when a third of the deliveries under way have asked for it. Without that, a
- * batch had 2.6 documents on average, and a third of PostgreSQL's work was the batches' own. Nothing waits forever: if all
- * deliveries wait, at least a third of them wait for the same step. E-mails are offered, and outcomes recorded, at once: the
- * mail server waits meanwhile, or an e-mail is uncertain until then.
+ * Two steps (find, prepare) start a batch only when a third of the deliveries in progress wait for it. Without that, a
+ * batch had 2.6 documents on average, and a third of PostgreSQL's work was the batches' own. Nothing waits forever: if
+ * all deliveries wait, at least a third of them wait for the same step. E-mails are offered, and outcomes recorded,
+ * immediately: otherwise the mail server waits, or an e-mail stays uncertain.
  */
 const STEPS_WITH_A_LEAST_BATCH = 3;
 
-/** The rows of a document that has more than this are read by themselves. */
+/** A document with more rows than this has them read separately. */
 const MANY_ROWS = 1000;
 
 export interface Found {
   readonly document: DocumentRow | undefined;
   readonly email: DocumentEmail | undefined;
-  /** What asked to look at its link. */
+  /** The requests to check its link. */
   readonly check: LinkCheck | undefined;
 }
 
 /** What a document prints besides its frozen data, and what goes with its e-mail. */
 export interface Preparation {
   readonly documentId: number;
-  /** To be kept, where none is. */
+  /** To be stored, if none is. */
   readonly link?: LinkToKeep | undefined;
   readonly instructions?: InstructionUse | undefined;
-  /** Whether its PDF is kept already and wanted. */
+  /** Whether its PDF is stored already and wanted. */
   readonly pdf: boolean;
-  /** How many rows it bills, where they are wanted. */
+  /** How many rows it bills, if wanted. */
   readonly rows: number | undefined;
-  /** Its partner, where its e-invoice is to be written. */
+  /** Its partner, if its e-invoice is to be written. */
   readonly buyer?: string | undefined;
 }
 
 export interface Prepared {
-  /** The URL of the link that is kept. */
+  /** The URL of the stored link. */
   readonly paymentLink: string | undefined;
-  /** Those in force, where they are wanted and there are some. */
+  /** Those in force, if wanted and if there are any. */
   readonly instructions: PrintedInstructions | undefined;
   readonly pdf: KeptPdf | undefined;
   readonly rows: readonly RowOfDocument[];
@@ -80,7 +80,7 @@ export interface Keeping {
 export class DeliverySteps {
   private readonly database: Database;
   readonly find: (documentId: number) => Promise<Found>;
-  /** Whether the e-mail is still to be sent, and by this worker; of an outcome, whether it was this worker's. */
+  /** Whether this worker should still send the e-mail; for an outcome, whether it was this worker's. */
   readonly keep: (keeping: Keeping) => Promise<boolean>;
   readonly endCheck: (check: LinkCheck) => Promise<unknown>;
   private readonly prepareTogether: (preparation: Preparation) => Promise<Prepared>;
@@ -108,7 +108,7 @@ export class DeliverySteps {
     this.lookAgain = [find.look, prepare.look];
   }
 
-  /** Runs a delivery. Until it ends, it is one of those under way. */
+  /** Runs a delivery. Until it ends, it counts as in progress. */
   async underWayWith<Result>(delivery: () => Promise<Result>): Promise<Result> {
     this.underWay += 1;
     try {
@@ -118,7 +118,9 @@ export class DeliverySteps {
     }
   }
 
-  /** Calls a mail server or a processor, which may take minutes. Meanwhile the delivery is not one of those under way. */
+  /**
+   * Calls a mail server or a processor, which may take minutes. Meanwhile the delivery does not count as in progress.
+   */
   async outside<Result>(call: () => Promise<Result>): Promise<Result> {
     this.letGo();
     try {
@@ -142,7 +144,10 @@ export class DeliverySteps {
   }
 }
 
-/** Answers in one transaction what is asked meanwhile. If a batch fails because of one of its items, each is tried alone. */
+/**
+ * Answers in one transaction what is requested meanwhile. If a batch fails because of one of its items, each is tried
+ * alone.
+ */
 function together<Question, Answer>(
   answerAll: (questions: readonly Question[]) => Promise<readonly Answer[]>,
   least?: () => number,
@@ -165,7 +170,10 @@ function together<Question, Answer>(
   return { ask: (question) => new Promise((resolve, reject) => add({ question, resolve, reject })), look };
 }
 
-/** By itself the server plans this query each time, 9 ms, since it expects a generic plan to read more documents. */
+/**
+ * By default the server plans this query each time, which takes 9 ms, since it expects a generic plan to read more
+ * documents.
+ */
 const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO force_generic_plan');
 
 async function findAll(tx: Transaction, ids: readonly number[]): Promise<Found[]> {

@@ -1,4 +1,4 @@
-/** The workers that deliver documents in this process: what they claim, and what they work with. */
+/** The workers that deliver documents in this process: what they claim, and what they use. */
 
 import { availableParallelism } from 'node:os';
 import { Claims, workOn } from '../database/claims.ts';
@@ -17,21 +17,21 @@ import { linkProvider } from './link.ts';
 import { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { DeliverySteps } from './steps.ts';
 
-/** Deliveries under way at once. While some are rendered, others wait for the database or the mail server. */
+/** Deliveries in progress at once. While some are rendered, others wait for the database or the mail server. */
 const WORKERS = 24;
 
 /**
  * Half of the cores. Drawing a document takes no longer than the rest of its delivery, which keeps this thread and
- * PostgreSQL busy. Each rendering thread compiles the renderer for itself: it takes 3 s of CPU until it is fast.
+ * PostgreSQL busy. Each rendering thread compiles the renderer for itself: it takes 3 s of CPU to become fast.
  */
 const RENDERING_THREADS = Math.ceil(availableParallelism() / 2);
 
-/** How long e-mails under way may still take when the program is to end: Kubernetes kills it after 30 s. */
+/** How long e-mails in progress may still take when the program is to end: Kubernetes kills it after 30 s. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface WorkerPoolOptions extends ActorContext {
   readonly database: Database;
-  /** Called for each document whose delivery came to an end or a halt. */
+  /** Called for each document whose delivery ended or stopped. */
   readonly onDelivery?: ((delivery: Delivery) => void) | undefined;
 }
 
@@ -60,7 +60,7 @@ export class WorkerPool {
     await workOn(this.claims, DUE_DOCUMENTS, { atOnce: WORKERS, ahead: WORKERS / 2, work, stop, stays: true });
   }
 
-  /** Delivers these documents, whatever else is due. Those that another worker has claimed are left to it. */
+  /** Delivers these documents, whatever else is due. Skips those that another worker has claimed. */
   async deliverAll(documentIds: readonly number[]): Promise<void> {
     const missed = new Set(documentIds);
     const work = async (key: string) => {
@@ -75,7 +75,7 @@ export class WorkerPool {
     }
   }
 
-  /** Gives how the delivery ended; undefined where it failed. Throws only where the claims are lost. */
+  /** Returns how the delivery ended; undefined if it failed. Throws only if the claims are lost. */
   private async deliver(documentId: number): Promise<Delivery['status'] | undefined> {
     const { database, onDelivery } = this.options;
     const { context } = this;
@@ -84,7 +84,7 @@ export class WorkerPool {
       onDelivery?.(delivery);
       return delivery.status;
     } catch (error) {
-      // With the database gone, this fails too and says so once for all. Otherwise it is a bug: reported, and tried again.
+      // If the database is gone, this fails too and reports it once. Otherwise it is a bug: reported, and tried again.
       await this.claims.check();
       const reason = reasonOf(databaseFailure(error) ?? error);
       onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });

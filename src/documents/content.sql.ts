@@ -1,9 +1,9 @@
-/** What stands for the content of documents, so that what was confirmed or approved is what is issued. */
+/** A digest of documents' content, so that what was confirmed or approved is what is issued. */
 import { query, type Transaction } from '../database/transaction.ts';
 
 /**
- * Of a document `d`, its issuer's version `i` and its partner `p`: amounts, terms, addresses, the issuer, and where it is
- * e-mailed to. Without numbers and dates, which are those of the day.
+ * The content of a document `d` with its issuer's version `i` and its partner `p`: amounts, terms, addresses, the
+ * issuer, and the e-mail addresses. Without numbers and dates, which depend on the day.
  */
 export const CONTENT = `jsonb_build_array(
                 to_jsonb(d) - '{document_id,series,sequence,number,fact_id,issuer_version_id}'::text[]

@@ -32,9 +32,9 @@ export async function invoiceToCorrect(
   return invoice;
 }
 
-/** What an invoice without a balance is. The status is `paid` also where the rest was written off. */
+/** The state of an invoice without a balance. Its status is `paid` even if the rest was written off. */
 export const howSettled = ({ written_off }: Pick<DocumentRow, 'written_off'>): string =>
-  isZero(written_off) ? 'is paid' : 'is written off; to undo the write-off reopens it';
+  isZero(written_off) ? 'is paid' : 'is written off; undoing the write-off reopens it';
 
 type Settled = Pick<DocumentRow, 'number' | 'document' | 'currency' | 'amount_paid' | 'credited' | 'written_off'>;
 

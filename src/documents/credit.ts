@@ -20,7 +20,7 @@ import { insertCreditApplications } from './placed-credit.sql.ts';
 
 export interface CreditRequest {
   readonly number: string;
-  /** In the invoice's currency, before tax: the tax of what is credited is added. */
+  /** In the invoice's currency, before tax: its tax is added. */
   readonly amount: string;
   readonly reason: string;
   /** Allows the same amount for the same reason a second time. */
@@ -28,9 +28,9 @@ export interface CreditRequest {
 }
 
 /**
- * Issues a credit note against an invoice and returns its number. The credit is applied to the invoice at once, up to its
- * balance; the rest is open credit for the partner's next invoice. Credits never exceed the invoice. A second credit of
- * the same amount and reason is taken for a repeated command and refused, unless `again` is set.
+ * Issues a credit note against an invoice and returns its number. The credit is applied to the invoice at once, up to
+ * its balance; the rest is open credit for the partner's next invoice. Credits never exceed the invoice. A second
+ * credit of the same amount and reason counts as a repeated command and is refused, unless `again` is set.
  */
 export async function creditInvoice(
   tx: Transaction,
@@ -100,7 +100,7 @@ async function checkCredit(
   if (left.minus(amount).isNegative()) {
     throw refuse('credit_exceeds_invoice', { number, amount: amount.forPeople(), left: left.forPeople() });
   }
-  // A write-off has tax in it.
+  // A write-off includes tax.
   const owed = leftOf(
     invoice.gross,
     credits.map((each) => each.gross),

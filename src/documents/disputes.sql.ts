@@ -13,16 +13,18 @@ export interface OpenDispute {
   /** What was disputed; more than the balance if the rest was paid or credited since. */
   readonly amount: string;
   readonly reason: string;
-  /** Empty where nobody is named. */
+  /** Empty if no one is named. */
   readonly owner: string;
   readonly promised_on: string | null;
   readonly disputed_on: string;
 }
 
-/** Nothing is owed on the invoice any more, and nobody has closed the dispute. */
+/** Nothing is owed on the invoice any more, but the dispute is not closed. */
 export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
 
-/** The open disputes of live invoices, by the promised date, those without one last; or the one of an invoice, or those of partners. */
+/**
+ * The open disputes of live invoices by promised date, those without one last; or of one invoice, or of some partners.
+ */
 export function readOpenDisputes(
   tx: Transaction,
   { number = null, scope = null }: { number?: string | null; scope?: Scope } = {},
@@ -62,7 +64,7 @@ export async function insertDispute(
   );
 }
 
-/** Ends the open dispute of a document. A clock that went back gives the day on which the dispute was opened. */
+/** Ends the open dispute of a document. If the clock went back, the day on which the dispute was opened is used. */
 export async function insertDisputeClosing(
   tx: Transaction,
   closing: {

@@ -20,7 +20,7 @@ import type { IssueContext } from './issue/context.ts';
 export interface DisputeRequest {
   readonly number: string;
   readonly reason: string;
-  /** In the invoice's currency; left out, everything that is open. */
+  /** In the invoice's currency; if omitted, everything that is open. */
   readonly amount?: string | undefined;
   /** Who works on it. */
   readonly owner?: string | undefined;
@@ -61,7 +61,7 @@ export async function openDispute(
   failpoint('dispute.recorded');
 }
 
-/** Ends the dispute of an invoice; `reason` says how. What is still open is dunned again. */
+/** Closes the dispute of an invoice; `reason` says how. What is still open is dunned again. */
 export async function closeDispute(
   tx: Transaction,
   context: IssueContext,

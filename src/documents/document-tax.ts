@@ -19,7 +19,10 @@ export interface TaxRate {
 
 /** A total by country, category and rate, reduced rates apart. A document has each once. */
 export interface TaxTotal extends TaxRate {
-  /** The country of the partner, by which the rule was chosen; may be empty. Of a reversal that of what it reverses. */
+  /**
+   * The country of the partner, by which the rule was chosen; may be empty. A reversal has the country of what it
+   * reverses.
+   */
   readonly country: string;
   /** As it is printed: `VAT`. */
   readonly name: string;
@@ -27,7 +30,7 @@ export interface TaxTotal extends TaxRate {
   readonly tax: string;
 }
 
-/** What a document with tax has beside its other amounts. A document without tax has none of these fields. */
+/** What a document with tax has besides its other amounts. A document without tax has none of these fields. */
 export interface DocumentTax {
   /** The issuer's tax number in the partner's country; empty: the one of its address. */
   readonly registration: string;
@@ -48,7 +51,7 @@ export interface TaxRow extends TaxTotal {
   readonly registration: string;
 }
 
-/** What credit notes against an invoice have credited of one of its tax totals. */
+/** The amount of an invoice's tax total that credit notes have credited. */
 export interface CreditedTax {
   readonly position: number;
   readonly taxable: string;
@@ -63,9 +66,9 @@ export interface CreditShare {
 }
 
 /**
- * Divides a credit before tax over an invoice's tax totals, by what earlier credits left of each. The tax of each share is
- * what brings the tax of all credits up to that of their taxable amounts, so that credits of the whole invoice credit exactly
- * its tax, and none is a cent off at the end. Where nothing is left there are no shares: such a credit exceeds the invoice.
+ * Divides a credit before tax over an invoice's tax totals, by what earlier credits left of each. The tax of each share
+ * brings the tax of all credits up to that of their taxable amounts, so that crediting the whole invoice credits
+ * exactly its tax, to the cent. If nothing is left there are no shares: such a credit exceeds the invoice.
  */
 export function shareCredit(
   amount: Amount,
@@ -86,7 +89,7 @@ export function shareCredit(
   let given = zero;
   return rows.flatMap(({ position, rate, taken, tax, left }) => {
     reached = reached.plus(left);
-    // Each share ends where the shares up to it end, rounded: so they add up to the amount.
+    // Each share is the difference of rounded running totals, so the shares add up to the amount.
     const upTo = amount.prorated(reached, whole);
     const taxable = upTo.minus(given);
     given = upTo;

@@ -65,7 +65,7 @@ export function documentJson(row: DocumentRow) {
   };
 }
 
-/** The document as one without tax has it. */
+/** The fields of a document without tax. */
 export function withoutTax({
   registration: _,
   taxTotals: __,

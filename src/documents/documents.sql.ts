@@ -48,7 +48,7 @@ export interface DocumentRow {
   readonly tax_id: string;
   readonly purchase_order: string;
   readonly legal_note: string;
-  /** The e-invoice that its partner asked for, and what that says of the partner. */
+  /** The e-invoice that its partner asked for, and the partner's data on it. */
   readonly e_invoice: 'none' | EInvoiceFormat;
   readonly buyer_reference: string;
   readonly electronic_address: string;
@@ -59,7 +59,7 @@ export interface DocumentRow {
   readonly lines: readonly LineRow[];
   /** That its PDF prints. */
   readonly printed_link: string | null;
-  /** That opens its page now; null where it was revoked. */
+  /** That opens its page now; null if it was revoked. */
   readonly payment_link: string | null;
   readonly pdf_sha256: string | null;
   readonly pdf_bytes: number | null;
@@ -76,12 +76,12 @@ export interface DocumentRow {
   readonly credits: string | null;
   /** The day of issue of the one that it credits or replaces. */
   readonly corrects_issued_on: string | null;
-  /** What an adjustment took off its invoice at once, and what then remained to be paid on it; null on others. */
+  /** The amount an adjustment took off its invoice at once, and what then remained to be paid on it; null on others. */
   readonly invoice_lowered_by: string | null;
   readonly invoice_left: string | null;
   /** Why an adjustment was made; empty for other documents. */
   readonly reason: string;
-  /** Of an item that an opening carried over: the end of the day as of which, and what it was issued over; null on others. */
+  /** For an item carried over by an opening: the day at whose end, and the amount it was issued for; null on others. */
   readonly carried_over_on: string | null;
   readonly original_amount: string | null;
   readonly void_reason: string | null;
@@ -90,7 +90,7 @@ export interface DocumentRow {
   readonly written_off: string;
   /** Small differences that were written to bank charges. */
   readonly bank_charges: string;
-  /** Of the credit that it was issued with. */
+  /** From the credit that it was issued with. */
   readonly credit_taken_back: string;
   /** The last seal before it was issued. */
   readonly seal: SnapshotSeal | null;
@@ -99,7 +99,7 @@ export interface DocumentRow {
   readonly hold_reason: string | null;
 }
 
-/** The kept e-invoice of a document, undefined where it has none (yet). */
+/** The stored e-invoice of a document; undefined if it has none (yet). */
 export async function readEInvoice(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
   const rows = await query<{ xml: Buffer }>(tx, `SELECT xml FROM document_e_invoices WHERE document_id = :documentId`, {
     documentId,
@@ -107,7 +107,7 @@ export async function readEInvoice(tx: Transaction, documentId: number): Promise
   return rows[0]?.xml;
 }
 
-/** Of a document's e-mail that was not withdrawn. */
+/** The status of a document's e-mail that was not withdrawn. */
 export const EMAIL_STATUSES = ['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced'] as const;
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
@@ -207,7 +207,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
      WHERE ${condition}
      ORDER BY d.series, d.sequence LIMIT ${limit}`;
 
-/** By the only filter given, prepared: planning takes 10 ms, more than reading ten documents. */
+/** Prepared for a single filter: planning takes 10 ms, more than reading ten documents. */
 const STATEMENTS = {
   all: prepared('documents.all', documentsWhere('true', 'false')),
   ids: prepared('documents.ids', documentsWhere('d.document_id = ANY (:ids::bigint[])', 'false')),
@@ -275,7 +275,7 @@ export interface HeldDocument {
   readonly reason: string;
 }
 
-/** What is on hold, the longest first, and how much there is of it. */
+/** Documents on hold, the longest first, and how many there are. */
 export async function readHeldDocuments(
   tx: Transaction,
   limit: number,

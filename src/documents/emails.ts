@@ -1,8 +1,8 @@
-/** How the e-mails of documents enter and leave the outbox, by the functions that the outbox defines for them. */
+/** Puts the e-mails of documents into the outbox and takes them out, by the outbox's own functions. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { IssueBatch } from './issue/issue.sql.ts';
 
-/** Queues the first e-mail of each document just issued, under a Message-ID that stays. */
+/** Queues the first e-mail of each document just issued, under a permanent Message-ID. */
 export async function queueIssuedDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(
     tx,
@@ -22,7 +22,7 @@ export interface RepeatedEmail {
   readonly now: string;
 }
 
-/** Queues one more e-mail of a document, under a Message-ID that stays. */
+/** Queues another e-mail of a document, under a permanent Message-ID. */
 export async function queueResend(tx: Transaction, email: RepeatedEmail): Promise<void> {
   await execute(
     tx,
@@ -32,13 +32,13 @@ export async function queueResend(tx: Transaction, email: RepeatedEmail): Promis
   );
 }
 
-/** Asks delivery to look at documents: their payment links follow what has changed. */
+/** Asks delivery to check documents: their payment links follow what has changed. */
 export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]): Promise<void> {
   await execute(tx, `SELECT request_link_checks(:ids::bigint[])`, { ids: documentIds });
 }
 
 /**
- * Withdraws the unsent e-mails of void documents and returns what became of them; none if a worker is sending it. An
+ * Withdraws the unsent e-mails of void documents and returns their new status; none if a worker is sending it. An
  * e-mail with an attempt of unknown outcome may have arrived: it becomes uncertain instead, for manual review.
  */
 export function withdrawEmails(

@@ -1,4 +1,4 @@
-/** SQL of a document's history: its own actions, and those that mail, delivery and payments report by views of theirs. */
+/** SQL of a document's history: its own actions, and those that mail, delivery and payments report by their views. */
 import { query, type Transaction } from '../database/transaction.ts';
 
 export interface Happening {
@@ -57,7 +57,7 @@ const OWN_ACTS = `
        FROM documents WHERE replaces = :documentId`;
 
 /**
- * Credit applied to an invoice or from a credit note, and open again by a void or a command. What an adjustment's own issue
+ * Credit applied to an invoice or from a credit note, and released by a void or a command. What an adjustment's issue
  * applied to its invoice is left out: the invoice has `credited` for it.
  */
 const CREDIT_ACTS = `

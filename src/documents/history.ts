@@ -20,7 +20,7 @@ export type Action = keyof typeof SENTENCES;
 const SENTENCES = {
   issued: (f: Facts) =>
     f['carried']
-      ? `carried over from the system before, as of ${f['carried']}`
+      ? `carried over from the previous system, as of ${f['carried']}`
       : `issued${given(' to replace ', f['replaces'])}${given(' as a credit against ', f['credits'])}`,
   credit_used: (f: Facts) => `${f['amount']} of credit from ${f['other']} applied`,
   credit_given: (f: Facts) => `${f['amount']} applied to ${f['other']}`,
@@ -29,7 +29,7 @@ const SENTENCES = {
   credit_taken_back: (f: Facts) => `${f['amount']} of credit from ${f['other']} taken back`,
   credit_recovered: (f: Facts) => `${f['amount']} taken back from ${f['other']}`,
   credited: (f: Facts) => `${f['amount']} credited by ${f['other']}: ${f['reason']}`,
-  // Links open what they lead to for whoever has them, so the history has none: 'invoice link' tells the address.
+  // A link opens its page for anyone who has it, so the history contains none: 'invoice link' shows the address.
   linked: () => 'payment link made',
   link_rotated: (f: Facts) => `payment link replaced: ${f['reason']}`,
   link_revoked: (f: Facts) => `payment link taken back: ${f['reason']}`,

@@ -9,7 +9,7 @@ import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect } from './correctable.ts';
 import { insertHold, insertRelease } from './corrections.sql.ts';
 
-/** The reason that an e-mail gives while its document is on hold. */
+/** The reason of an e-mail whose document is on hold. */
 export const whyHeld = (since: string, reason: string): string =>
   `on hold since ${since}${reason === '' ? '' : `: ${reason}`}`;
 

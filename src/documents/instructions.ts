@@ -1,7 +1,8 @@
 /**
- * The payment instructions in force: what documents print. They are those of settings.json, taken over by an audit event
- * (`instructions.adopt`) that has all of them; the latest is in force. Without a rule for it in `approvals`, deliveries take
- * the file over by themselves before they print; with one, only the action does. The database refuses a PDF with others.
+ * The payment instructions in force: what documents print. They come from settings.json, adopted by an audit event
+ * (`instructions.adopt`) that contains all of them; the latest is in force. Without a rule for it in `approvals`,
+ * deliveries adopt the file automatically before they print; with one, only the action does. The database refuses a PDF
+ * with others.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
@@ -21,11 +22,11 @@ export async function readInstructionsInForce(tx: Transaction): Promise<AllInstr
   return found?.instructions;
 }
 
-/** Those of settings.json, whatever is in force. */
+/** The instructions of settings.json, whatever is in force. */
 export const instructionsOfFile = (settings: Settings): AllInstructions =>
   settings.file_instructions ?? settings.instructions;
 
-/** Whether only the action takes over what settings.json says. */
+/** Whether only the action adopts the instructions of settings.json. */
 export const needsAdoption = ({ approvals }: Pick<Settings, 'approvals'>): boolean => ADOPTION in approvals;
 
 /** The settings with the instructions in force. Those of the file stay in `file_instructions`. */
@@ -35,7 +36,7 @@ export async function settingsInForce(database: Database, settings: Settings): P
   return { ...settings, instructions: inForce, file_instructions: instructionsOfFile(settings) };
 }
 
-/** How settings.json differs from what is in force, in the order of the fields. */
+/** How settings.json differs from the instructions in force, in the order of the fields. */
 export const instructionChanges = (before: AllInstructions | undefined, after: AllInstructions): FieldChange[] =>
   changesBetween(fieldsOf(before ?? {}), fieldsOf(asJson(after)));
 
@@ -44,14 +45,14 @@ const asJson = (instructions: AllInstructions): AllInstructions => JSON.parse(JS
 const isSame = (kept: AllInstructions | undefined, file: AllInstructions): boolean =>
   kept !== undefined && instructionChanges(kept, file).length === 0;
 
-/** Puts what settings.json says in force. Refusal: instructions_unchanged. */
+/** Puts the instructions of settings.json in force. Refusal: instructions_unchanged. */
 export async function adoptInstructions(tx: Transaction, context: ActorContext): Promise<FieldChange[]> {
   const changes = await adopt(tx, context);
   if (changes === undefined) throw refuse('instructions_unchanged', {});
   return changes;
 }
 
-/** Takes over settings.json where no rule keeps it from taking effect by itself. */
+/** Adopts settings.json if no rule keeps it from taking effect automatically. */
 export async function adoptUnlessRuled(database: Database, context: ActorContext): Promise<void> {
   const { settings } = context;
   if (needsAdoption(settings)) return;
@@ -59,7 +60,7 @@ export async function adoptUnlessRuled(database: Database, context: ActorContext
   await database.transaction((tx) => adopt(tx, context));
 }
 
-/** Under the ledger's lock, so that no PDF is being recorded meanwhile. Undefined where there is nothing to change. */
+/** Under the ledger's lock, so that no PDF is being recorded meanwhile. Undefined if there is nothing to change. */
 async function adopt(
   tx: Transaction,
   { actor, environment, settings }: ActorContext,
@@ -77,6 +78,9 @@ async function adopt(
   return changes;
 }
 
-/** Fields of settings.json that are not in force, because a rule asks for the action. Of settings by `settingsInForce`. */
+/**
+ * Fields of settings.json that are not in force, because a rule requires the action. Takes the result of
+ * `settingsInForce`.
+ */
 export const instructionsToAdopt = ({ instructions, file_instructions }: Settings): FieldChange[] =>
   file_instructions === undefined ? [] : instructionChanges(instructions, file_instructions);

@@ -23,7 +23,7 @@ export class Locale {
     return groupThousands(plain);
   }
 
-  /** `EUR 1,234.50`, or `-EUR 1,234.50`. A code, because a symbol is ambiguous, as that of the dollar. */
+  /** `EUR 1,234.50`, or `-EUR 1,234.50`. A code, because a symbol such as the dollar's is ambiguous. */
   amount(amount: Amount): string {
     const [sign, size] = amount.isNegative() ? ['-', amount.negated()] : ['', amount];
     return `${sign}${amount.currency} ${groupThousands(size.toString())}`;

@@ -1,4 +1,4 @@
-/** What a document counts for, and since when an invoice is overdue. Pure. */
+/** The value of a document, and since when an invoice is overdue. Pure. */
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import type { DocumentRow } from './documents.sql.ts';

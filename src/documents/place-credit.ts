@@ -1,6 +1,6 @@
 /**
- * Placing open credit: applying a credit note to any open invoice of its partner in its currency, and taking that back.
- * Refusals: document_unknown, document_void, credit_not_applicable, credit_amount_too_large, credit_not_applied,
+ * Applies a credit note to any open invoice of its partner in its currency, and takes that back. Refusals:
+ * document_unknown, document_void, credit_not_applicable, credit_amount_too_large, credit_not_applied,
  * credit_covers_invoice, amount_invalid, clock_behind.
  */
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -20,7 +20,7 @@ export interface PlaceRequest {
   readonly creditNote: string;
   /** The number of the invoice. */
   readonly number: string;
-  /** In their currency; left out: as much as possible. */
+  /** In their currency; if omitted: as much as possible. */
   readonly amount?: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface PlacedCredit {
   readonly amount: string;
 }
 
-/** Applies open credit to an invoice that is issued already. */
+/** Applies open credit to an issued invoice. */
 export async function applyCredit(
   tx: Transaction,
   context: IssueContext,
@@ -59,8 +59,8 @@ export async function applyCredit(
 }
 
 /**
- * Takes back all credit of a credit note that is applied to an invoice, whoever applied it. An invoice that was issued with
- * nothing due is reissued instead: it asks for nothing, and nobody could pay it.
+ * Takes back all credit of a credit note that is applied to an invoice, however it was applied. An invoice issued with
+ * nothing due is reissued instead: it states no amount due, so no one could pay it.
  */
 export async function unapplyCredit(
   tx: Transaction,

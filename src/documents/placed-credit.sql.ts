@@ -6,7 +6,7 @@ export interface NewCreditApplication {
   readonly credit_note_id: number;
   readonly invoice_id: number;
   readonly amount: string;
-  /** Moved to the day on which the later of both documents was issued, where that is later. */
+  /** Moved to the issue date of the later document, if that is later. */
   readonly applied_on: string;
 }
 
@@ -17,8 +17,8 @@ export interface CreditAction {
 }
 
 /**
- * Applies credit to invoices that are issued already, and asks delivery to follow their balances. It is entered no earlier
- * than the day on which the credit or the invoice was last open again.
+ * Applies credit to issued invoices, and asks delivery to follow their balances. Its entry date is no earlier than the
+ * day on which the credit or the invoice was last reopened.
  */
 export async function insertCreditApplications(
   tx: Transaction,
@@ -49,7 +49,7 @@ export interface LiveCreditApplication {
   readonly amount: string;
 }
 
-/** What is applied from a credit note to an invoice now. */
+/** The amount applied from a credit note to an invoice now. */
 export function readCreditOn(
   tx: Transaction,
   placed: { creditNoteId: number; invoiceId: number },

@@ -1,4 +1,4 @@
-/** What a document says of its tax: a row for each rate, the total with tax, and the reasons. Empty without tax. */
+/** The tax statement of a document: a row for each rate, the total with tax, and the reasons. Empty without tax. */
 import { Amount } from '../money.ts';
 import { documentTax, lineTax, type TaxTotal } from './document-tax.ts';
 import type { DocumentRow, LineRow } from './documents.sql.ts';
@@ -11,13 +11,13 @@ export interface PresentedTax {
   readonly label: string;
   /** A row for each rate, and the total with tax. */
   readonly steps: readonly { readonly label: string; readonly amount: Amount }[];
-  /** The total with tax, or that of the lines where there is none. */
+  /** The total with tax; without tax, the total of the lines. */
   readonly gross: { readonly label: string; readonly amount: Amount };
   /** Reasons and the meaning of marks, a sentence each. */
   readonly notes: readonly string[];
-  /** The issuer's tax number that stands in place of its own; empty if there is none. */
+  /** The issuer's tax number that replaces its usual one; empty if there is none. */
   readonly registration: string;
-  /** What follows a line's kind: its rate where the document has several, and the mark of a reduced one. */
+  /** What follows a line's kind: its rate if the document has several, and the mark of a reduced one. */
   readonly ofLine: (line: SnapshotLine) => string;
 }
 
@@ -83,7 +83,7 @@ export function taxSteps(row: DocumentRow): { readonly label: string; readonly a
   return [{ label, amount: Amount.of(invoiceAmount, currency) }, ...steps];
 }
 
-/** The tax of a line: `19%`, or the category of one that bears none. Empty on a document without tax. */
+/** The tax of a line: `19%`, or its category if it has none. Empty on a document without tax. */
 export function lineTaxText({ tax }: LineRow, { taxes }: DocumentRow): string {
   const found = lineTax(tax, taxes);
   if (found === undefined) return '';

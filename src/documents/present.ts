@@ -1,7 +1,7 @@
 /**
- * What an invoice, credit note or statement says: its title, facts, amounts and payment instructions, in the words of
- * templates/document.json and the locale of the partner's country. The PDF, the payment page, the e-mail and the command
- * line take them from here and only lay them out.
+ * The content of an invoice, credit note or statement: its title, facts, amounts and payment instructions, in the words
+ * of templates/document.json and the locale of the partner's country. The PDF, the payment page, the e-mail and the
+ * command line take it from here and only lay it out.
  */
 import type { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
@@ -15,7 +15,7 @@ import { type DocumentKind, type DocumentSnapshot, keepsDueDate, type RowKind } 
 /** Why a document asks for money, or why not. */
 export type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
 
-/** Makes a text from a partner or the settings safe for where it is shown. */
+/** Makes a text from a partner or the settings safe for its destination. */
 export type Clean = (text: string) => string;
 
 export interface Fact {
@@ -65,13 +65,13 @@ export interface Presentation {
   readonly issuedOn: string;
   /** Empty if nothing is due. */
   readonly dueOn: string;
-  /** The due date is that of the invoice that this one replaces: it is not counted from this one's issue. */
+  /** The due date is taken from the invoice that this one replaces, not counted from this one's issue. */
   readonly dueDateKept: boolean;
   /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
   readonly amount: string;
   /**
-   * Whether the sales and the partner's share are shown. An invoice for missing shares bills our share alone: the partner
-   * has kept its own.
+   * Whether the sales and the partner's share are shown. An invoice for missing shares bills only our share: the
+   * partner has kept its own.
    */
   readonly showsSales: boolean;
   /** The total of the lines, before tax. */
@@ -179,7 +179,7 @@ function creditOf(snapshot: DocumentSnapshot, { totals }: Labels, clean: Clean):
   }));
 }
 
-/** What an adjustment took off its invoice, what that leaves to pay, and what of it is open credit. */
+/** What an adjustment took off its invoice, what remains to pay, and what part of it is open credit. */
 function leavesOf(
   { lowered, ...snapshot }: DocumentSnapshot,
   { adjustment }: Labels,
@@ -213,7 +213,7 @@ function paymentFacts(labels: Labels, clean: Clean) {
   return { party: row('party'), number: row('number'), word: row('word') };
 }
 
-/** Bank details as labeled facts; null where the instructions do not have them. */
+/** Bank details as labeled facts; null if the instructions lack them. */
 export function bankDetails(
   instructions: Instructions | null,
   clean: Clean = (text) => text,

@@ -1,6 +1,6 @@
 /**
  * Whether a document can be printed: every character of it needs a glyph, in the program's fonts or in those that the
- * installation adds (documents/pdf/added-fonts.ts). Refusals: characters_unprintable.
+ * installation adds (documents/pdf/added-fonts.ts). Refusal: characters_unprintable.
  */
 import { join } from 'node:path';
 import type { Environment } from '../config/environment.ts';
@@ -46,7 +46,7 @@ export function fontsFor(
   return fontsNeeded(all, fonts);
 }
 
-/** The fields that have characters without a glyph, and these characters. */
+/** The fields with characters that have no glyph, and these characters. */
 export const unprintableFields = (
   texts: readonly NamedText[],
   fonts: readonly AddedFont[],
@@ -78,5 +78,5 @@ export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
 
 export const addressText = (address: Address): string => Object.values(address).join(' ');
 
-/** A character that JSON escapes is one that no page shows. */
+/** No page shows a character that JSON escapes. */
 export const instructionsText = (instructions: Instructions | null): string => JSON.stringify(instructions);

@@ -17,7 +17,7 @@ export interface RerunCandidate {
   /** Its open dispute, or null. */
   readonly disputed_on: string | null;
   readonly disputed: string | null;
-  /** What its snapshot would say differently now, in words. */
+  /** What its snapshot would show differently now, in words. */
   readonly differences: string[];
 }
 
@@ -26,13 +26,13 @@ export interface RerunQuestion {
   /** One partner's documents only. */
   readonly partnerId?: string | undefined;
   readonly issuerVersionId: number;
-  /** The payment instructions of each currency in the present settings. */
+  /** The payment instructions of each currency in the current settings. */
   readonly instructions: Readonly<Record<string, unknown>>;
   readonly termsDays: number;
   readonly newTerms: boolean;
 }
 
-/** Inside of a WITH: the lines and the tax of each draft, as JSON. A change of tax can divide a line. */
+/** The body of a WITH: the lines and the tax of each draft, as JSON. A change of tax can divide a line. */
 const DRAFTED = `summed AS (
        SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
               sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
@@ -52,7 +52,7 @@ const DRAFTED = `summed AS (
        FROM pg_temp.draft_taxes GROUP BY partner_id, currency, arrangement
      )`;
 
-/** The same as the document `d` has printed them, with the ledger's signs, `s.sign`. */
+/** The same as printed on document `d`, with the ledger's signs, `s.sign`. */
 const PRINTED = `CROSS JOIN LATERAL (
        SELECT jsonb_agg(jsonb_build_array(t.country, t.registration, t.name, t.category, t.rate, t.reduced, t.reason,
                                           t.reason_code, s.sign * t.taxable, s.sign * t.tax)
@@ -70,7 +70,7 @@ const PRINTED = `CROSS JOIN LATERAL (
 
 /**
  * The last document of each chain of replacements in the month of the drafts, compared with its draft. The ledger is
- * compared too: the rows of a closed month cannot change, and if they did it must show here.
+ * compared too: the rows of a closed month cannot change, but if they did, it must show here.
  */
 export async function readRerunCandidates(tx: Transaction, question: RerunQuestion): Promise<RerunCandidate[]> {
   // The planner may have no statistics yet for the documents of a month just closed: joining 2,000 of them to their

@@ -1,6 +1,6 @@
 /**
- * Running documents again: they are recomputed from the ledger and the partners' present details. A void document without
- * a replacement is issued again; a live one that would differ is voided and replaced. Refusals: document_unknown,
+ * Reruns documents: they are recomputed from the ledger and the partners' current details. A void document without a
+ * replacement is issued again; a live one that would differ is voided and replaced. Refusals: document_unknown,
  * document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off, document_on_hold,
  * month_not_closed, partner_unknown, settings_incomplete, clock_behind,
  * tax_rule_missing.
@@ -26,9 +26,9 @@ import { recordIssuerVersion } from './issue/issuer-version.ts';
 import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
 export interface RerunOptions {
-  /** Due by the present terms, counted from today, instead of on the old due date. */
+  /** Due by the current terms, counted from today, instead of on the old due date. */
   readonly newTerms: boolean;
-  /** Finds the documents that would show another payment link under the present settings. */
+  /** Finds the documents that would show another payment link under the current settings. */
   readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
 }
 
@@ -48,9 +48,9 @@ export interface Rerun {
     readonly replaced_by: string;
     readonly why: readonly string[];
   }[];
-  /** Documents issued for those that were void without a replacement. */
+  /** Documents issued to replace void ones without a replacement. */
   readonly issued: readonly { readonly number: string; readonly replaces: string }[];
-  /** Documents that differ and were left as they are, because only missing documents were asked for. */
+  /** Documents that differ but were left unchanged, because only missing documents were requested. */
   readonly differing: readonly {
     readonly number: string;
     readonly why: readonly string[];
@@ -68,8 +68,8 @@ export interface Rerun {
 }
 
 /**
- * Runs one document again and touches no other. A void document gets its replacement, if it has no live one. Refuses a
- * live document that differs but may not be replaced.
+ * Reruns one document and touches no other. A void document gets its replacement, if it has no live one. Refuses a live
+ * document that differs but may not be replaced.
  */
 export async function rerunDocument(
   tx: Transaction,
@@ -85,7 +85,7 @@ export async function rerunDocument(
   return rerun(tx, context, document.month, { ...options, changed: true }, own, number);
 }
 
-/** The live document of that number, or the last one of a void document's replacements if that is void too. */
+/** The live document with that number, or the last of a void document's replacements if that is void too. */
 async function documentToRerun(
   tx: Transaction,
   number: string,
@@ -211,7 +211,7 @@ async function rerun(
   };
 }
 
-/** Why a document was replaced, as its void copy says it to the partner. */
+/** Why a document was replaced, as its void copy explains to the partner. */
 const reasonFor = (differences: readonly string[]): string =>
   `Replaced: ${differences.map((each) => each.replace("the partner's", 'your').replace("the issuer's", 'our')).join(', ')} changed.`;
 

@@ -1,6 +1,6 @@
 /**
- * Resuming a paused ledger. After a restore, documents may have been issued that are not in it: their numbers are skipped
- * for good, with a fact that explains the gap, so that no number stands for two documents.
+ * Resumes a paused ledger. After a restore, documents may have been issued that are not in it: their numbers are
+ * skipped for good, with a fact that explains the gap, so that no number stands for two documents.
  * Refusals: not_paused, numbers_missing, numbers_not_ahead, numbers_implausible.
  */
 import { DateTime } from 'luxon';
@@ -13,7 +13,7 @@ import { type ActorContext, type Installation, recordEvent } from '../people/aud
 import { insertResumptions, type Pause, readPauses } from '../people/pauses.ts';
 import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
 
-/** More are rather a typing error than a month that was lost. */
+/** More are more likely a typing error than a lost month. */
 const MOST_SKIPPED = 100_000;
 
 /** A number such as INV-2026-000176, read into its parts. */
@@ -36,7 +36,7 @@ export function partsOf(number: string): NumberParts | undefined {
   return parts !== undefined && numberOf(parts) === number ? parts : undefined;
 }
 
-/** The series in which numbers may have been given that a restored ledger does not know; of any other pause none. */
+/** The series in which numbers may have been given that a restored ledger lacks; none for any other pause. */
 export function seriesInDoubt(pauses: readonly Pause[], { environment, settings }: Installation): string[] {
   const states = pauses.flatMap(({ state_of: at }) => (at === null ? [] : [DateTime.fromISO(at)]));
   if (states.length === 0) return [];
@@ -47,8 +47,8 @@ export function seriesInDoubt(pauses: readonly Pause[], { environment, settings 
 }
 
 /**
- * Ends every open pause and skips the numbers up to those given; after a restore, one for each series in doubt, or none at
- * all where no document was issued. Returns the ranges that it skipped.
+ * Ends every open pause and skips the numbers up to those given; after a restore, one for each series in doubt, or none
+ * at all if no document was issued. Returns the ranges that it skipped.
  */
 export async function resumeLedger(
   tx: Transaction,
@@ -60,7 +60,7 @@ export async function resumeLedger(
   const [pause] = pauses;
   if (pause === undefined) throw refuse('not_paused', {});
   const last = new Map((await readLastNumbers(tx)).map((each) => [each.series, each.last]));
-  // A series that is forgotten would give its numbers again.
+  // A forgotten series would reuse its numbers.
   const missing = seriesInDoubt(pauses, { environment, settings })
     .filter((series) => !numbersAfter.some((each) => each.series === series))
     .map((series) => numberOf({ series, sequence: last.get(series) ?? 0 }));
@@ -84,7 +84,7 @@ export async function resumeLedger(
   return ranges;
 }
 
-/** What is skipped so that the next number follows this one; nothing if it does already. */
+/** The range to skip so that the next number follows this one; nothing if it does already. */
 function rangeTo({ series, sequence }: NumberParts, last: number, year: string): SkippedRange[] {
   const number = numberOf({ series, sequence });
   if (sequence === last) return [];

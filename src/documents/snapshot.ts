@@ -12,7 +12,7 @@ import type { DocumentTax, LineTax } from './document-tax.ts';
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
 export type RowKind = (typeof ROW_KINDS)[number];
-/** `opening`: carried over from the system before; it has no PDF of ours. */
+/** `opening`: carried over from the previous system; it has no PDF of ours. */
 export type Purpose = 'month' | 'adjustment' | 'missing_shares' | 'opening';
 
 /** The sum of the ledger rows of one policy, kind and month. Amounts have exactly the currency's digits. */
@@ -26,11 +26,11 @@ export interface SnapshotLine {
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
-  /** Left out on a document without tax. */
+  /** Omitted on a document without tax. */
   readonly tax?: LineTax;
 }
 
-/** The seal of a closed month, by which anybody can verify that the ledger up to that month has not changed. */
+/** The seal of a closed month, by which anyone can verify that the ledger up to that month has not changed. */
 export interface SnapshotSeal {
   readonly month: Month;
   /** The seal, 64 hexadecimal digits: the SHA-256 of its seal record, which names the root of the rows. */
@@ -75,14 +75,14 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly partnerCut: string;
   readonly invoiceAmount: string;
   readonly credit_applied: string;
-  /** The credit notes that were applied when it was issued; left out: none. */
+  /** The credit notes that were applied when it was issued; omitted: none. */
   readonly credit_notes?: readonly { readonly number: string; readonly amount: string }[];
   readonly amount_due: string;
   /** The number of the void document that this one replaces. */
   readonly replaces: string | null;
   /** The number of the invoice that an adjustment credits. */
   readonly credits: string | null;
-  /** What an adjustment took off its invoice at once, and what then remained to be paid on it; left out on others. */
+  /** What an adjustment took off its invoice at once, and what then remained to be paid on it; omitted on others. */
   readonly lowered?: { readonly by: string; readonly left: string } | null;
   /** Why an adjustment was made. */
   readonly reason: string | null;
@@ -96,7 +96,7 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly instructions_changed: boolean;
 }
 
-/** What the copy of a void document says about the void. */
+/** The void, as the copy of a void document describes it. */
 export interface VoidMark {
   /** `YYYY-MM-DD`, the day of the void. */
   readonly on: string;

@@ -3,7 +3,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { type Refusal, refuse } from '../errors/refusals.ts';
 import { partsOf } from './resume.ts';
 
-/** document_unknown, with why a number was skipped if it was. */
+/** document_unknown, with the reason if the number was skipped. */
 export async function documentUnknown(tx: Transaction, number: string): Promise<Refusal> {
   const parts = partsOf(number);
   const [skipped] =

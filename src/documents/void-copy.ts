@@ -6,7 +6,7 @@ import type { DocumentRow } from './documents.sql.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from './pdf/render.ts';
 import { fontsFor, textsOf } from './printable.ts';
 
-/** Renders the copy from the snapshot on request. It is not kept, and the issued PDF does not change. */
+/** Renders the copy from the snapshot on request. It is not stored, and the issued PDF does not change. */
 export async function renderVoidCopy(environment: Pick<Environment, 'home'>, row: DocumentRow): Promise<Buffer> {
   if (row.voided_on === null) throw refuse('document_not_void', { number: row.number });
   // A void copy offers no way to pay.

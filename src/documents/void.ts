@@ -1,6 +1,6 @@
 /**
- * Voiding a document: a new fact dated today. The document keeps its number and its content; its rows are unbilled until
- * a replacement bills them. Refusals: document_unknown, document_void, payment_applied, credit_used,
+ * Voids a document, by a new fact dated today. The document keeps its number and its content; its rows are unbilled
+ * until a replacement bills them. Refusals: document_unknown, document_void, payment_applied, credit_used,
  * document_written_off, carried_over, clock_behind.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Writing off what is still open on an invoice, and undoing that, as when the partner pays after all.
+ * Writes off what is still open on an invoice, and undoes that, as when the partner pays after all.
  * Refusals: document_unknown, document_void, not_an_invoice, nothing_to_write_off, not_written_off, clock_behind.
  */
 
@@ -25,7 +25,7 @@ export async function writeOffInvoice(tx: Transaction, context: IssueContext, re
   await insertWriteOff(tx, await begin(tx, context, 'invoice.write_off', { ...request, invoice, amount }));
 }
 
-/** Undoes whatever of an invoice is written off: it is open again, dated today, and bad debts are lower by it. */
+/** Undoes the write-offs of an invoice: the amount is open again, dated today, and bad debts fall by it. */
 export async function undoWriteOff(tx: Transaction, context: IssueContext, request: WriteOffRequest): Promise<Amount> {
   const invoice = await invoiceToCorrect(tx, request.number, 'reopened');
   const amount = Amount.of(invoice.written_off, invoice.currency);

@@ -1,5 +1,5 @@
 /**
- * accounts.json: which of our accounts is which of theirs (docs/general-ledger.md). Refusals: accounts_missing,
+ * accounts.json: maps our accounts to the general ledger's (docs/general-ledger.md). Refusals: accounts_missing,
  * accounts_invalid, file_unreadable.
  */
 import { z } from 'zod';
@@ -14,8 +14,8 @@ export const GL_FORMATS = ['generic', 'quickbooks', 'xero', 'netsuite'] as const
 export type GlFormat = (typeof GL_FORMATS)[number];
 
 /**
- * Text that stands in a file for their program as it is. An apostrophe in front, as in our other CSV files, would be
- * imported as part of the name; so what a spreadsheet could run as a formula is refused.
+ * Text written unchanged to a file for their program. An apostrophe in front, as in our other CSV files, would be
+ * imported as part of the name, so text that a spreadsheet could run as a formula is refused.
  */
 const written = (max: number) =>
   line(max)
@@ -31,29 +31,29 @@ const ruleSchema = z.strictObject({
   currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').optional(),
   /** Theirs, by name or number. */
   to: name(),
-  /** Whether each partner has a line of its own, with its name. Default: receivables have. */
+  /** Whether each partner has its own line, with its name. Default: true for receivables. */
   by_partner: z.boolean().optional(),
   class: written(200).default(''),
   location: written(200).default(''),
 });
 export type AccountRule = z.output<typeof ruleSchema>;
 
-/** Of luxon. The journals are dated on the last day of a month, so that no program can take the day for the month. */
+/** A luxon format. Journals are dated on the last day of a month, so no program can take the day for the month. */
 const dateFormat = z.enum(['yyyy-MM-dd', 'MM/dd/yyyy', 'dd/MM/yyyy', 'dd.MM.yyyy', 'd LLL yyyy']);
 
 const accountsSchema = z
   .strictObject({
     accounts: z.array(ruleSchema).min(1, 'must name at least one account'),
-    /** What a partner is called there, by partner_id; otherwise its name. */
+    /** The partner's name there, by partner_id; otherwise its name here. */
     names: z.record(z.string(), name()).default({}),
-    /** The name of lines by partner whose payer is not known. */
+    /** The name on lines by partner for an unknown payer. */
     unknown_payer: name().default('Unknown payer'),
     generic: z.strictObject({ date_format: dateFormat.default('yyyy-MM-dd') }).prefault({}),
     quickbooks: z.strictObject({ date_format: dateFormat.default('MM/dd/yyyy') }).prefault({}),
     xero: z
       .strictObject({
         date_format: dateFormat.default('d LLL yyyy'),
-        /** The name of the tax rate of every line: the journal's amounts bear no tax of their own. */
+        /** The tax rate's name on every line: the journal's amounts are not taxed again. */
         tax_rate: name().default('Tax Exempt'),
         /** The tracking categories of classes and locations. */
         class: name().default('Class'),
@@ -68,14 +68,14 @@ const accountsSchema = z
     const known = new Set<string>();
     for (const [index, { account, partner, policy, currency }] of accounts.entries()) {
       const key = JSON.stringify([account, partner, policy, currency]);
-      const message = 'maps what a rule before it maps';
+      const message = 'maps the same as an earlier rule';
       if (known.has(key)) context.addIssue({ code: 'custom', path: ['accounts', index], message });
       known.add(key);
     }
   });
 export type Accounts = z.output<typeof accountsSchema>;
 
-/** The map as it is now, with its defaults. */
+/** The current map, with its defaults. */
 export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
   const file = accountsFile(environment);
   return readFieldsFile(file, {
@@ -89,7 +89,7 @@ export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
 /** The map of an earlier export, as it was stored. */
 export const storedAccounts = (stored: unknown): Accounts => accountsSchema.parse(stored);
 
-/** What a rule is looked up for. */
+/** The posting that a rule is looked up for. */
 export interface Posted {
   /** The control account, `income:sales`. */
   readonly control: string;
@@ -101,8 +101,8 @@ export interface Posted {
 }
 
 /**
- * The most specific rule for a posting, undefined where none fits. One that names the subaccount goes before one that names
- * the partner, that before the policy, and that before the currency.
+ * The most specific rule for a posting; undefined if none matches. A rule that names the subaccount precedes one that
+ * names the partner, then the policy, then the currency.
  */
 export function ruleOf(rules: readonly AccountRule[], posted: Posted): AccountRule | undefined {
   let best: { rule: AccountRule; rank: number } | undefined;

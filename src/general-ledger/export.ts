@@ -1,8 +1,8 @@
 /**
- * Exporting a month's journal for the general ledger. All parts of a month in a format are together the month's journal:
- * the first is all of it, a later one what was posted since, or what moves to other accounts of theirs. What was exported
- * is never written differently again. Refusals: before_first_month, month_not_closed, books_open, accounts_missing,
- * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported, gl_not_tied.
+ * Exports a month's journal for the general ledger. The parts of a month in a format together are its journal: the
+ * first is all of it, a later one has what was posted since, or what moves to other accounts. An exported part never
+ * changes. Refusals: before_first_month, month_not_closed, books_open, accounts_missing, accounts_invalid,
+ * accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported, gl_not_tied.
  */
 import { readBooksState } from '../close/books.sql.ts';
 import { accountsFile } from '../config/fields-file.ts';
@@ -47,7 +47,7 @@ export interface GlRequest {
   readonly format: GlFormat;
   /** Exports a month whose books are open. */
   readonly preliminary?: boolean | undefined;
-  /** Moves what was exported to the accounts that the map names now. */
+  /** Moves exported amounts to the accounts that the map names now. */
   readonly reclassify?: boolean | undefined;
 }
 
@@ -58,14 +58,14 @@ export interface GlExported {
   readonly files: readonly GlFile[];
   /** The lines of the part. */
   readonly lines: readonly GlLine[];
-  /** Our accounts that the map would now send elsewhere than they went, where nothing was moved. */
+  /** Our accounts that the map now assigns elsewhere than they were exported to, if nothing was moved. */
   readonly movable: readonly GlLine[];
 }
 
-/** Records the journal of a month, or what changed of it; where nothing did, gives the last part as it was. */
+/** Records the journal of a month, or its changes; if there are none, returns the last part unchanged. */
 export async function exportGl(tx: Transaction, context: ActorContext, request: GlRequest): Promise<GlExported> {
   const { month, format } = request;
-  // Nothing is posted, and no other export made, between what is read here and the commit.
+  // Nothing is posted or exported between this read and the commit.
   await lockLedgerWhole(tx);
   const { seal, booksClosed, after } = await readState(tx, request);
   const accounts = readAccounts(context.environment);
@@ -100,7 +100,7 @@ export async function exportGl(tx: Transaction, context: ActorContext, request: 
   return { part, recorded: true, files, lines, movable };
 }
 
-/** The seal that names the journal, and the month before it; '' for the first, which has all before it as well. */
+/** The seal that names the journal, and the month before it; '' for the first, which includes everything before it. */
 async function readState(
   tx: Transaction,
   { month, preliminary }: GlRequest,
@@ -118,8 +118,8 @@ async function readState(
 }
 
 /**
- * A rule for a partner or a policy that does not exist is a slip of the pen: what it means goes to the account of a more
- * general rule, and nobody would see it.
+ * A rule for a partner or policy that does not exist is a typo: its postings would go to a more general rule's account
+ * unnoticed.
  */
 async function checkRules(tx: Transaction, { accounts }: Accounts, file: string): Promise<void> {
   const named = (field: 'partner' | 'policy') => [...new Set(accounts.flatMap((rule) => rule[field] ?? []))];
@@ -158,7 +158,9 @@ interface Given {
   readonly request: GlRequest;
 }
 
-/** What is left to export, with where it goes. Refuses what has no account, and names that no file can have. */
+/**
+ * What is left to export, with its targets. Refuses postings without an account, and names that no file can contain.
+ */
 async function linesToExport(
   tx: Transaction,
   { accounts, postings, exported: written, request }: Given,
@@ -194,13 +196,16 @@ async function linesToExport(
   return { lines, kind: 'difference', movable: moved(now.lines, [...exported, ...lines]).filter(isMapped(now.lines)) };
 }
 
-/** The currencies of more decimals than a program takes. What QuickBooks and Xero do with such a currency is not known. */
+/**
+ * The currencies with more decimals than a program accepts. How QuickBooks and Xero handle such a currency is not
+ * known.
+ */
 const tooPrecise = (format: GlFormat, lines: readonly GlLine[]): string[] =>
   format === 'netsuite'
     ? [...new Set(lines.map(({ currency }) => currency))].filter((each) => (minorDigits(each) ?? 0) > 2).sort()
     : [];
 
-/** An account that the map no longer has is not said to move. */
+/** An account that the map no longer contains is not reported as moving. */
 function isMapped(lines: readonly GlLine[]): (line: GlLine) => boolean {
   const known = new Set(lines.map(({ account, currency }) => `${account} ${currency}`));
   return ({ account, currency }) => known.has(`${account} ${currency}`);

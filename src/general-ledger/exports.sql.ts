@@ -5,7 +5,7 @@ import type { GlFormat } from './accounts.ts';
 import type { GlFile, GlKind } from './files.ts';
 import type { GlLine, Posting } from './journal.ts';
 
-/** The postings of a month by account, partner, policy and currency. Those of the first month include all before. */
+/** The postings of a month by account, partner, policy and currency. The first month includes everything before it. */
 export function readPostings(
   tx: Transaction,
   { after, month }: { after: Month | ''; month: Month },
@@ -29,7 +29,7 @@ export async function readPartnerNames(tx: Transaction, ids: readonly string[]):
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
 
-/** Which of these ids no partner has, and which no policy. */
+/** The ids among these that no partner, or no policy, has. */
 export function readUnknownIds(
   tx: Transaction,
   { partners, policies }: { partners: readonly string[]; policies: readonly string[] },

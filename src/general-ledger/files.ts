@@ -1,6 +1,6 @@
 /**
  * The files of a journal for each program. Pure: the same journal gives the same bytes, and `verify` writes them again.
- * Texts stand as they are, because what an importer reads must be the name that the program knows; no text that a
+ * Texts are written unchanged, because an importer must read the name that the program knows; no text that a
  * spreadsheet could run gets here (accounts.ts, journal.ts).
  */
 import { stringify } from 'csv-stringify/sync';
@@ -9,7 +9,7 @@ import { lastDay, type Month, monthName } from '../month.ts';
 import type { Accounts, GlFormat } from './accounts.ts';
 import { balancedParts, type CurrencyJournal, type GlLine, type JournalLine, summarise } from './journal.ts';
 
-/** Increases when what is written below changes: exports by an older writer keep their bytes and are not written again. */
+/** Raised when the files written below change: exports by an older writer keep their bytes and are not rewritten. */
 export const WRITER = 2;
 
 export type GlKind = 'journal' | 'difference' | 'reclassification';
@@ -32,16 +32,18 @@ export interface GlFile {
 }
 
 /**
- * What their program knows a journal by, `2026-09-1-USD-3f9a2c`: month, part, currency and seal. A second import of a
- * journal is recognised by it.
+ * The journal's id in their program, `2026-09-1-USD-3f9a2c`: month, part, currency and seal. It identifies a second
+ * import of the journal.
  */
 export const externalId = ({ month, part, seal }: Pick<Journal, 'month' | 'part' | 'seal'>, currency: string): string =>
   `${month}-${part}-${currency}-${seal.slice(0, 6)}`;
 
-/** A template of Xero takes so many lines. */
+/** The most lines in a Xero template. */
 export const XERO_LINES = 300;
 
-/** QuickBooks Online takes 1,000 rows in a file, of which one is the heading; and so many characters of a journal number. */
+/**
+ * QuickBooks Online accepts 1,000 rows in a file, including the heading, and so many characters of a journal number.
+ */
 export const QUICKBOOKS_LINES = 999;
 const QUICKBOOKS_NUMBER = 21;
 
@@ -52,7 +54,7 @@ const WRITERS: Readonly<Record<GlFormat, (journal: Journal, of: readonly Currenc
   netsuite: (journal, of) => [csvFile(journal, '', netsuiteRows(journal, of))],
 };
 
-/** None where every line cancels another. */
+/** None if all lines cancel out. */
 export function filesOf(journal: Journal): GlFile[] {
   const of = summarise(journal.lines);
   return of.length === 0 ? [] : WRITERS[journal.format](journal, of);
@@ -68,11 +70,11 @@ const csvFile = (journal: Journal, suffix: string, rows: readonly (readonly stri
 const dateOf = ({ month, accounts, format }: Journal): string =>
   DateTime.fromISO(lastDay(month), { zone: 'utc' }).setLocale('en').toFormat(accounts[format].date_format);
 
-/** `Reckoner September 2026`, with what kind of journal it is. */
+/** `Reckoner September 2026`, with the kind of journal. */
 const titleOf = ({ month, kind, books_closed }: Journal): string =>
   `Reckoner ${monthName(month)}${kind === 'journal' ? '' : ` ${kind}`}${books_closed ? '' : ' (books open)'}`;
 
-/** Debit and credit, of which one is empty. */
+/** Debit and credit; one of them is empty. */
 const sidesOf = ({ amount }: JournalLine): [debit: string, credit: string] =>
   amount.isNegative() ? ['', amount.negated().toString()] : [amount.toString(), ''];
 
@@ -112,8 +114,8 @@ const QUICKBOOKS =
   'Journal No.,Journal Date,Account Name,Debits,Credits,Description,Name,Currency,Location,Class'.split(',');
 
 /**
- * A journal has one currency there, so each currency is a journal. One of more lines than a file takes is several, each
- * balanced and with a number of its own; otherwise a file has as many whole journals as it takes.
+ * A journal there has one currency, so each currency is a journal. A journal too long for a file becomes several, each
+ * balanced and with its own number; otherwise a file holds as many whole journals as fit.
  */
 function quickbooksFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
   const files: string[][][] = [];
@@ -140,8 +142,8 @@ const XERO = [
 ];
 
 /**
- * Manual journals there are in the organisation's currency and have no name, so each currency has files of its own, and a
- * partner stands in the description. Rows of one narration are one journal, so each file has its own.
+ * Manual journals there are in the organization's currency and have no name, so each currency has its own files, and
+ * the description names the partner. Rows with one narration are one journal, so each file has its own.
  */
 function xeroFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
   return of.flatMap(({ currency, lines }) => {
@@ -166,7 +168,7 @@ const NETSUITE = [
   ...['Credit', 'Line Memo', 'Name', 'Class', 'Location'],
 ];
 
-/** The exchange rate is left to the rates of their own on that date. */
+/** The exchange rate is left to the program's own rates on that date. */
 const netsuiteRows = (journal: Journal, of: readonly CurrencyJournal[]): string[][] => {
   const period = DateTime.fromISO(lastDay(journal.month), { zone: 'utc' }).setLocale('en').toFormat('LLL yyyy');
   const { subsidiary } = journal.accounts.netsuite;

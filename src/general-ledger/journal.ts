@@ -1,21 +1,21 @@
-/** A month's postings as lines of their accounts: mapped, compared with what was exported, summarised. Pure. */
+/** A month's postings as lines of their accounts: mapped, compared with what was exported, summarized. Pure. */
 import { Amount } from '../money.ts';
 import { couldRun } from '../text.ts';
 import { type Accounts, type Posted, ruleOf } from './accounts.ts';
 
-/** The sum of a month's postings to an account of ours, by partner, policy and currency. */
+/** The sum of a month's postings to one of our accounts, by partner, policy and currency. */
 export interface Posting extends Posted {
   /** Debits less credits. */
   readonly amount: string;
 }
 
-/** Where a posting goes in their books. '' where it has none. */
+/** Where a posting goes in their books; '' if it has none. */
 export interface Target {
   readonly to_account: string;
   readonly class: string;
   readonly location: string;
   readonly name: string;
-  /** The account of ours that the line in the file names. */
+  /** Our account that the line in the file names. */
   readonly memo: string;
 }
 
@@ -23,11 +23,11 @@ export interface GlLine extends Posting, Target {}
 
 const keyOf = ({ account, partner_id, policy_id, currency }: Posted): string =>
   JSON.stringify([account, partner_id, policy_id, currency]);
-/** A partner's new name moves nothing: whether a line has a name does. */
+/** A partner's new name moves nothing; only gaining or losing a name does. */
 const targetKey = (line: Target): string =>
   JSON.stringify([line.to_account, line.class, line.location, line.name !== '', line.memo]);
 
-/** Where a posting goes; undefined where no rule says it. */
+/** Where a posting goes; undefined if no rule matches. */
 export function targetOf(accounts: Accounts, posted: Posted, partnerName: string | undefined): Target | undefined {
   const rule = ruleOf(accounts.accounts, posted);
   if (rule === undefined) return undefined;
@@ -42,13 +42,15 @@ export function targetOf(accounts: Accounts, posted: Posted, partnerName: string
   };
 }
 
-/** Lines with the names that their partners have now: what was exported moves no account, and its customer may be renamed. */
+/**
+ * Lines with their partners' current names: exported amounts stay in their accounts, but their customer may be renamed.
+ */
 export const renamed = (accounts: Accounts, lines: readonly GlLine[], names: ReadonlyMap<string, string>): GlLine[] =>
   lines.map((line) =>
     line.name === '' ? line : { ...line, name: nameOf(accounts, line.partner_id, names.get(line.partner_id ?? '')) },
   );
 
-/** What the map calls a partner, which may have the id of a property that every object has, such as `constructor`. */
+/** The partner's name in the map. Its id may be that of a property every object has, such as `constructor`. */
 function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownName: string | undefined): string {
   if (partner === null) return unknown_payer;
   return (Object.hasOwn(names, partner) ? names[partner] : ownName) ?? partner;
@@ -56,11 +58,11 @@ function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownN
 
 export interface Mapped {
   readonly lines: readonly GlLine[];
-  /** Postings that no rule fits. */
+  /** Postings that no rule matches. */
   readonly unmapped: readonly Posted[];
 }
 
-/** Postings with their targets: the one in `known` where there is one, else that of the map. */
+/** Postings with their targets: from `known` if there is one, otherwise from the map. */
 export function mapped(
   accounts: Accounts,
   postings: readonly Posting[],
@@ -77,20 +79,20 @@ export function mapped(
   return { lines, unmapped };
 }
 
-/** The names that a spreadsheet could run as a formula. They would stand in a file as they are. */
+/** The names that a spreadsheet could run as a formula. A file would contain them unchanged. */
 export const runnableNames = (lines: readonly GlLine[]): string[] => [
   ...new Set(lines.filter(({ name }) => couldRun(name)).map(({ partner_id }) => partner_id ?? '')),
 ];
 
-/** Several payers of one name. Null is whoever is not known. */
+/** Several payers with one name. Null is an unknown payer. */
 export interface SharedName {
   readonly name: string;
   readonly partners: readonly (string | null)[];
 }
 
 /**
- * The names of lines that several payers have. A program knows a customer by its name alone, so they would be one customer
- * there. Where `names` calls each of them so, one customer is what is meant.
+ * The line names that several payers share. A program identifies a customer only by name, so they would be one customer
+ * there. If `names` gives each of them the name, one customer is intended.
  */
 export function sharedNames({ names }: Accounts, lines: readonly GlLine[]): SharedName[] {
   const payers = new Map<string, Set<string | null>>();
@@ -102,7 +104,7 @@ export function sharedNames({ names }: Accounts, lines: readonly GlLine[]): Shar
     .filter(({ partners }) => partners.length > 1 && !partners.every(isMeant));
 }
 
-/** Where each of our accounts stands now. What a reclassification moved away stands there no more. */
+/** The current target of each of our accounts, after reclassifications. */
 export const latestTargets = (exported: readonly GlLine[]): Map<string, Target> =>
   new Map(
     summed(exported, (line) => keyOf(line) + targetKey(line)).map((line) => {
@@ -111,7 +113,7 @@ export const latestTargets = (exported: readonly GlLine[]): Map<string, Target> 
     }),
   );
 
-/** What was posted since: the postings less what was exported of each account of ours. */
+/** What was posted since: the postings less what was exported of each of our accounts. */
 export function postedSince(postings: readonly Posting[], exported: readonly GlLine[]): Posting[] {
   return summed([...postings, ...exported.map(negated)], keyOf).map(
     ({ control, account, partner_id, policy_id, currency, amount }) => ({
@@ -120,7 +122,7 @@ export function postedSince(postings: readonly Posting[], exported: readonly GlL
   );
 }
 
-/** What moves from the accounts that were exported to those that the lines say. */
+/** What moves from the exported accounts to those of the lines. */
 export const moved = (lines: readonly GlLine[], exported: readonly GlLine[]): GlLine[] =>
   summed([...lines, ...exported.map(negated)], (line) => keyOf(line) + targetKey(line));
 
@@ -129,7 +131,7 @@ const negated = (line: GlLine): GlLine => ({
   amount: Amount.of(line.amount, line.currency).negated().toString(),
 });
 
-/** One line for each key, in the order of the first of them, without those that come to zero. */
+/** One line for each key, in order of first occurrence, without those that sum to zero. */
 function summed<Line extends Posting>(lines: readonly Line[], key: (line: Line) => string): Line[] {
   const sums = new Map<string, { line: Line; amount: Amount }>();
   for (const line of lines) {
@@ -149,15 +151,15 @@ export interface JournalLine extends Target {
   readonly amount: Amount;
 }
 
-/** The lines of one currency, by account, name and what they are. Debits equal credits. */
+/** The lines of one currency, by account, name and kind. Debits equal credits. */
 export interface CurrencyJournal {
   readonly currency: string;
   readonly lines: readonly JournalLine[];
-  /** Of the debits, and so of the credits. */
+  /** The total of the debits, and so of the credits. */
   readonly total: Amount;
 }
 
-/** The summarised journal by currency. Throws where debits and credits differ: that is a bug. */
+/** The summarized journal by currency. Throws if debits and credits differ: that is a bug. */
 export function summarise(lines: readonly GlLine[]): CurrencyJournal[] {
   const currencies = [...new Set(lines.map(({ currency }) => currency))].sort();
   return currencies.flatMap((currency) => {
@@ -186,8 +188,8 @@ const sortKey = ({ to_account, memo, name, class: kind, location }: Target): str
 const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 /**
- * Parts of at most so many lines, each balanced: debits are set against credits in turn, and a line that does not fit is
- * divided between two parts. A journal that fits is one part as it is. `most` is at least 2.
+ * Parts of at most so many lines, each balanced: debits are matched with credits in turn, and a line that does not fit
+ * is divided between two parts. A journal that fits is one part. `most` is at least 2.
  */
 export function balancedParts(lines: readonly JournalLine[], most: number): JournalLine[][] {
   if (lines.length <= most) return [[...lines]];

@@ -1,23 +1,23 @@
-/** The exports for the general ledger, with what each month's closed books make of them. */
+/** The exports for the general ledger, with their state by each month's closed books. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Sheet } from '../sheet.ts';
 import type { GlExport } from './exports.sql.ts';
 import { externalId } from './files.ts';
 
-/** As `gl list` shows it. */
+/** An export as `gl list` shows it. */
 export interface ListedExport extends GlExport {
   readonly login: string | null;
   /**
-   * Of the parts of a month in a format together: `final` is the month's closed books, `preliminary` waits for them, and
-   * `outdated` is no longer what the closed books say.
+   * The state of a month's parts in a format together: `final` matches the month's closed books, `preliminary` waits
+   * for them, and `outdated` no longer matches them.
    */
   readonly state: 'final' | 'preliminary' | 'outdated';
   readonly totals: readonly { readonly currency: string; readonly debit: string }[];
   readonly files: readonly { readonly name: string; readonly sha256: string; readonly bytes: number }[];
 }
 
-/** The latest exports, newest month first; of one month if given. */
+/** The latest exports, newest month first; for one month if given. */
 export function readExports(
   tx: Transaction,
   { month = null, limit }: { month?: Month | null | undefined; limit: number },
@@ -72,7 +72,7 @@ export const glListSheet = (exports: readonly ListedExport[]): Sheet => ({
   ),
 });
 
-/** Months whose books are closed and have something to export, the latest first, that no program has. */
+/** Months with closed books and something to export that was not exported to any program, the latest first. */
 export async function readUnexported(tx: Transaction, { limit }: { limit: number }): Promise<Month[]> {
   const months = await query<{ month: Month }>(
     tx,

@@ -1,4 +1,7 @@
-/** SQL over the two closes of months: the billing close decides the month of a ledger row, the books' the date of any other fact. */
+/**
+ * SQL of the two closes of months: the billing close decides the month of a ledger row, the books' close the date of
+ * any other fact.
+ */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Imports ledger rows: stages the files, checks all rows with queries outside the ledger's lock, and records all of them
- * or none, with the event that each row names. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad rows are no refusal; the report lists them.
+ * Imports ledger rows: stages the files, checks all rows with queries outside the ledger's lock, and records all of
+ * them or none, with the event that each row names. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad
+ * rows are not a refusal; the report lists them.
  */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
@@ -43,9 +44,9 @@ export interface ImportReport {
   readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
   /** Accepted rows of a closed month, posted to the earliest open month. */
   readonly late: number;
-  /** Accepted rows in a currency that is not their partner's own: lawful, and more often a mistake. */
+  /** Accepted rows in a currency that is not their partner's own: allowed, but usually a mistake. */
   readonly other_currencies: readonly OtherCurrencyRows[];
-  /** Accepted rows whose cut is not the policy's. */
+  /** Accepted rows whose cut differs from the policy's. */
   readonly differing_cuts: readonly DifferingCuts[];
   /** Whether bad rows prevented the import. */
   readonly refused: boolean;
@@ -56,13 +57,13 @@ export interface ImportReport {
 export interface ImportOptions {
   /** Record the good rows even if others are bad. */
   readonly skipInvalid: boolean;
-  /** Record rows that differ from the quote that our API made under their id. */
+  /** Record rows that differ from the quote that our API made with their id. */
   readonly acceptDiffering?: boolean;
   /** The file for bad rows and their reasons (`rejectFormat`). */
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
   readonly actor: Actor;
-  /** The action that the rows come from. Absent: the import of the files, with their names and hashes. */
+  /** The action that the rows come from. If absent: the import of the files, with their names and hashes. */
   readonly action?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   readonly onProgress?: (bytes: number) => void;
 }

@@ -1,7 +1,7 @@
 /**
- * What rows of files say against what was agreed: the quote that our API made under the same id, the largest price of the
- * policy and its cut. A row that differs from a quote is a conflict, one that was accepted when its quote had expired or is
- * above the largest price is refused; a cut that is not the policy's is reported.
+ * Compares rows of files with what was agreed: the quote that our API made with the same id, and the policy's largest
+ * price and cut. A row that differs from its quote is a conflict, one accepted after its quote expired or above the
+ * largest price is refused, and a cut other than the policy's is reported.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
@@ -11,7 +11,7 @@ import { inTenThousandths } from './row.ts';
 
 const UNJUDGED = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 
-/** Staged rows whose id our API gave to a quote or requote of other content, or of one that had expired by then. */
+/** Staged rows whose id our API gave to a quote or requote with other content, or to one that had expired by then. */
 export async function findDifferingQuotes(tx: Transaction): Promise<void> {
   await execute(
     tx,
@@ -42,7 +42,7 @@ export async function findDifferingQuotes(tx: Transaction): Promise<void> {
   );
 }
 
-/** A row of a quote that comes above the largest price of its policy, if all of its staged rows are added up. */
+/** A row of a quote that exceeds the largest price of its policy when all of its staged rows are added up. */
 interface LimitedRow {
   readonly seq: number;
   readonly partner_id: string;
@@ -57,9 +57,9 @@ interface LimitedRow {
 }
 
 /**
- * Quotes and requotes that take a quote above the largest price of their policy, or are in another currency than that. The
- * quote's other rows count, those of the ledger and those of this import: an earlier row of the file that is not itself too
- * dear, and a reversal if no bad row can be left out, for then it is recorded with them.
+ * Quotes and requotes that take a quote above the largest price of their policy, or have another currency. The quote's
+ * other rows count, from the ledger and this import: an earlier row of the file that is not itself too high, and a
+ * reversal if no bad row can be skipped, because then it is recorded with them.
  */
 export async function findAboveLargest(tx: Transaction, { skipInvalid }: { skipInvalid: boolean }): Promise<void> {
   const rows = await query<LimitedRow>(
@@ -92,7 +92,7 @@ export async function findAboveLargest(tx: Transaction, { skipInvalid }: { skipI
   await recordAboveLargest(tx, tooDear(rows));
 }
 
-/** The rows that are too dear, each with what its quote would come to; what is left out adds nothing. */
+/** The rows that exceed the limit, each with its quote's total; skipped rows add nothing. */
 function tooDear(rows: readonly LimitedRow[]): { seq: number; price: string }[] {
   const prices = new Map<string, bigint>();
   return rows.flatMap(({ seq, kind, currency, spot_price, price_before, largest_price, largest_in, ...row }) => {
@@ -120,7 +120,7 @@ async function recordAboveLargest(tx: Transaction, dear: readonly { seq: number;
   );
 }
 
-/** Rows of one policy and currency whose cut is not the policy's. */
+/** Rows of one policy and currency whose cut differs from the policy's. */
 export interface DifferingCuts {
   readonly partner_id: string;
   readonly policy_id: string;
@@ -133,13 +133,13 @@ export interface DifferingCuts {
 }
 
 /**
- * Rates are the policy's of today, and the quote's where our API made one. One minor unit is allowed for rounding: the cut
- * of a requote is the difference of two rounded cuts.
+ * Rates are the policy's today, or the quote's if our API made one. One minor unit is allowed for rounding: the cut of
+ * a requote is the difference of two rounded cuts.
  */
 const differingCuts = (rows: string, which: string) => `
   SELECT s.partner_id, s.policy_id, s.currency, r.rate AS partner_cut_rate, count(*) AS rows,
          sum(s.partner_cut) AS partner_cut, sum(round(s.spot_price * r.rate, minor_digits(s.currency))) AS by_rate
-  -- OFFSET 0: the rows are read first, by their month. The planner looked them up policy by policy.
+  -- OFFSET 0: the rows are read first, by their month. Otherwise the planner looked them up policy by policy.
   FROM (SELECT s.* FROM ${rows} s WHERE s.kind <> 'reversal' AND (${which}) OFFSET 0) AS s
   JOIN policies o USING (partner_id, policy_id)
   LEFT JOIN quotes q ON q.quote_id = s.quote_id AND q.partner_id = s.partner_id
@@ -154,12 +154,12 @@ const withDigits = ({ partner_cut, by_rate, ...row }: DifferingCuts): DifferingC
   by_rate: Amount.of(by_rate, row.currency).toString(),
 });
 
-/** Of the staged rows that are to be recorded. */
+/** For the staged rows to be recorded. */
 export async function readStagedCuts(tx: Transaction): Promise<DifferingCuts[]> {
   return (await query<DifferingCuts>(tx, differingCuts('staged', UNJUDGED))).map(withDigits);
 }
 
-/** Of the rows that post after one month and up to another. */
+/** For the rows that post after one month and up to another. */
 export async function readDifferingCuts(
   tx: Transaction,
   months: { readonly after: string | null; readonly to: string },
@@ -169,9 +169,9 @@ export async function readDifferingCuts(
 }
 
 /**
- * Of the rows that post after a month. Only partners of which an import reported such rows since that month ended, or that
- * were changed since, can have any: the rows of all others are not read. No row is recorded before its own month, and one
- * of an earlier month posts later only if that had ended.
+ * For the rows that post after a month. Only partners for which an import reported such rows since that month ended, or
+ * that were changed since, can have any: the rows of all others are not read. No row is recorded before its own month,
+ * and one of an earlier month posts later only if that had ended.
  */
 export async function readOpenDifferingCuts(tx: Transaction, after: Month | null): Promise<DifferingCuts[]> {
   const rows = `(
@@ -183,7 +183,7 @@ export async function readOpenDifferingCuts(tx: Transaction, after: Month | null
       SELECT subject FROM audit_events WHERE action = 'partner.update' AND occurred_at >= :since::timestamptz
     ) AS suspected JOIN ledger_rows e USING (partner_id))`;
   const which = `s.posted_month > coalesce(:after::text, '')`;
-  // Later months begin hours after this day does in UTC, wherever a partner is.
+  // In every time zone, later months begin hours after this day begins in UTC.
   const since = after === null ? '-infinity' : `${lastDay(after)}T00:00:00Z`;
   return (await query<DifferingCuts>(tx, differingCuts(rows, which), { after, since })).map(withDigits);
 }

@@ -40,7 +40,7 @@ export interface SourceRecord {
   readonly fatal?: boolean;
 }
 
-/** Longer records are refused. No real row comes near. */
+/** Longer records are refused. No real row comes close. */
 const LONGEST_RECORD = 1_000_000;
 
 /** The records of a file in batches, one per chunk, so that memory stays constant. */
@@ -127,13 +127,13 @@ const NO_CHARACTER = '\uFFFD';
 const NOT_UTF8: RowProblem = {
   field: '',
   code: 'not_utf8',
-  reason: 'holds bytes that are no text in UTF-8: save the file in that encoding',
+  reason: 'has bytes that are not UTF-8 text: save the file in that encoding',
 };
 
 const TOO_LONG: RowProblem = {
   field: '',
   code: 'line_too_long',
-  reason: `is longer than ${LONGEST_RECORD} characters: this is no ledger row`,
+  reason: `is longer than ${LONGEST_RECORD} characters: this is not a ledger row`,
 };
 
 // --- NDJSON -----------------------------------------------------------------------------------------------------------

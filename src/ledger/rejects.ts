@@ -12,14 +12,16 @@ import type { RowFormat, SourceFile, SourceRecord } from './read.ts';
 import { REJECT_FIELDS, ROW_FIELDS } from './row.ts';
 import { type BadRow, readBadRows } from './rows.sql.ts';
 
-/** By its ending; otherwise CSV if all files of the import are. */
+/** By its extension; otherwise CSV if all files of the import are CSV. */
 export function rejectFormat(path: string, files: readonly SourceFile[]): RowFormat {
   if (/\.csv$/i.test(path)) return 'csv';
   if (/\.(ndjson|jsonl)$/i.test(path)) return 'ndjson';
   return files.every(({ format }) => format === 'csv') ? 'csv' : 'ndjson';
 }
 
-/** What is kept of a record for the file of rejects. In CSV: its cells, and the whole text if they cannot be told apart. */
+/**
+ * What is kept of a record for the file of rejects. In CSV: its cells, or the whole text if they cannot be separated.
+ */
 export const rejectedRow =
   (format: RowFormat) =>
   ({ texts, raw, problem }: SourceRecord): string =>

@@ -1,6 +1,6 @@
 /**
- * An incoming ledger row and the rules that concern it alone (contract, Ledger rows). Rules that need partners, the
- * ledger or other rows are queries over all staged rows, in rows.sql.ts. Pure: the clock is passed in.
+ * An incoming ledger row and the rules for a single row (contract, Ledger rows). Rules that need partners, the ledger
+ * or other rows are queries over all staged rows, in rows.sql.ts. Pure: the clock is passed in.
  */
 import { amountProblem, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
@@ -190,7 +190,7 @@ export function timeProblem(text: string, now: number): RowProblem | undefined {
   const second = Number(secondText);
   const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   const days = month === 2 && !leap ? 28 : DAYS_IN_MONTH[month - 1];
-  if (year < 1970) return malformed('lies before 1970');
+  if (year < 1970) return malformed('is before 1970');
   if (days === undefined || day < 1 || day > days) return malformed('names a day that does not exist');
   if (hour > 23 || minute > 59 || second > 59) return malformed('names a time of day that does not exist');
   const offset = offsetMinutes(zone);

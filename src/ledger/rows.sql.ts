@@ -92,7 +92,7 @@ export async function findKnownRows(tx: Transaction): Promise<void> {
     tx,
     `INSERT INTO findings (seq, field, code, reason)
      SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'e')} THEN 'duplicate' ELSE 'conflict' END,
-            format('%s %s is in the ledger already with other content', s.kind, s.own_id)
+            format('%s %s is already in the ledger with other content', s.kind, s.own_id)
      FROM staged s
      JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = s.kind
        AND own_id(e) = s.own_id
@@ -116,7 +116,7 @@ export async function findRepeatedRows(tx: Transaction): Promise<void> {
        GROUP BY s.partner_id, s.kind, s.own_id HAVING count(*) > 1
      )
      SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'f')} THEN 'duplicate' ELSE 'conflict' END,
-            format('%s %s stands on line %s with other content', s.kind, s.own_id, f.line)
+            format('%s %s is on line %s with other content', s.kind, s.own_id, f.line)
      FROM repeated r
      JOIN staged s ON s.partner_id = r.partner_id AND s.kind = r.kind AND s.own_id = r.own_id AND s.seq <> r.first_seq
      JOIN staged f ON f.seq = r.first_seq
@@ -188,7 +188,7 @@ const BAD_QUOTES = `
   UNION ALL
   SELECT s.partner_id, s.quote_id FROM findings f JOIN related s USING (seq) WHERE f.code <> 'duplicate'`;
 
-/** A row of a quote that a reversal takes below zero. */
+/** A row of a quote that a reversal would take below zero. */
 export interface Overdrawn {
   readonly seq: number;
   readonly partner_id: string;

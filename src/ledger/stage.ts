@@ -18,7 +18,7 @@ export async function createStaging(tx: Transaction): Promise<void> {
        kind text COLLATE "C", partner_id text COLLATE "C", quote_id text COLLATE "C", requote_id text COLLATE "C",
        reversal_id text COLLATE "C", enrollment_id text COLLATE "C", policy_id text COLLATE "C", currency text COLLATE "C",
        accepted_at timestamptz, spot_price numeric, partner_cut numeric, invoice_amount numeric,
-       -- Set where the row is bad by itself.
+       -- Set if the row is bad on its own.
        field text, code text, reason text,
        raw text,
        own_id text COLLATE "C" GENERATED ALWAYS AS (coalesce(reversal_id, requote_id, quote_id)) STORED

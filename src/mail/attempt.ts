@@ -1,5 +1,5 @@
 /**
- * One attempt to send an e-mail: hand it to the mail server, record that it is offered right before its first byte is sent,
+ * One attempt to send an e-mail: pass it to the mail server, record the offer right before the first byte is sent,
  * record the outcome. `transport.ts` tells a refusal from a delay; `retry.ts` decides whether an e-mail is tried again.
  */
 import { createHash } from 'node:crypto';
@@ -14,22 +14,22 @@ import { type RetryOptions, statusAfter } from './retry.ts';
 import { whyRefusedInSandbox } from './sandbox.ts';
 import type { SendOutcome, Transport } from './transport.ts';
 
-/** How one look at an e-mail ended; `deferred` is tried again later. */
+/** How one attempt ended; `deferred` is tried again later. */
 export interface SendResult {
   readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'deferred' | 'elsewhere' | 'withdrawn';
   /** The mail server's reply, or why nothing was sent. */
   readonly detail: string;
 }
 
-/** A worker with all that it needs to send an e-mail. */
+/** A worker with everything it needs to send an e-mail. */
 export interface Sender {
   readonly environment: ActorContext['environment'];
   readonly transport: Pick<Transport, 'send'>;
   /** Who holds the claim of the e-mail. */
   readonly holder: number;
-  /** Whether the e-mail is still to be sent, and by this worker: from then on it is `sending`. */
+  /** Whether this worker should still send the e-mail: from then on it is `sending`. */
   readonly offer: (offer: Offer) => Promise<boolean>;
-  /** False where another worker has taken the e-mail over, or it was withdrawn or held before it was offered. */
+  /** False if another worker has taken over the e-mail, or it was withdrawn or held before it was offered. */
   readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
 }
 
@@ -44,19 +44,19 @@ const CALLED_OFF: SendResult = {
   detail: 'another worker is sending it, or it was voided or put on hold just now',
 };
 
-/** The message that an earlier attempt may have sent, to be repeated byte for byte; undefined where there is none. */
+/** The message that an earlier attempt may have sent, to be repeated byte for byte; undefined if there is none. */
 export function messageToRepeat(email: EmailState): OutgoingEmail | undefined {
   if (email.unclear_attempts === 0 || email.message === null) return undefined;
   return { raw: email.message, envelope: { from: email.envelope_from ?? '', to: email.recipients ?? [] } };
 }
 
-/** What keeps an e-mail to these recipients from being sent under the present settings; undefined where nothing does. */
+/** What keeps an e-mail to these recipients from being sent under the current settings; undefined if nothing does. */
 export function whyUnsendable(context: Installation, { to, cc }: Pick<EmailContent, 'to' | 'cc'>): string | undefined {
   if (context.settings.mail_from === '') return 'settings.json has no mail_from';
   return whyRefusedInSandbox(context, [to.address, ...cc]);
 }
 
-/** The message of an e-mail, signed where there is a key. Refusal: argument_invalid (what is not exactly one address). */
+/** The message of an e-mail, signed if there is a key. Refusal: argument_invalid (not exactly one address). */
 export async function messageOf(
   { environment, settings }: Installation,
   messageId: string,
@@ -106,7 +106,7 @@ export async function attempt(
 }
 
 /**
- * Ends the attempt of a worker that died: whoever has claimed an e-mail that is `sending` knows that nobody else has.
+ * Ends the attempt of a worker that died: a worker that has claimed a `sending` e-mail knows that no other has.
  * `deferred`: the e-mail is queued again, and its message is repeated at once.
  */
 export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}): Promise<SendResult> {

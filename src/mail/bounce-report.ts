@@ -1,6 +1,6 @@
 /**
- * Reads reports of mail servers that gave up a recipient: delivery status notifications (RFC 3464), one message or a
- * mailbox of them (mbox). What is not such a report is passed over: a mailbox holds answers and other mail too.
+ * Reads reports of mail servers that gave up on a recipient: delivery status notifications (RFC 3464), one message or a
+ * mailbox of them (mbox). Other messages are skipped: a mailbox has replies and other mail too.
  */
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
@@ -8,25 +8,25 @@ import { readerOf } from '../reading/aside.ts';
 import { refuseTooMany } from '../reading/limits.ts';
 import { oneLine } from './text.ts';
 
-/** One recipient that a server gave up. */
+/** One recipient that a server gave up on. */
 export interface ReportedBounce {
   /** `<unique@domain>` of the message that did not arrive. */
   readonly messageId: string;
-  /** As we addressed it, where the report says so, and as the server had it last. */
+  /** As we addressed it, if the report states it, and as the server last had it. */
   readonly recipients: readonly string[];
   /** Such as 5.1.1 (RFC 3463). */
   readonly status: string;
-  /** What the server said; may be empty. */
+  /** The server's message; may be empty. */
   readonly diagnostic: string;
   readonly server: string;
-  /** Of the whole report. */
+  /** For the whole report. */
   readonly sha256: string;
 }
 
-/** Larger than any report that returns a message of ours whole; what is larger is passed over. */
+/** Larger than any report that returns one of our messages whole; anything larger is skipped. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** How many messages a file has, and what those of them report that are reports. */
+/** How many messages a file has, and the content of those that are reports. */
 export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name, bytes }) => {
   const messages = messagesOf(Buffer.from(bytes));
   refuseTooMany(name, messages.length);
@@ -35,7 +35,7 @@ export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name,
   return { messages: messages.length, reports };
 });
 
-/** The messages of an mbox file, or the one message that the bytes are. */
+/** The messages of an mbox file, or the bytes as one message. */
 export function messagesOf(content: Buffer): Buffer[] {
   if (!content.subarray(0, 5).equals(Buffer.from('From '))) return content.length === 0 ? [] : [content];
   const starts: number[] = [];
@@ -50,7 +50,7 @@ export function messagesOf(content: Buffer): Buffer[] {
   });
 }
 
-/** The recipients that this message reports as given up; none where it is no such report. */
+/** The recipients that this message reports as given up; none if it is not such a report. */
 export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
   if (message.length > MOST_BYTES) return [];
   const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer', maxNestingDepth: 20 } as const;
@@ -66,7 +66,7 @@ export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
   const server = withoutType(whole.get('reporting-mta')).slice(0, 255);
   return each.flatMap((fields) => {
     const status = /^[45]\.\d{1,3}\.\d{1,3}/.exec(fields.get('status') ?? '')?.[0];
-    // `delayed` is not given up yet; `relayed`, `expanded` and `delivered` are no faults.
+    // `delayed` is not given up yet; `relayed`, `expanded` and `delivered` are not failures.
     if (fields.get('action')?.toLowerCase() !== 'failed' || status === undefined) return [];
     const recipients = ['original-recipient', 'final-recipient'].map((name) => withoutType(fields.get(name)));
     const diagnostic = withoutType(fields.get('diagnostic-code')).slice(0, 1000);

@@ -1,7 +1,8 @@
 /**
- * Records which e-mails came back. A report is joined to its e-mail by the Message-ID, which nobody else gives, and names
- * one of its recipients. An e-mail whose first recipient was given up is `bounced` from then on, and needs attention as a
- * failed one does; of a copy the report is recorded, and the e-mail stays sent. Reading a report again records nothing.
+ * Records which e-mails came back. A report is matched to its e-mail by the Message-ID, which only we assign, and names
+ * one of its recipients. An e-mail whose first recipient was given up is `bounced` from then on, and needs attention
+ * like a failed one; for a copy, the report is recorded and the e-mail stays sent. Reading a report again records
+ * nothing.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
@@ -17,12 +18,12 @@ export interface BouncesRecorded {
     readonly recipient: string;
     readonly status: string;
     readonly diagnostic: string;
-    /** False where only a copy came back. */
+    /** False if only a copy came back. */
     readonly bounced: boolean;
   }[];
   /** Reports that were recorded before. */
   readonly duplicates: number;
-  /** Reports that belong to no e-mail that was sent from here, with the reason. */
+  /** Reports that match no e-mail sent from here, with the reason. */
   readonly unmatched: readonly { readonly message_id: string; readonly recipient: string; readonly reason: string }[];
 }
 
@@ -95,7 +96,7 @@ async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<S
   return new Set(known.map(({ email_id, recipient }) => `${email_id} ${recipient}`));
 }
 
-/** The recipient of ours that came back. One who forwards mail is reported by another address; alone, it is this one. */
+/** Our recipient whose e-mail came back. A forwarded address is reported differently; a sole recipient is the one. */
 function recipientOf({ to }: Target, { recipients }: ReportedBounce): string | undefined {
   const named = recipients.map((address) => address.toLowerCase());
   return to?.find((address) => named.includes(address.toLowerCase())) ?? (to?.length === 1 ? to[0] : undefined);
@@ -104,7 +105,7 @@ function recipientOf({ to }: Target, { recipients }: ReportedBounce): string | u
 function whyUnmatched(target: Target | undefined, recipient: string | undefined): string | undefined {
   if (target === undefined) return 'no e-mail of this installation has this Message-ID';
   if (target.status === 'queued' || target.status === 'sending' || target.status === 'held') {
-    return `e-mail ${target.email_id} is still to be sent: read the report again afterwards`;
+    return `e-mail ${target.email_id} is not sent yet: read the report again afterwards`;
   }
   if (target.status === 'failed' || target.status === 'withdrawn') return `e-mail ${target.email_id} was never sent`;
   return recipient === undefined ? `e-mail ${target.email_id} did not go to this address` : undefined;

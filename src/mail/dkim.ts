@@ -1,6 +1,7 @@
 /**
- * Signs e-mails (DKIM, RFC 6376), so that recipients can tell that they come from the sender's domain and were not changed:
- * bank details in an invoice above all. A message is signed when it is composed, so that its repetition has the same bytes.
+ * Signs e-mails (DKIM, RFC 6376), so that recipients can verify that they come from the sender's domain and were not
+ * changed, above all the bank details in an invoice. A message is signed when it is composed, so that a repetition has
+ * the same bytes.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
@@ -10,14 +11,14 @@ import type { Settings } from '../config/settings.ts';
 
 type SigningContext = { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings };
 
-/** The message with its signature, or as it is where there is no key. */
+/** The message with its signature, or unchanged if there is no key. */
 export async function signMessage(raw: Buffer, { environment, settings }: SigningContext): Promise<Buffer> {
   const { dkimKey } = environment;
   if (dkimKey === undefined) return raw;
   const privateKey = dkimKey.export({ format: 'pem', type: 'pkcs8' }).toString();
   const dkim = new DKIM({ domainName: dkimDomain(settings), keySelector: settings.dkim.selector, privateKey });
   const signed = await buffer(dkim.sign(raw));
-  // nodemailer sends what it cannot sign unsigned.
+  // nodemailer sends a message unsigned if it cannot sign it.
   if (!signed.subarray(0, 15).equals(Buffer.from('DKIM-Signature:'))) throw new Error('the e-mail could not be signed');
   return signed;
 }
@@ -28,7 +29,7 @@ export interface DkimRecord {
   readonly value: string;
 }
 
-/** Null where e-mails are not signed. */
+/** Null if e-mails are not signed. */
 export function dkimRecord({ environment, settings }: SigningContext): DkimRecord | null {
   const { dkimKey } = environment;
   const domain = dkimDomain(settings);

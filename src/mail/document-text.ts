@@ -1,5 +1,5 @@
 /**
- * The e-mail that carries a document: what its templates see. Refusals: settings_invalid (a template that cannot be used),
+ * The e-mail of a document: the data of its templates. Refusals: settings_invalid (a template that cannot be used),
  * file_unreadable.
  */
 import { addressLine, type PaymentFact, type PaymentField, present } from '../documents/present.ts';
@@ -10,16 +10,18 @@ import type { EmailText } from './message.ts';
 import type { EmailTemplates, EmailView } from './templates.ts';
 import { oneLine } from './text.ts';
 
-/** What an e-mail says beyond the data of its document. */
+/** What an e-mail states beyond the data of its document. */
 export interface DocumentEmailFacts {
-  /** Whom to greet; empty where nobody is named. */
+  /** The name in the greeting; empty if there is none. */
   readonly contactName: string;
   readonly attachments: readonly { readonly filename: string; readonly note: string }[];
   /** The rows behind the document are too many to attach. */
   readonly rowsOmitted: boolean;
-  /** The bank details on the document are no longer valid: the e-mail names none and leads to the payment page. */
+  /** The bank details on the document are no longer valid: the e-mail has none and links to the payment page. */
   readonly instructionsOutdated?: boolean;
-  /** The replaced document that the reader may have got; null: it got none. Left out: the one that the document names. */
+  /**
+   * The replaced document that the reader may have received; null: none. If omitted: the one that the document names.
+   */
   readonly replaces?: string | null;
 }
 
@@ -30,8 +32,8 @@ export const renderDocumentEmail = (
 ): EmailText => templates.render(snapshot.document, viewOf(snapshot, facts));
 
 /**
- * Everything a template may name; `templates/email/README.md` explains each. Every field is always there and empty where
- * it does not apply, so that a misspelt one is an error and never a silent gap.
+ * Everything a template may name; `templates/email/README.md` explains each. Every field is always present, and empty
+ * if it does not apply, so a misspelled one is an error, never a silent gap.
  */
 function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailView & Record<string, unknown> {
   const { locale, ...presented } = present(snapshot, oneLine);
@@ -79,7 +81,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
   };
 }
 
-/** Bank details by field; empty where the settings leave one out. */
+/** Bank details by field; empty if the settings omit one. */
 function detailsOf(facts: readonly PaymentFact[]) {
   const find = (field: PaymentField) => facts.find((fact) => fact.field === field);
   const value = (field: PaymentField) => find(field)?.value ?? '';

@@ -1,4 +1,4 @@
-/** What the outbox knows of an e-mail, and what a composer makes of it. */
+/** The state of an e-mail in the outbox, and what a composer makes of it. */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
@@ -9,7 +9,7 @@ import type { EmailTemplates } from './templates.ts';
 
 export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'withdrawn';
 
-/** What an e-mail is about; the table's constraints say which kind has which of these. */
+/** The subject of an e-mail; the table's constraints define which kind has which of these. */
 export interface EmailSubject {
   readonly email_id: number;
   readonly kind: EmailKind;
@@ -24,19 +24,19 @@ export interface EmailSubject {
   readonly credit_refund_id: number | null;
   readonly checkpoint_number: number | null;
   readonly approval_request_id: number | null;
-  /** An account statement of a month whose books were open when it was asked for. */
+  /** An account statement of a month whose books were open when it was requested. */
   readonly preliminary: boolean;
   /** The address that a user named instead of the usual one. */
   readonly addressed_to: string | null;
 }
 
-/** How an e-mail stands. */
+/** The state of an e-mail. */
 export interface EmailState {
   readonly email_id: number;
   /** `<unique@domain>`, fixed when the e-mail was queued. */
   readonly message_id: string;
   readonly status: EmailStatus;
-  /** Why it is held, or what the mail server said last. */
+  /** Why it is held, or the mail server's last reply. */
   readonly reason: string | null;
   /** The bytes of the last attempt, kept only while a repetition must have the same. */
   readonly message: Buffer | null;
@@ -53,19 +53,19 @@ export interface EmailContent {
   readonly attachments: readonly Attachment[];
   /** ISO instant of the `Date` header; absent: when it is sent. */
   readonly date?: string;
-  /** The name of the sender; absent: that of the issuer in the settings. */
+  /** The sender's name; if absent, the issuer's in the settings. */
   readonly senderName?: string;
 }
 
-/** What to send; or why nothing can be sent until somebody supplies what is missing; or why nothing is to be sent any more. */
+/** What to send; or why nothing can be sent until missing data is supplied; or why nothing is to be sent any more. */
 export type Composed = EmailContent | { readonly held: string } | { readonly withdrawn: string };
 
-/** One kind of e-mail that carries no document: when it is due, and what it says. */
+/** One kind of e-mail without a document: when it is due, and its content. */
 export interface EmailComposer {
   readonly kind: OtherEmailKind;
   /** Queues the e-mails of this kind that are due and not queued yet. Safe to repeat. */
   readonly queueDue?: (tx: Transaction, context: ActorContext) => Promise<void>;
-  /** Composes an e-mail from what is true now, in a transaction that only reads. */
+  /** Composes an e-mail from current data, in a read-only transaction. */
   readonly compose: (
     tx: Transaction,
     email: EmailSubject,

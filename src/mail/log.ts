@@ -1,7 +1,7 @@
 /**
- * The e-mail log. Table `email_attempts`: when each attempt to send an e-mail began and ended, to whom it went, and the
- * mail server's reply. A line is written when an attempt ends and never changes. For people, the e-mails with how each
- * stands. Refusal: email_unknown.
+ * The e-mail log. Table `email_attempts`: when each attempt to send an e-mail began and ended, its recipients, and the
+ * mail server's reply. A line is written when an attempt ends and never changes. For people, it lists the e-mails with
+ * their status. Refusal: email_unknown.
  */
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -16,7 +16,7 @@ export interface AttemptOutcome extends Partial<AttemptFacts> {
   /** The attempt's number. */
   readonly attempt: number;
   readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
-  /** How the e-mail stands from now on. */
+  /** The e-mail's status from now on. */
   readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
   /** The mail server's reply, or why there is none. */
   readonly reply: string;
@@ -57,12 +57,12 @@ const RECORD_OUTCOME = prepared(
 );
 
 /**
- * Records how attempts ended, in the log too; false for one that is another worker's by now, or was withdrawn or held
- * before its e-mail was offered. The bytes stay only while a repetition must have the same.
+ * Records how attempts ended, in the log too; false for one that belongs to another worker by now, or was withdrawn or
+ * held before its e-mail was offered. The bytes are kept only while a repetition needs them.
  */
 export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
   const [, recorded] = await Promise.all([
-    // First the rows alone: the next statement sees a void or a hold that had them.
+    // Locks the rows first: the next statement then sees a void or hold that held them.
     lockEmails(tx, outcomes),
     query<{ email_id: number }>(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) }),
   ]);
@@ -75,7 +75,7 @@ export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome): P
 
 // --- Reading ----------------------------------------------------------------------------------------------------------
 
-/** An e-mail as people see it. Times are ISO instants. */
+/** An e-mail for people. Times are ISO instants. */
 export interface ListedEmail {
   readonly email_id: number;
   readonly kind: EmailKind;
@@ -94,9 +94,9 @@ export interface ListedEmail {
   readonly preliminary: boolean;
   readonly asked_for: string | null;
   readonly status: EmailStatus;
-  /** Why it is held, or what the mail server said last. */
+  /** Why it is held, or the mail server's last reply. */
   readonly reason: string | null;
-  /** To whom it was sent last; null before its first attempt. */
+  /** The last recipients; null before its first attempt. */
   readonly to: string[] | null;
   readonly message_id: string;
   readonly attempts: number;
@@ -115,7 +115,7 @@ export function readEmails(
     /** null: all. */
     readonly limit: number | null;
     readonly unfinished?: boolean | undefined;
-    /** Only those that carry no document. */
+    /** Only those without a document. */
     readonly withoutDocument?: boolean;
     readonly emailId?: number;
     /** Only those to these partners. */

@@ -1,6 +1,6 @@
 /**
- * The message that goes over the wire: the exact bytes of an e-mail and the addresses on its envelope. The same input
- * gives the same bytes in any process. Refusals: argument_invalid (what is not exactly one e-mail address).
+ * The message as sent: the exact bytes of an e-mail and the addresses on its envelope. The same input gives the same
+ * bytes in any process. Refusal: argument_invalid (not exactly one e-mail address).
  */
 import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
@@ -11,7 +11,7 @@ import { refuse } from '../errors/refusals.ts';
 import { oneLine } from './text.ts';
 
 export interface Mailbox {
-  /** For people; may be empty, and may hold anything. */
+  /** For people; may be empty or contain anything. */
   readonly name: string;
   readonly address: string;
 }
@@ -23,12 +23,14 @@ export interface Attachment {
 }
 
 export interface MessageParts {
-  /** `<unique@domain>`, with or without the angle brackets. Fixed before the first attempt and kept by every later one. */
+  /**
+   * `<unique@domain>`, with or without the angle brackets. Fixed before the first attempt; every later one keeps it.
+   */
   readonly messageId: string;
   /** ISO 8601 instant of the `Date` header. */
   readonly date: string;
   readonly from: Mailbox;
-  /** Absent or empty: answers go to `from`. */
+  /** Absent or empty: replies go to `from`. */
   readonly replyTo?: string | undefined;
   readonly to: Mailbox;
   readonly cc: readonly string[];
@@ -36,13 +38,13 @@ export interface MessageParts {
   readonly attachments: readonly Attachment[];
 }
 
-/** The addresses that the mail server is given: they decide who gets the message, whatever its headers say. */
+/** The envelope addresses: they decide who gets the message, whatever its headers say. */
 export interface Envelope {
   from: string;
   to: string[];
 }
 
-/** Whether a text is exactly one e-mail address: not a list, not a name with an address, nothing beside it. */
+/** Whether a text is exactly one e-mail address: not a list, not a name with an address, and nothing else. */
 export const isOneAddress = (text: string): boolean => emailAddress.safeParse(text).success;
 
 /** Sender and recipients, one address each, and each recipient once. */
@@ -52,7 +54,7 @@ export function envelopeOf(message: Pick<MessageParts, 'from' | 'to' | 'cc'>): E
   return { from, to: [to, ...copiesOf(message)] };
 }
 
-/** The copies, without those who get the message anyway. */
+/** The copies, without other recipients of the message. */
 function copiesOf({ to, cc }: Pick<MessageParts, 'to' | 'cc'>): string[] {
   const seen = new Set([to.address.toLowerCase()]);
   return cc
@@ -78,7 +80,7 @@ const MESSAGE_ID = /^<?([A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+)>?$/;
 /** A Message-ID without its angle brackets. Anything else is a bug: this program makes them itself. */
 export function bareMessageId(messageId: string): string {
   const bare = MESSAGE_ID.exec(messageId)?.[1];
-  if (bare === undefined) throw new TypeError(`'${oneLine(messageId)}' is no Message-ID`);
+  if (bare === undefined) throw new TypeError(`'${oneLine(messageId)}' is not a Message-ID`);
   return bare;
 }
 
@@ -86,7 +88,7 @@ export function bareMessageId(messageId: string): string {
 export function composeMessage(message: MessageParts): Buffer {
   const messageId = bareMessageId(message.messageId);
   const date = new Date(message.date);
-  if (Number.isNaN(date.getTime())) throw new TypeError(`'${message.date}' is no instant`);
+  if (Number.isNaN(date.getTime())) throw new TypeError(`'${message.date}' is not an instant`);
   const replyTo = message.replyTo || undefined;
   const composer = new MailComposer({
     messageId: `<${messageId}>`,
@@ -106,12 +108,12 @@ export function composeMessage(message: MessageParts): Buffer {
       contentDisposition: 'attachment',
       content,
     })),
-    // What would otherwise be drawn by lot or by length: the boundaries, and how a text is encoded. No line of a
-    // quoted-printable or base64 part can hold "=_", so that no content can be taken for a boundary.
+    // Fixed values for what would otherwise be random or depend on length: boundaries and text encodings. No line of a
+    // quoted-printable or base64 part can contain "=_", so no content can be taken for a boundary.
     boundaryPrefix: '=_reckoner',
     baseBoundary: createHash('sha256').update(messageId).digest('hex').slice(0, 32),
     encoding: 'quoted-printable',
-    // A message is made of what it is given; nothing in it may ever be taken for a path or an address to fetch.
+    // A message contains only what is passed in; nothing in it may be taken for a path or an address to fetch.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -129,8 +131,8 @@ export function composeMessage(message: MessageParts): Buffer {
 type Piece = string | Buffer;
 
 /**
- * A node of the message as nodemailer would stream it. Its chain of streams to each part, and five more around the whole,
- * took as long as all other work of composing a message.
+ * A node of the message as nodemailer would stream it. Its chain of streams for each part, and five more around the
+ * whole, took as long as the rest of composing a message.
  */
 function writeNode(node: MimeNode): Piece[] {
   const head = `${node.buildHeaders()}\r\n\r\n`;
@@ -155,7 +157,10 @@ function base64Lines(content: Buffer): Buffer {
   return Buffer.from(lines.join('\r\n'), 'latin1');
 }
 
-/** A lone CR would be sent as it is, which SMTP forbids and servers repair: the bytes would not be those kept here. */
+/**
+ * A lone CR would be sent unchanged, which SMTP forbids and servers repair: the bytes would differ from those kept
+ * here.
+ */
 const withPlainLines = (text: string): string => text.replace(/\r\n?/g, '\n');
 
 const mailbox = (role: string, { name, address }: Mailbox): { name: string; address: string } => ({

@@ -19,13 +19,13 @@ export interface EmailToQueue {
   readonly credit_refund_id?: number;
   readonly checkpoint_number?: number;
   readonly approval_request_id?: number;
-  /** The event that it tells of; left out: that of all. */
+  /** The event that it reports; if omitted, the event of all. */
   readonly event_id?: number;
   /** What the Message-ID begins with. */
   readonly name: string;
 }
 
-/** Queues e-mails, each under a Message-ID that is fixed from now on. One that is queued already stays as it is. */
+/** Queues e-mails, each under a Message-ID that is fixed from now on. One already queued stays unchanged. */
 export async function queueEmails(
   tx: Transaction,
   emails: readonly EmailToQueue[],
@@ -58,7 +58,7 @@ export const EMAIL_STATE = `
   e.email_id, e.message_id, e.status, e.reason, e.message, e.recipients, e.envelope_from, e.attempts,
   e.unclear_attempts`;
 
-/** An e-mail that carries no document, with what it is about. */
+/** An e-mail without a document, with its subject. */
 export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailState & EmailSubject> {
   return queryOne(
     tx,
@@ -69,7 +69,7 @@ export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailS
   );
 }
 
-/** Makes the e-mails due that carry no document and are not finished: only the named ones, if any. Gives their number. */
+/** Makes the unfinished e-mails without a document due, or only the named ones. Returns how many. */
 export async function wakeOtherEmails(tx: Transaction, only: readonly number[] | null): Promise<number> {
   return execute(
     tx,
@@ -91,17 +91,17 @@ export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
   bindings: () => ({ only }),
 });
 
-/** E-mails by how they stand. */
+/** E-mails by status. */
 export interface EmailCounts {
   readonly sent: number;
   readonly pending: number;
   readonly held: number;
-  /** Bounced ones are among them. */
+  /** Includes bounced ones. */
   readonly failed: number;
   readonly uncertain: number;
 }
 
-/** Its columns, over whatever has a `status`. */
+/** Its columns, over anything with a `status`. */
 const EMAIL_COUNTS = `
   count(*) FILTER (WHERE status = 'sent') AS sent,
   count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
@@ -109,7 +109,7 @@ const EMAIL_COUNTS = `
   count(*) FILTER (WHERE status IN ('failed', 'bounced')) AS failed,
   count(*) FILTER (WHERE status = 'uncertain') AS uncertain`;
 
-/** How the e-mails of all live documents stand, the latest of each. */
+/** The status of all live documents' latest e-mails. */
 export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
@@ -118,8 +118,8 @@ export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
 }
 
 /**
- * The live documents whose e-mails wait because a person put the document on hold. Those that a rule of the close holds
- * wait for a person and are not among them.
+ * The live documents whose e-mails wait because a person put the document on hold. Those held by a rule of the close
+ * wait for a person and are not included.
  */
 export async function countOnHold(tx: Transaction): Promise<number> {
   const { count } = await queryOne<{ count: number }>(
@@ -132,7 +132,7 @@ export async function countOnHold(tx: Transaction): Promise<number> {
   return count;
 }
 
-/** The same of the e-mails that carry no document, but for the status and for what was dismissed: the latest of each. */
+/** The same for e-mails without a document, the latest of each, except the status e-mail and dismissed ones. */
 export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
@@ -142,7 +142,7 @@ export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
 
 /**
  * The e-mails that need attention because they are held, failed, uncertain or bounced. A document that finance put on
- * hold is not among them: it waits as it should.
+ * hold is not included: it waits as intended.
  */
 export async function countNeedingAttention(tx: Transaction): Promise<{ documents: number; others: number }> {
   return queryOne(
@@ -160,7 +160,7 @@ const OTHERS_NEEDING_ATTENTION = `
   FROM latest_other_emails
   WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
 
-/** The same one by one, each named with its state and its e-mail. */
+/** The same individually, each with its name, state and e-mail. */
 export async function nameNeedingAttention(tx: Transaction): Promise<{ documents: string[]; others: string[] }> {
   const rows = await query<{ item: string; of_document: boolean }>(
     tx,
@@ -173,22 +173,22 @@ export async function nameNeedingAttention(tx: Transaction): Promise<{ documents
   return { documents: named(true), others: named(false) };
 }
 
-/** E-mails that the mail server refused one after another, so that it looks like a fault of the server. */
+/** E-mails that the mail server refused in a row, which suggests a fault of the server. */
 export interface RefusedInARow {
   /** When the first was refused, as an ISO instant. */
   readonly since: string;
   /** The e-mails of documents, by number. */
   readonly documents: readonly number[];
-  /** Those that carry no document. */
+  /** Those without a document. */
   readonly others: readonly number[];
   /** The last reply. */
   readonly reason: string;
 }
 
 /**
- * The failed e-mails that were refused in a row: to at least three recipients, and none was accepted in between. A wrong
- * address is refused among others that are accepted; a mail server that is set up wrongly refuses everybody. Null where
- * there are none.
+ * The failed e-mails that were refused in a row: to at least three recipients, and none was accepted in between. A
+ * wrong address is refused among others that are accepted; a mail server that is set up wrongly refuses everyone. Null
+ * if there are none.
  */
 export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow | null> {
   const [refused] = await query<RefusedInARow>(
@@ -216,9 +216,9 @@ export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow 
 }
 
 /**
- * Since when no e-mail goes out at all, with the last reply: every attempt after the last successful one failed, and either
- * no mail server answered or it refused more than one recipient. Null while mail works. One recipient whose server puts us
- * off is no failure of mail.
+ * Since when no e-mail goes out at all, with the last reply: every attempt after the last successful one failed, and
+ * either no mail server answered or it refused more than one recipient. Null while mail works. One recipient whose
+ * server defers us is not a failure of mail.
  */
 export async function readMailFailure(tx: Transaction): Promise<{ since: string; reason: string } | null> {
   const [failure] = await query<{ since: string; reason: string }>(
@@ -233,10 +233,10 @@ export async function readMailFailure(tx: Transaction): Promise<{ since: string;
 
 // --- Attempts ---------------------------------------------------------------------------------------------------------
 
-/** What is known of an attempt when it begins. */
+/** What is known about an attempt when it begins. */
 export interface AttemptFacts {
   readonly emailId: number;
-  /** The attempt's number. If there was another since the e-mail was read, that may have left bytes to be repeated. */
+  /** The attempt's number. Another attempt since the e-mail was read may have left bytes to repeat. */
   readonly attempt: number;
   readonly recipients: readonly string[];
   readonly envelopeFrom: string;
@@ -249,9 +249,9 @@ export interface Offer extends AttemptFacts {
   /** Who holds the claim of the e-mail. */
   readonly holder: number;
   readonly message: Buffer;
-  /** Of the PDF in the message, where this worker rendered it just now: another worker may have kept its own first. */
+  /** Of the PDF in the message, if this worker has just rendered it: another worker may have stored its own first. */
   readonly pdfSha256?: string | undefined;
-  /** The same of its e-invoice. */
+  /** The same for its e-invoice. */
   readonly eInvoiceSha256?: string | undefined;
 }
 
@@ -278,15 +278,15 @@ const OFFER = prepared(
 );
 
 /**
- * Records, right before their first bytes are sent, which e-mails are offered to the mail server. False for one that was
- * voided, put on hold or tried by another worker since it was read, of which another PDF is kept, or whose claim is lost,
- * so that others may have it.
+ * Records, right before their first bytes are sent, which e-mails are offered to the mail server. False for one that
+ * was voided, put on hold or tried by another worker since it was read, that has another stored PDF, or whose claim is
+ * lost, so that others may have it.
  */
 export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Promise<boolean[]> {
   const { bytes, places } = packed(offers.map(({ message }) => message));
   const facts = offers.map(({ message: _, ...offer }, index) => ({ ...offer, ...places[index] }));
   const [, offered] = await Promise.all([
-    // First the rows alone: only a statement begun after that sees the hold of whoever had them before.
+    // Locks the rows first: only a statement begun after that sees a hold by the previous owner of the lock.
     lockEmails(tx, offers),
     query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
   ]);
@@ -294,7 +294,7 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);
 }
 
-/** Buffers one behind the other in one parameter, and where each begins in it, as `substring` counts. */
+/** Buffers concatenated in one parameter, and where each begins in it, as `substring` counts. */
 export function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: number; length: number }[] } {
   let start = 1;
   const places = contents.map(({ length }) => {
@@ -310,14 +310,14 @@ const LOCK = prepared(
   `SELECT FROM emails WHERE email_id = ANY (:ids::bigint[]) ORDER BY email_id FOR UPDATE`,
 );
 
-/** In one order, so that two workers that take several never wait for each other. */
+/** In one order, so that two workers that lock several never wait for each other. */
 export const lockEmails = (tx: Transaction, emails: readonly { readonly emailId: number }[]): Promise<number> =>
   execute(tx, LOCK, { ids: emails.map(({ emailId }) => emailId) });
 
 export const offerEmail = async (tx: Transaction, offer: Offer): Promise<boolean> =>
   (await offerEmails(tx, [offer]))[0] === true;
 
-/** Holds or withdraws an e-mail that no worker has in hand; false where another attempt was made since it was read. */
+/** Holds or withdraws an e-mail that no worker is sending; false if another attempt was made since it was read. */
 export async function setAside(
   tx: Transaction,
   email: {

@@ -1,7 +1,7 @@
 /**
- * Sends the e-mails that carry no document: reminders, close reports, seals, the status. Each is queued before it is
- * sent and composed when it is sent. Any number of processes may run this at once; what a mail server defers waits for the
- * next run. The log of all attempts is in `log.ts`.
+ * Sends the e-mails without a document: reminders, close reports, seals, the status. Each is queued before it is sent
+ * and composed when it is sent. Any number of processes may run this at once; e-mails that a mail server defers wait
+ * for the next run. The log of all attempts is in `log.ts`.
  */
 import { Claims, workOn } from '../database/claims.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -25,10 +25,10 @@ import { queueForNewAddresses } from './resend.ts';
 import { templatesOf } from './templates.ts';
 import { transportOf } from './transport.ts';
 
-/** E-mails under way at once: each waits for the mail server most of its time. */
+/** E-mails in progress at once: each mostly waits for the mail server. */
 const WORKERS = 4;
 
-/** How long e-mails under way may still take when the program is to end. */
+/** How long e-mails in progress may still take when the program is to end. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface EmailResult extends SendResult {
@@ -38,9 +38,9 @@ export interface EmailResult extends SendResult {
 export interface OutboxOptions extends Mailer, ActorContext {
   readonly composers: readonly EmailComposer[];
   readonly onEmail?: ((result: EmailResult) => void) | undefined;
-  /** Sends these e-mails alone, and queues none. */
+  /** Sends only these e-mails, and queues none. */
   readonly only?: readonly number[] | undefined;
-  /** Ends the run: what is under way is cut off after a while, what waits is left for the next run. */
+  /** Ends the run: e-mails in progress are cut off after a while, waiting ones are left for the next run. */
   readonly stop?: AbortSignal | undefined;
 }
 
@@ -69,7 +69,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
     // Before the optional call: that evaluates its arguments only if there is a listener.
     const result = await sendOne(options, sender(holder), email, compose);
     options.onEmail?.({ email, ...result });
-    return false; // once a run, whatever came of it
+    return false; // once a run, whatever the outcome
   };
   let claims: Claims | undefined;
   try {
@@ -113,7 +113,7 @@ function composing(options: OutboxOptions): Compose {
   return async (tx, email, messageId) => {
     const composer = options.composers.find(({ kind }) => kind === email.kind);
     if (composer === undefined)
-      return { status: 'held', reason: `this version composes no e-mail of kind ${email.kind}` };
+      return { status: 'held', reason: `this version cannot compose an e-mail of kind ${email.kind}` };
     try {
       const composed = await composer.compose(tx, email, options, templates);
       if ('withdrawn' in composed) return { status: 'withdrawn', reason: composed.withdrawn };
@@ -123,7 +123,7 @@ function composing(options: OutboxOptions): Compose {
       const reason = whyUnsendable(options, content);
       return reason === undefined ? await messageOf(options, messageId, content) : { status: 'held', reason };
     } catch (error) {
-      // A template or an address that cannot be used: somebody has to correct it.
+      // An unusable template or address, which must be corrected.
       if (error instanceof Refusal) return { status: 'held', reason: error.message };
       throw error;
     }

@@ -1,11 +1,11 @@
-/** A message as the mail server takes it, piece by piece, so that we know how much of it may have arrived. */
+/** A message that is sent piece by piece, so that we know how much of it may have arrived. */
 import { Readable } from 'node:stream';
 
-export const CALLED_OFF = 'it is not to be sent any more';
+export const CALLED_OFF = 'it should no longer be sent';
 
 /**
- * A message on its way: nodemailer reads it when the server has answered DATA, and not before. Then it is offered, and read
- * if it is still to be sent. Once the last piece is read, the end of the message may be sent at any time; until then it
+ * A message being sent: nodemailer reads it only after the server has answered DATA. Then it is offered, and read if it
+ * should still be sent. Once the last piece is read, the end of the message may be sent at any time; until then it
  * certainly was not.
  */
 export class Parcel extends Readable {

@@ -1,6 +1,6 @@
 /**
- * Sends an e-mail that carries no document once more: a new e-mail with a Message-ID of its own, logged beside the one
- * before. An e-mail of a document is resent by `src/delivery/resend.ts`.
+ * Resends an e-mail without a document: a new e-mail with its own Message-ID, logged beside the earlier one. An e-mail
+ * of a document is resent by `src/delivery/resend.ts`.
  * Refusals: email_unknown, email_unfinished, argument_invalid, recipient_refused.
  */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
@@ -12,7 +12,7 @@ import type { EmailSubject } from './email.ts';
 import { type ListedEmail, nameOf, readEmail } from './log.ts';
 import { refuseRecipient } from './sandbox.ts';
 
-/** To whom this kind of e-mail goes when it is sent, or to the one address given instead. */
+/** To the usual recipients of this kind when it is sent, or to the one address given instead. */
 export async function resendEmail(
   tx: Transaction,
   context: ActorContext,
@@ -34,8 +34,9 @@ export async function resendEmail(
 }
 
 /**
- * Queues a new e-mail for each one that failed, bounced or is uncertain and would go to another address by now, that of
- * the settings or the partner's contact: a corrected address repairs the delivery. The status is mailed anew each day in any case.
+ * Queues a new e-mail for each one that failed, bounced or is uncertain and would now go to another address, from the
+ * settings or the partner's contact: a corrected address repairs the delivery. The status is mailed anew each day in
+ * any case.
  */
 export async function queueForNewAddresses(tx: Transaction, context: ActorContext): Promise<void> {
   const { finance_email: finance, auditor_email: auditor, operations_email: operations } = context.settings;
@@ -75,7 +76,7 @@ const record = (
     details: { email: String(email.email_id), ...details },
   });
 
-/** The latest e-mail about the same as this one. */
+/** The latest e-mail with the same subject as this one. */
 async function readLatest(tx: Transaction, emailId: number): Promise<number> {
   const { email_id } = await queryOne<{ email_id: number }>(
     tx,
@@ -90,7 +91,7 @@ async function readLatest(tx: Transaction, emailId: number): Promise<number> {
   return email_id;
 }
 
-/** The same for several e-mails, each to the address that was named for it, or to the usual one. */
+/** The same for several e-mails, each to the address named for it, or to the usual one. */
 export async function resendEmails(
   tx: Transaction,
   context: ActorContext,
@@ -103,7 +104,9 @@ export async function resendEmails(
   }
 }
 
-/** Queues one more e-mail about the same, under a Message-ID that names the one before: each is repeated once. */
+/**
+ * Queues another e-mail on the same subject, under a Message-ID that names the previous one, so each is repeated once.
+ */
 function queueAgain(
   tx: Transaction,
   { environment, settings }: ActorContext,

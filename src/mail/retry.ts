@@ -1,11 +1,10 @@
 /**
  * When an e-mail is tried again.
  *
- * - The mail server deferred it: it is queued again, however often that happens.
- * - The outcome is unknown (the connection was lost, or the program was stopped): it is repeated once, with the same bytes
- *   and the same Message-ID. After a second unknown outcome it is `uncertain`: only the recipient can say whether it
- *   arrived.
- * - The mail server refused it: it is `failed`, and not tried again.
+ * - The mail server deferred it: it is queued again, any number of times. - The outcome is unknown (the connection was
+ *   lost, or the program was stopped): it is repeated once, with the same bytes and the same Message-ID. After a second
+ *   unknown outcome it is `uncertain`: only the recipient can tell whether it arrived. - The mail server refused it: it
+ *   is `failed`, and not tried again.
  *
  * A queued e-mail is tried again after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`. The
  * worker that tried it leaves it alone for a minute; another may take it before that.
@@ -13,7 +12,7 @@
 import type { SendOutcome } from './transport.ts';
 
 export interface RetryOptions {
-  /** Whether an attempt whose outcome is unknown is repeated once; true unless said otherwise. */
+  /** Whether an attempt whose outcome is unknown is repeated once; true by default. */
   readonly repeats?: boolean;
 }
 

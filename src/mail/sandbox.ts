@@ -5,7 +5,7 @@ import { fieldName } from '../field-names.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { isOneAddress } from './message.ts';
 
-/** Why an e-mail may not go to these addresses; undefined where it may. */
+/** Why an e-mail may not go to these addresses; undefined if it may. */
 export function whyRefusedInSandbox(
   { environment, settings }: Installation,
   addresses: readonly string[],
@@ -16,7 +16,10 @@ export function whyRefusedInSandbox(
   return `sandbox mail goes only to sandbox_recipients, and ${outside.join(', ')} is not among them`;
 }
 
-/** An address that a user names must be one address, allowed here. Refusals: argument_invalid, recipient_refused. */
+/**
+ * An address named by a user must be a single address that is allowed here. Refusals: argument_invalid,
+ * recipient_refused.
+ */
 export function refuseRecipient(context: Installation, to: string): void {
   if (!isOneAddress(to)) {
     throw refuse('argument_invalid', { argument: fieldName('to'), value: to, reason: 'is not one e-mail address' });
@@ -27,7 +30,7 @@ export function refuseRecipient(context: Installation, to: string): void {
 /**
  * Whether sandbox mail may go to an address. An entry that begins with a dot is a domain and all below it (`.test`
  * allows ap@partner.test, `.mail.test` ap@mail.test and ap@in.mail.test, never ap@othermail.test); one with a name
- * before its @ is one address; any other is one domain. Case does not matter, and what is not exactly one address is
+ * before its @ is one address; any other is one domain. Case does not matter, and anything but exactly one address is
  * never allowed.
  */
 export function sandboxAllows(address: string, patterns: readonly string[]): boolean {
@@ -36,7 +39,7 @@ export function sandboxAllows(address: string, patterns: readonly string[]): boo
   const domain = wanted.slice(wanted.lastIndexOf('@') + 1);
   return patterns.some((entry) => {
     const pattern = entry.trim().toLowerCase();
-    // `.` and an empty entry name no domain: they must not come to mean everyone.
+    // `.` and an empty entry name no domain: they must not match everyone.
     if (pattern.startsWith('.')) return pattern.length > 1 && `.${domain}`.endsWith(pattern);
     if (pattern.startsWith('@')) return domain === pattern.slice(1);
     return pattern === (pattern.includes('@') ? wanted : domain);

@@ -1,7 +1,7 @@
 /**
- * The e-mails with a sign-in link, of a user and of a partner's contact. They do not go through the outbox, which keeps what
- * it sends: the link's secret stays out of the database. What cannot be sent at once is not sent. Refusal: a template that
- * cannot be used.
+ * The e-mails with a sign-in link, for a user or a partner's contact. They bypass the outbox, which stores what it
+ * sends, so that the link's secret stays out of the database. An e-mail that cannot be sent at once is not sent.
+ * Refusal: a template that cannot be used.
  */
 import { randomUUID } from 'node:crypto';
 import { mailDomain } from '../documents/issue/context.ts';
@@ -25,11 +25,11 @@ export interface LinkToSend {
   readonly expires_at: string;
 }
 
-/** To the console. Whoever invites also sees the link. */
+/** To the console. The inviting user also sees the link. */
 export const mailSignInLink = (context: Installation, link: LinkToSend): Promise<SentLink> =>
   mailLink(context, link, 'sign_in', {});
 
-/** To the place of a partner, for its invoicing contact. */
+/** To the partner's place, for its invoicing contact. */
 export const mailPartnerLink = (context: Installation, link: LinkToSend & { readonly partner: string }) =>
   mailLink(context, link, 'partner_sign_in', { partner: oneLine(link.partner) });
 

@@ -22,7 +22,7 @@ const NAMES: readonly TemplateName[] = [
   ...OTHER_EMAIL_KINDS,
 ];
 
-/** What a template may name. Every kind has these fields and its own; a field that does not exist is an error. */
+/** The fields a template may name. Every kind has these and its own; a field that does not exist is an error. */
 export interface EmailView {
   readonly sandbox: boolean;
   readonly issuer: {
@@ -36,13 +36,13 @@ export interface EmailView {
 
 /** The templates in use, each compiled once. */
 export interface EmailTemplates {
-  /** Refuses where a template of this kind, or a part of it, cannot be used. */
+  /** Refuses if a template of this kind, or a part of it, cannot be used. */
   render<View extends EmailView>(kind: TemplateName, view: View): EmailText;
 }
 
 type Render = (view: object) => string;
 
-/** Handlebars' default, set explicitly: otherwise it prints a warning whenever a template reaches for more. */
+/** Handlebars' default, set explicitly: otherwise it prints a warning whenever a template tries to access more. */
 const OWN_FIELDS_ONLY = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
 /** The templates of this installation: its own under RECKONER_HOME, then those that are shipped. */
@@ -50,9 +50,9 @@ export const templatesOf = ({ home }: Environment): EmailTemplates =>
   loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]);
 
 /**
- * Reads the templates of several folders; of files with the same name that of the first folder wins. Missing folders are
- * skipped: nobody has to override anything. A template that cannot be used is refused when an e-mail needs it, and not
- * before: it holds the e-mails of its kind and no others.
+ * Reads the templates of several folders; if several have a file, the first folder's wins. Missing folders are skipped:
+ * overriding is optional. An unusable template is refused only when an e-mail needs it: it holds only the e-mails of
+ * its kind.
  */
 export function loadTemplates(folders: readonly string[]): EmailTemplates {
   const files = new Map<string, string>();
@@ -68,7 +68,7 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
   return {
     render(kind, view) {
       const words = oneLine(rendered(kind, 'subject', { ...view, subject: '' }));
-      // The mark is set here and not in a template: whatever an override says, a test is never mistaken for a bill.
+      // The mark is set here and not in a template: with any override, a test is never mistaken for a bill.
       const subject = view.sandbox ? `[SANDBOX] ${words}` : words;
       const named = { ...view, subject };
       return { subject, text: rendered(kind, 'txt', named), html: rendered(kind, 'html', named) };
@@ -91,15 +91,15 @@ function compileChannel(
   files: ReadonlyMap<string, string>,
   folders: readonly string[],
 ): ReadonlyMap<TemplateName, Render> {
-  // An environment for each channel: a partial is compiled by the rules of whoever includes it first, and text must
-  // never borrow what was compiled for HTML or the other way round.
+  // An environment for each channel: a partial is compiled by the rules of the first template that includes it, and
+  // text must never use what was compiled for HTML, or the reverse.
   const environment = Handlebars.create();
-  // A template says what is in an e-mail: it looks nothing up, and writes to no log.
+  // A template only lays out an e-mail: it looks nothing up and does not log.
   for (const helper of ['log', 'lookup', 'with']) environment.unregisterHelper(helper);
   const options = {
-    // HTML is escaped. A subject and a plain text are no markup, and escaping would only spoil them.
+    // HTML is escaped. A subject and a plain text are not markup, and escaping would only garble them.
     noEscape: channel !== 'html',
-    // No logic: the built-in if, each and unless, and nothing that could be registered.
+    // No logic: only the built-in if, each and unless, and no registered helpers.
     knownHelpersOnly: true,
     // A field that does not exist is an error, not an empty space where an amount should be.
     strict: true,
@@ -115,7 +115,7 @@ function compileChannel(
       const name = `${kind}${ending}`;
       const path = files.get(name);
       if (path === undefined) {
-        throw refuse('file_unreadable', { file: name, reason: `is in none of ${folders.join(', ')}` });
+        throw refuse('file_unreadable', { file: name, reason: `is not in ${folders.join(', ')}` });
       }
       const source = readTemplate(path);
       if (source instanceof Refusal) return [kind, refusing(source)];
@@ -125,7 +125,7 @@ function compileChannel(
   );
 }
 
-/** What Handlebars takes for a partial: its source, or where that cannot be used, something that refuses by name. */
+/** What Handlebars uses as a partial: its source or, if that is unusable, a function that refuses by name. */
 function partial(path: string): string | Handlebars.TemplateDelegate {
   const source = readTemplate(path);
   return source instanceof Refusal ? refusing(source) : source;
@@ -146,7 +146,7 @@ function readTemplate(path: string): string | Refusal {
   }
 }
 
-/** Reports a mistake in a template with the name of its file, that of the partial where it lies in one. */
+/** Reports a mistake in a template with the name of its file, or of the partial that contains it. */
 function used<T>(file: string, use: () => T): T {
   try {
     return use();

@@ -1,6 +1,6 @@
 /**
- * Hands a composed message to a mail server, or to a folder while there is none, and says what is known afterwards:
- * sent, refused for good, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
+ * Passes a composed message to a mail server, or to a folder while there is none, and reports the outcome: sent,
+ * refused for good, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
  */
 import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
@@ -32,18 +32,18 @@ export interface OutgoingMessage {
   readonly envelope: { readonly from: string; readonly to: readonly string[] };
   readonly raw: Buffer;
   /**
-   * Asked right before the first byte of the message is sent, at most once: false if it is not to be sent after all.
+   * Called right before the first byte of the message is sent, at most once: false if it should not be sent after all.
    * Until then, it certainly was not. Absent: it is sent.
    */
   readonly offer?: () => Promise<boolean>;
 }
 
 export interface Transport {
-  /** For logs; says nothing that is secret. */
+  /** For logs; contains no secrets. */
   readonly name: 'smtp' | 'outbox';
   send(message: OutgoingMessage): Promise<SendOutcome>;
   /**
-   * Ends idle connections. Messages that wait for a connection are deferred; those under way are finished, or cut off
+   * Ends idle connections. Messages that wait for a connection are deferred; those in progress are finished, or cut off
    * after so many milliseconds.
    */
   close(graceMilliseconds?: number): void;
@@ -58,10 +58,10 @@ export interface Patience {
   readonly socket: number;
   /**
    * Silence after the end of the message. Servers examine a message before they answer; RFC 5321 (4.5.3.2.6) asks for
-   * ten minutes, because giving up early makes a second copy of a message that was accepted. Five is a compromise.
+   * ten minutes, because giving up early duplicates an accepted message. Five is a compromise.
    */
   readonly answer: number;
-  /** One message over one connection, even with a server that keeps the connection busy without getting anywhere. */
+  /** One message over one connection, even if the server keeps the connection busy without progress. */
   readonly message: number;
 }
 
@@ -81,7 +81,7 @@ export interface TransportOptions {
   readonly connections?: number | undefined;
 }
 
-/** The way out of this environment: its mail server, else the outbox under its home. */
+/** The transport of this environment: its mail server, otherwise the outbox under its home. */
 export function transportOf({ smtpUrl, home }: Environment): Transport {
   return openTransport({ smtpUrl, outbox: join(home, 'outbox') });
 }
@@ -96,7 +96,7 @@ const always = (): Promise<boolean> => Promise.resolve(true);
 
 // --- Outbox ---------------------------------------------------------------------------------------------------------
 
-/** A folder of `.eml` files named by Message-ID. A file that is there is whole, and was still there after a crash. */
+/** A folder of `.eml` files named by Message-ID. An existing file is complete and survives a crash. */
 class Outbox implements Transport {
   readonly name = 'outbox';
   private readonly folder: string;
@@ -112,11 +112,11 @@ class Outbox implements Transport {
       await makeFolder(this.folder);
       await writeWhole(join(this.folder, name), raw, 'replace');
     } catch (error) {
-      // What the disk says (full, read-only, not permitted) a person can mend; anything else is a bug.
+      // A person can fix what the disk reports (full, read-only, not permitted); anything else is a bug.
       if (!isSystemError(error)) throw error;
       return { outcome: 'deferred', reply: oneLine(reasonOf(error)) };
     }
-    // Not the whole path: it stands in the history, which everybody reads who may read the document.
+    // Not the whole path: everyone who may read the document can read this in its history.
     return { outcome: 'sent', reply: `outbox/${name}` };
   }
 
@@ -124,8 +124,8 @@ class Outbox implements Transport {
 }
 
 /**
- * The Message-ID, as it is where it may be a file's name. Otherwise its odd characters give way and a hash of the
- * whole keeps two of them apart.
+ * The Message-ID, unchanged if it can be a file name. Otherwise unsafe characters are replaced and a hash of the whole
+ * keeps names unique.
  */
 function fileName(messageId: string): string {
   const bare = bareMessageId(messageId);
@@ -142,10 +142,10 @@ interface MailServer {
 }
 
 /**
- * What SMTP_URL says: `smtp://user:password@host:587` (STARTTLS) or `smtps://…` (TLS from
+ * Parses SMTP_URL: `smtp://user:password@host:587` (STARTTLS) or `smtps://…` (TLS from
  * the start), with nodemailer's options as parameters, such as `?tls.rejectUnauthorized=false`. Mail goes to another
- * machine over TLS only, unless the URL itself says `requireTLS=false`: whoever could change it on the way could put another
- * bank account into an invoice.
+ * machine over TLS only, unless the URL itself says `requireTLS=false`: anyone who could change it in transit could put
+ * another bank account into an invoice.
  */
 export function serverOf(smtpUrl: string): MailServer {
   const { auth, ...options } = parsed(smtpUrl);
@@ -161,7 +161,7 @@ export function serverOf(smtpUrl: string): MailServer {
 
 function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: SMTPConnectionAuth | undefined } {
   try {
-    // Asked first: for what is no URL nodemailer turns to an older parser, which prints it, password and all, to stderr.
+    // Checked first: if it is not a URL, nodemailer uses an older parser, which prints it, password and all, to stderr.
     if (URL.canParse(smtpUrl)) return parseConnectionUrl(smtpUrl);
   } catch {
     // Without its cause: a URL parser's error repeats the URL, and with it the password.
@@ -171,7 +171,7 @@ function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: SMTPConnectio
 
 const badUrl = (reason: string) => refuse('environment_invalid', { variable: 'SMTP_URL', reason });
 
-/** An error as nodemailer gives it. */
+/** An error from nodemailer. */
 interface SmtpError extends Error {
   readonly code?: string | undefined;
   readonly command?: string | undefined;
@@ -193,18 +193,18 @@ interface Attempt {
   readonly untouched: boolean;
 }
 
-/** A connection that nothing was sent over for so long is ended: servers drop idle ones, and it keeps us running. */
+/** A connection that was idle for so long is ended: servers drop idle ones, and it keeps our process alive. */
 const IDLE_MILLISECONDS = 20_000;
 
 /**
- * When as many connections as are open at once have failed one after another, no more are tried for so long: behind a
- * firewall that answers nothing, each would take its whole time, and a run of some hundred documents a quarter of an hour.
+ * After as many failures in a row as there are connections, no more are tried for so long: behind a silent firewall,
+ * each would take its whole timeout, and a run of a few hundred documents a quarter of an hour.
  */
 const AWAY_MILLISECONDS = 60_000;
 
 /**
- * The addresses of a host, as every other program of this machine finds them. nodemailer would ask the DNS first, and a
- * name that is in /etc/hosts alone would wait for its answer for ever.
+ * The addresses of a host, as every other program on this machine finds them. nodemailer would ask the DNS first, and a
+ * name only in /etc/hosts would wait for its answer forever.
  */
 async function addressesOf(host: string, milliseconds: number): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
@@ -221,16 +221,16 @@ async function addressesOf(host: string, milliseconds: number): Promise<string[]
   }
 }
 
-/** Some servers end a session after so many messages; ending it ourselves makes that no error. */
+/** Some servers end a session after so many messages; ending it first avoids an error. */
 const MESSAGES_PER_CONNECTION = 100;
 
 /**
  * A few connections, each used again for message after message.
  *
  * Not nodemailer's own pool: its errors after a lost connection do not tell whether the message's end was sent (they
- * all say `command: 'CONN'`), and it sends a message again by itself when a connection closes. Whether a message may
- * have arrived is the one thing that must not be guessed here, so that this class works with single connections and
- * watches the message leave (`Parcel`).
+ * all say `command: 'CONN'`), and it resends a message on its own when a connection closes. Whether a message may have
+ * arrived is the one thing that must not be guessed here, so this class works with single connections and tracks the
+ * message as it leaves (`Parcel`).
  */
 class Smtp implements Transport {
   readonly name = 'smtp';
@@ -241,9 +241,9 @@ class Smtp implements Transport {
   private readonly waiting: (() => void)[] = [];
   private readonly idle: Session[] = [];
   private closed = false;
-  /** Ends what is under way. */
+  /** Ends connections in progress. */
   private readonly cutOffs = new Set<(reason: Error) => void>();
-  /** Attempts to connect that failed since the last one that did not. */
+  /** Attempts to connect that failed since the last success. */
   private failures = 0;
   private away: { readonly until: number; readonly reply: string } | undefined;
 
@@ -260,7 +260,7 @@ class Smtp implements Transport {
     try {
       return await this.sendNow(message);
     } finally {
-      // The place goes straight to whoever waits longest, so that nobody who comes later overtakes.
+      // The slot goes straight to the longest waiter, so that no later one overtakes it.
       const next = this.waiting.shift();
       if (next === undefined) this.free += 1;
       else next();
@@ -282,7 +282,7 @@ class Smtp implements Transport {
     const used = this.idle.pop();
     if (used !== undefined) {
       const attempt = await this.sendOver(used, message);
-      // The server had dropped the idle connection, and nothing was sent: a new one says more.
+      // The server had dropped the idle connection, and nothing was sent: try a new one.
       if (!attempt.untouched) return attempt.outcome;
     }
     if (this.away !== undefined && Date.now() < this.away.until) return { outcome: 'deferred', reply: this.away.reply };
@@ -322,7 +322,7 @@ class Smtp implements Transport {
     const connection = new SMTPConnection({
       ...options,
       host: address,
-      // The certificate is that of the name.
+      // The certificate is issued for the name.
       ...(address !== host && { servername: options.servername ?? host }),
       connectionTimeout: milliseconds,
       greetingTimeout: this.patience.greeting,
@@ -333,7 +333,7 @@ class Smtp implements Transport {
     return new Promise<SMTPConnection>((done, fail) => {
       cutOff = fail;
       this.cutOffs.add(cutOff);
-      // Stays for the life of the connection; once it is established, whoever sends is told by the callback of `send`.
+      // Stays for the life of the connection; once it is established, the callback of `send` reports errors.
       connection.on('error', fail);
       connection.once('end', () => fail(new Error('the mail server ended the connection')));
       connection.connect((error) => {
@@ -349,7 +349,7 @@ class Smtp implements Transport {
       .finally(() => this.cutOffs.delete(cutOff));
   }
 
-  /** Sends one message over one connection, which is kept for the next message only after a success. */
+  /** Sends one message over one connection, which is reused only after a success. */
   private async sendOver(session: Session, { envelope, raw, offer = always }: OutgoingMessage): Promise<Attempt> {
     const { connection } = session;
     clearTimeout(session.idleTimer);
@@ -360,10 +360,10 @@ class Smtp implements Transport {
       cutOff = done;
       this.cutOffs.add(cutOff);
       deadline = setTimeout(
-        () => done(new Error(`the mail server was not done with the message after ${this.patience.message / 1000} s`)),
+        () => done(new Error(`the mail server did not accept the message within ${this.patience.message / 1000} s`)),
         this.patience.message,
       );
-      // The callback of `send` says more than the event, and comes in the same turn where it comes at all.
+      // The callback of `send` reports more than the event, and comes in the same turn if it comes at all.
       connection.once('end', () => setImmediate(() => done(new Error('the mail server ended the connection'))));
       connection.send({ from: envelope.from, to: [...envelope.to], size: raw.length }, parcel, (error, info) =>
         done(error ?? { outcome: 'sent', reply: acceptance(info) }),
@@ -387,7 +387,7 @@ class Smtp implements Transport {
 
   private async keep(session: Session): Promise<void> {
     const { connection } = session;
-    // A server that sends more than its answer is out of step. That shows in the next turn, as an error.
+    // A server that sends more than its answer is out of sync. That shows in the next turn, as an error.
     await nextTurn();
     if (connection.destroyed) return;
     if (this.closed || session.sent >= MESSAGES_PER_CONNECTION) {
@@ -424,8 +424,8 @@ const AUTHENTICATION_CODES: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * What is known after an error. Replies of the server to this message carry `EENVELOPE` or `EMESSAGE`; other codes
- * tell of the connection, even where a piece of a reply was read before it ended.
+ * The outcome after an error. Server replies to this message have `EENVELOPE` or `EMESSAGE`; other codes concern the
+ * connection, even if part of a reply was read before it ended.
  */
 function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
   const reply = told(error);
@@ -435,15 +435,16 @@ function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
   return { outcome: isForGood(error) ? 'refused' : 'deferred', reply };
 }
 
-/** Whether the server refused this recipient or this message, so that the same again would be refused again. */
+/** Whether the server refused this recipient or message, so that a repetition would be refused again. */
 function isForGood({ code, command, responseCode }: SmtpError): boolean {
   if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false; // the connection, TLS or our login, not the message
-  // Without a reply: nodemailer found it larger than the size the server announced, or no address.
+  // Without a reply: nodemailer found it larger than the server's announced limit, or found no address.
   if (responseCode === undefined) return true;
   if (responseCode < 500 || responseCode > 599) return false;
-  // A session out of step, or a login that is missing: settings and weather, not the recipient's fault.
+  // A session out of sync, or a missing login: settings or a passing fault, not the recipient.
   if (responseCode === 503 || AUTHENTICATION_CODES.has(responseCode)) return false;
-  // A refused sender is our settings too, and would fail every invoice of a run; its size alone is the message's.
+  // A refused sender is also a matter of settings, and would fail every invoice of a run; only the size concerns the
+  // message.
   return command !== 'MAIL FROM' || responseCode === 552;
 }
 
@@ -464,9 +465,9 @@ const rejection = ({ recipient, response, message }: SmtpError): string =>
   `${recipient ?? 'a recipient'} was rejected: ${response ?? message}`;
 
 /**
- * The server's reply. Where it took the message for some recipients and not for others, the message is out and cannot
- * be called back, so that this counts as sent; sending it again would give the others a second copy. Those who were
- * rejected come first in the reply, where a person will see them.
+ * The server's reply. If it accepted the message for only some recipients, the message counts as sent, because it
+ * cannot be recalled and resending would give them a second copy. Rejected recipients come first in the reply, where a
+ * person will see them.
  */
 function acceptance(info: { response: string; rejectedErrors?: readonly SmtpError[] | undefined }): string {
   const rejections = (info.rejectedErrors ?? []).map(rejection);

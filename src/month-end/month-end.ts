@@ -1,6 +1,6 @@
 /**
- * What follows a close: deliver what was issued, then tell finance and the auditor. The command, the console, the job and the
- * standing worker all do it by this module.
+ * What follows a close: deliver the issued documents, then notify finance and the auditor. The command, the console,
+ * the job and the long-running worker all use this module.
  */
 import type { OnClosed } from '../close/run.ts';
 import type { Database } from '../database/database.ts';
@@ -22,26 +22,29 @@ export interface MonthEndContext extends ActorContext {
   readonly database: Database;
 }
 
-/** Told what happens, as it happens: by a log, or by notes and a progress bar. */
+/** Receives progress as it happens: a log, or notes and a progress bar. */
 export interface Reporter extends WebhookReporter {
   readonly onClosed?: OnClosed;
-  /** The number of documents that delivery looks at. */
+  /** The number of documents that delivery checks. */
   readonly onStart?: (documents: number) => void;
   readonly onDelivery?: (delivery: Delivery) => void;
-  /** An e-mail that carries no document was sent, or was not. */
+  /** An e-mail without a document was sent, or was not. */
   readonly onEmail?: (result: EmailResult) => void;
-  /** A seal got no time stamp: why. The next run asks again. */
+  /** Why a seal got no time stamp. The next run asks again. */
   readonly onNotStamped?: (seal: SealName, reason: string) => void;
-  /** The e-mails that carry no document could not be looked at. A standing worker tries again in a minute. */
+  /** The e-mails without a document could not be processed. A long-running worker tries again in a minute. */
   readonly onEmailsFailed?: (error: unknown) => void;
-  /** The day's checkpoint was taken, or refused: then the e-mails go out all the same, and the next run tries again. */
+  /** The day's checkpoint was taken, or refused: then the e-mails still go out, and the next run tries again. */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
   readonly onCheckpointRefused?: (refusal: Refusal) => void;
-  /** A close was refused or failed. What was issued before is delivered first; without this, the error is thrown after that. */
+  /**
+   * A close was refused or failed. Documents issued before are delivered first; without this callback, the error is
+   * then thrown.
+   */
   readonly onCloseFailed?: (error: unknown) => void;
 }
 
-/** What follows the close of these months: delivers what is not delivered, and tells finance and the auditor. */
+/** Follows up the close of these months: delivers undelivered documents, and notifies finance and the auditor. */
 export async function followClose(
   context: MonthEndContext,
   reporter: Reporter,
@@ -52,7 +55,7 @@ export async function followClose(
   await sendEmails(context, reporter);
 }
 
-/** Delivers what is issued and not delivered, then sends every other e-mail that is due, and partners their events. */
+/** Delivers undelivered documents, then sends every other e-mail that is due, and partners their events. */
 export async function deliverAll(context: MonthEndContext, reporter: Reporter): Promise<void> {
   await context.database.reading(refuseWhilePaused);
   await deliverDocuments(context, reporter, { recorded: true });
@@ -88,7 +91,7 @@ async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: 
   await recordRun(context, counted.sent());
 }
 
-/** Before the e-mails are queued, so that its letter goes out at once. */
+/** Before the e-mails are queued, so that its letter goes out immediately. */
 async function takeDayCheckpoint(
   context: MonthEndContext,
   { onCheckpoint, onCheckpointRefused }: Pick<Reporter, 'onCheckpoint' | 'onCheckpointRefused'>,
@@ -102,14 +105,14 @@ async function takeDayCheckpoint(
   }
 }
 
-/** Delivers these documents and no other. The action that touched them has recorded an event of its own. */
+/** Delivers only these documents. The action that touched them has recorded its own event. */
 export const deliverNumbers = (
   context: MonthEndContext,
   reporter: Pick<Reporter, 'onStart' | 'onDelivery'>,
   numbers: readonly string[],
 ): Promise<void> => deliverThese(optionsOf(context, reporter), numbers);
 
-/** Queues and sends every e-mail that is due and carries no document, then has the seals stamped that are not. */
+/** Queues and sends every due e-mail without a document, then has unstamped seals stamped. */
 export async function sendEmails(
   context: MonthEndContext,
   { onEmail, onNotStamped }: Pick<Reporter, 'onEmail' | 'onNotStamped'>,
@@ -120,7 +123,7 @@ export async function sendEmails(
   await stampSeals(context, onNotStamped);
 }
 
-/** Sends these e-mails, which carry no document, and no other. */
+/** Sends only these e-mails, which have no document. */
 export const sendTheseEmails = (
   context: MonthEndContext,
   { onEmail }: Pick<Reporter, 'onEmail'>,
@@ -156,7 +159,7 @@ function counting(reporter: Reporter): { reporter: Pick<Reporter, 'onStart' | 'o
   };
 }
 
-/** A run that sent documents leaves an event; where it closed a month, that event tells. */
+/** A run that sent documents records an event; for a run that closed a month, the close's event does. */
 async function recordRun({ database, environment, actor }: MonthEndContext, sent: number): Promise<void> {
   if (sent === 0) return;
   const event = { action: 'delivery.run', subject: `${sent} sent`, details: { sent }, now: environment.now().toISO() };

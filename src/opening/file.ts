@@ -1,7 +1,7 @@
 /**
- * The open items of the system before, as CSV or a JSON array of objects with the same names (docs/files.md): open invoices, open
- * credits and unapplied cash. Read whole, or refused with its first mistakes, their lines and the cure. Pure.
- * Refusals: opening_invalid, file_items_too_many.
+ * The open items of the previous system, as CSV or a JSON array of objects with the same names (docs/files.md): open
+ * invoices, open credits and unapplied cash. Read whole, or refused with its first mistakes, their lines and the
+ * remedy. Pure. Refusals: opening_invalid, file_items_too_many.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
@@ -16,24 +16,24 @@ import { LINE_TOO_LONG, PROBLEMS_TOLD, readUntilTold, refuseTooMany, tooLongLine
 export const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
 export type OpeningKind = (typeof OPENING_KINDS)[number];
 
-/** An open item as the system before had it at the end of the day of the cut-over. */
+/** An open item of the previous system at the end of the day of the cut-over. */
 export interface OpeningItem {
   readonly line: number;
   readonly kind: OpeningKind;
-  /** Its number there, which stays. */
+  /** Its number there, which is kept. */
   readonly number: string;
-  /** Null: cash of a payer that is not known. */
+  /** Null: cash of an unknown payer. */
   readonly partner_id: string | null;
   /** Issued on, or received on. */
   readonly date: string;
   /** Of an invoice; null otherwise. */
   readonly due_on: string | null;
   readonly currency: string;
-  /** What is open of it. */
+  /** Its open amount. */
   readonly amount: string;
-  /** What it was issued over. */
+  /** The amount it was issued for. */
   readonly original_amount: string;
-  /** Of cash: what its payer wrote. */
+  /** For cash: the payer's remittance text. */
   readonly reference: string;
 }
 
@@ -52,7 +52,7 @@ interface Row {
 }
 
 const NUMBER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/;
-/** A number as we give them: of the year of the cut-over, or a later one, we may give it yet. */
+/** A number like ours: in the year of the cut-over or later, we may still assign it. */
 const OURS = /^(?:INV|CN|ST)-(\d{4})-\d{6,}$/i;
 
 export const openingFile = readerOf(
@@ -120,14 +120,14 @@ function rowsOfCsv(name: string, text: string): Row[] {
     ...NEEDED.filter((each) => !names.includes(each)).map((each) => whole(`has no column '${each}'`, 1)),
     ...names
       .filter((each) => !(OPENING_COLUMNS as readonly string[]).includes(each))
-      .map((each) => whole(`has the column '${each}', which is none of ${OPENING_COLUMNS.join(', ')}`, 1)),
+      .map((each) => whole(`has the column '${each}', which is not one of ${OPENING_COLUMNS.join(', ')}`, 1)),
     ...names
       .filter((each, index) => names.indexOf(each) !== index)
       .map((each) => whole(`has the column '${each}' twice`, 1)),
     ...rest
       .filter(({ record }) => record.length !== names.length)
       .map(({ record, info }) =>
-        whole(`has ${record.length} fields where the first line has ${names.length}`, info.lines),
+        whole(`has ${record.length} fields, but the first line has ${names.length}`, info.lines),
       ),
   ];
   if (problems.length > 0) throw invalid(name, problems);
@@ -161,7 +161,7 @@ function rowsOfJson(name: string, text: string): Row[] {
   const problems: LineProblem[] = [];
   const rows = readUntilTold(value as unknown[], problems, (each, index): Row => {
     const read = JSON_ITEM.safeParse(each);
-    if (!read.success) problems.push(whole(read.error.issues[0]?.message ?? 'is no item', index + 1));
+    if (!read.success) problems.push(whole(read.error.issues[0]?.message ?? 'is not an item', index + 1));
     return { line: index + 1, cells: read.success ? (read.data as Cells) : {} };
   });
   if (problems.length > 0) throw invalid(name, problems);
@@ -175,11 +175,11 @@ function readItem({ line, cells }: Row, cutOverOn: string, problems: LineProblem
   };
   const kind = cell('kind') as OpeningKind;
   if (!OPENING_KINDS.includes(kind))
-    complain('kind', 'kind_unknown', `'${kind}' is none of ${OPENING_KINDS.join(', ')}`);
+    complain('kind', 'kind_unknown', `'${kind}' is not one of ${OPENING_KINDS.join(', ')}`);
   checkNumber(cell('number'), cutOverOn, (code, reason) => complain('number', code, reason));
   const partner = cell('partner_id');
   if (partner === '' ? kind !== 'cash' : !IDENTIFIER.test(partner)) {
-    complain('partner_id', 'partner_malformed', partner === '' ? 'is missing' : `'${partner}' is no partner's id`);
+    complain('partner_id', 'partner_malformed', partner === '' ? 'is missing' : `'${partner}' is not a partner's id`);
   }
   const [date, due] = [cell('date'), cell('due_on')];
   if (!isDate(date)) complain('date', 'date_malformed', `'${date}' is not a date such as 2026-06-30`);
@@ -205,7 +205,7 @@ function checkNumber(number: string, cutOverOn: string, complain: (code: string,
   if (!NUMBER.test(number)) {
     const reason =
       `'${number}' is not 1 to 64 letters, digits, dots, dashes and underscores. Write - for another character, such as ` +
-      'a slash: matching ignores what separates digits and letters';
+      'a slash: matching ignores separators between digits and letters';
     complain('number_malformed', reason);
     return;
   }
@@ -213,7 +213,7 @@ function checkNumber(number: string, cutOverOn: string, complain: (code: string,
   if (year !== undefined && year >= cutOverOn.slice(0, 4)) {
     complain(
       'number_ours',
-      `${number} is a number that Reckoner itself may give: write a letter before it, such as X-${number}`,
+      `${number} is a number that Reckoner itself may assign: write a letter before it, such as X-${number}`,
     );
   }
 }
@@ -237,13 +237,17 @@ function readMoney(
     }
     const amount = Amount.of(text, currency);
     if (amount.isPositive()) return amount;
-    complain(field, 'amount_not_positive', `'${text}' is not above zero. The kind says whether it is owed or a credit`);
+    complain(
+      field,
+      'amount_not_positive',
+      `'${text}' is not above zero. The kind states whether it is owed or a credit`,
+    );
     return undefined;
   };
   const amount = read('amount', open);
   const whole = original === '' ? amount : read('original_amount', original);
   if (amount !== undefined && whole?.isLessThan(amount)) {
-    complain('original_amount', 'original_below_open', `${whole} is less than the ${amount} that are open`);
+    complain('original_amount', 'original_below_open', `${whole} is less than the open ${amount}`);
   }
   return {
     currency,
@@ -252,7 +256,7 @@ function readMoney(
   };
 }
 
-/** A number stands for one document, and for one payment. */
+/** A number identifies one document and one payment. */
 function repeatedNumbers(items: readonly OpeningItem[]): LineProblem[] {
   const first = new Map<string, OpeningItem>();
   return items.flatMap((item) => {

@@ -1,5 +1,5 @@
 /**
- * Carrying the open items of the system before over, at the end of the day of the cut-over: all of a file, or nothing. The
+ * Imports open items from the previous system, as of the end of the day of the cut-over: all of a file, or nothing. The
  * control totals, taken from that system, are compared to the cent before anything is recorded.
  * Refusals: opening_invalid, opening_clash, opening_control_differs, opening_after_close, opening_books_closed,
  * date_in_future, settings_incomplete, argument_invalid.
@@ -34,7 +34,7 @@ import {
 
 export interface OpeningRequest {
   readonly file: { readonly name: string; readonly bytes: Uint8Array };
-  /** The day at whose end the system before had these items open. */
+  /** The day at whose end these items were open in the previous system. */
   readonly cutOverOn: string;
   /** `EUR=1234.56` for each currency: what is owed less credit and unapplied cash. */
   readonly control: readonly string[];
@@ -45,7 +45,7 @@ export interface OpeningRequest {
 export interface OpeningImport {
   readonly file: string;
   readonly cut_over_on: string;
-  /** When the same file was carried over before; then nothing is done. */
+  /** When the same file was imported before; then nothing is done. */
   readonly already_imported: string | null;
   readonly opening_id: number;
   readonly totals: readonly OpeningTotal[];

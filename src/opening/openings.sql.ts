@@ -1,4 +1,4 @@
-/** SQL over openings: what is carried over from the system before, and what of it is left. */
+/** SQL of openings: what is carried over from the previous system, and what is left of it. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { OpeningItem } from './file.ts';
 
@@ -41,7 +41,7 @@ export async function insertTotals(tx: Transaction, openingId: number, totals: r
   );
 }
 
-/** What the documents of an opening have in common. */
+/** The common fields of an opening's documents. */
 export interface Carrying {
   readonly openingId: number;
   readonly cutOverOn: string;
@@ -52,8 +52,8 @@ export interface Carrying {
 }
 
 /**
- * Carries invoices and credits over as documents, in the order of the file, with the partner's name and address of today.
- * An item whose number was reversed is its next revision. Gives their ids.
+ * Imports invoices and credits as documents, in the order of the file, with the partner's current name and address. An
+ * item whose number was reversed becomes its next revision. Returns their ids.
  */
 export async function insertDocuments(
   tx: Transaction,
@@ -90,7 +90,7 @@ export async function insertDocuments(
   );
 }
 
-/** Carries unapplied cash over as payments that the bank had before. */
+/** Imports unapplied cash as payments that the bank had received before. */
 export async function insertCash(
   tx: Transaction,
   items: readonly OpeningItem[],
@@ -116,7 +116,7 @@ export async function insertCash(
   );
 }
 
-/** What of these items cannot be carried over, by the line of its item. */
+/** Why items cannot be carried over, by their lines. */
 export function readClashes(
   tx: Transaction,
   items: readonly OpeningItem[],
@@ -129,7 +129,7 @@ export function readClashes(
      SELECT i.line, 'partner' AS clash, i.partner_id AS of FROM items i
      WHERE i.partner_id IS NOT NULL AND NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = i.partner_id)
      UNION ALL
-     -- Our own numbers are never given again, not even those of void documents.
+     -- Our own numbers are never reused, not even those of void documents.
      SELECT i.line, 'document', d.number FROM items i JOIN documents d ON lower(d.number) = lower(i.number)
      WHERE i.kind <> 'cash' AND d.opening_number IS NULL
      UNION ALL
@@ -145,11 +145,11 @@ export function readClashes(
   );
 }
 
-/** An item as it stands. */
+/** An item's current state. */
 export interface CarriedItem {
   readonly kind: 'invoice' | 'credit' | 'cash';
   readonly number: string;
-  /** Of an invoice or credit; null on cash. */
+  /** For an invoice or credit; null for cash. */
   readonly document_id: number | null;
   /** Of cash. */
   readonly payment_id: number | null;
@@ -161,9 +161,9 @@ export interface CarriedItem {
   readonly amount: string;
   readonly original_amount: string;
   readonly balance: string;
-  /** Reversed: it counts no more. */
+  /** Reversed: it no longer counts. */
   readonly reversed: boolean;
-  /** Why it cannot be reversed; null where it can. */
+  /** Why it cannot be reversed; null if it can. */
   readonly used: 'paid' | 'credited' | 'written_off' | 'applied' | null;
 }
 
@@ -210,7 +210,7 @@ export interface OpeningRow {
   readonly reversed: number;
 }
 
-/** All openings, or one, or those of a file, the first first. */
+/** All openings, or one, or those of a file, in order. */
 export function readOpenings(
   tx: Transaction,
   filter: { openingId?: number; sha256?: string } = {},

@@ -1,7 +1,7 @@
 /**
- * Reversing what an opening carried over: some of its items, or all that is left of it, as long as nothing was applied to
- * them. Documents are voided and cash is taken back as a mistake, dated today, against the opening balance.
- * Refusals: opening_unknown, opening_item_unknown, opening_items_used, clock_behind, argument_invalid.
+ * Reverses some items of an opening, or all that are left, as long as nothing was applied to them. Documents are voided
+ * and cash is taken back as a mistake, dated today, against the opening balance. Refusals: opening_unknown,
+ * opening_item_unknown, opening_items_used, clock_behind, argument_invalid.
  */
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -27,7 +27,7 @@ const USES = {
   applied: 'it pays an invoice, or a part of it was reversed',
 } as const;
 
-/** Gives the items that it reversed. */
+/** Returns the items that it reversed. */
 export async function reverseOpening(
   tx: Transaction,
   context: IssueContext,

@@ -1,6 +1,6 @@
 /**
- * The events of a partner as it reads them. What an event says is composed from the row or fact that it is about, so it
- * never changes. A list and a webhook give the same text.
+ * A partner's events as it reads them. An event's content is composed from its row or fact, so it never changes. A list
+ * and a webhook give the same text.
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../database/transaction.ts';
@@ -81,7 +81,7 @@ function eventOf(
   const row = entry_id === null ? undefined : rows.get(entry_id);
   const fact = fact_id === null ? undefined : facts.get(fact_id);
   const found = row ?? fact;
-  if (found === undefined) throw new Error(`event ${position} of ${partnerId} is about nothing that is there`);
+  if (found === undefined) throw new Error(`event ${position} of ${partnerId} has no row or fact`);
   return {
     event_id: eventId(installation_id, partnerId, position),
     position,
@@ -91,13 +91,13 @@ function eventOf(
   };
 }
 
-/** Unlike any other installation's or partner's, without saying whose it is. */
+/** Unique across installations and partners, without revealing either. */
 function eventId(installationId: string, partnerId: string, position: number): string {
   const hash = createHash('sha256').update(`${installationId} ${partnerId} ${position}`).digest('hex');
   return `evt_${hash.slice(0, 32)}`;
 }
 
-/** As the calls that accept and reverse answer. */
+/** As in the answers of the calls that accept and reverse. */
 function rowData(row: LedgerEventRow): object {
   const exact = (text: string) => new ExactNumber(Amount.of(text, row.currency).toString());
   const [spotPrice, partnerCut, invoiceAmount] = [

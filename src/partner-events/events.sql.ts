@@ -10,7 +10,7 @@ export interface PageRow {
   readonly fact_id: number | null;
 }
 
-/** A partner's events after a position: what each is about. */
+/** A partner's events after a position, with the subject of each. */
 export const readEventPage = (
   tx: Transaction,
   filter: { partnerId: string; after: number; type: string | null; limit: number },

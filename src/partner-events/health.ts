@@ -1,4 +1,4 @@
-/** How the webhooks of partners stand, for the status and the metrics. */
+/** The state of partners' webhooks, for the status and the metrics. */
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { keyCheck } from './signature.ts';
@@ -13,7 +13,7 @@ export interface WebhookHealth {
     Webhook,
     'partner_id' | 'url' | 'state' | 'waiting' | 'failing_since' | 'paused_at' | 'last_failure'
   > & {
-    /** The key of this environment is not the one that the secret is derived from. */
+    /** The secret was derived from a key other than this environment's. */
     readonly unsigned: boolean;
   })[];
 }

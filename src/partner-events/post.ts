@@ -1,6 +1,6 @@
 /**
- * One request to a partner's URL. In production it goes by https to public addresses alone, whatever the name resolves to
- * at that moment, so nobody can have this program call a machine of its own network. Redirects are not followed.
+ * One request to a partner's URL. In production it goes by https only to public addresses, checked when the name is
+ * resolved, so no one can make this program call a machine in its own network. Redirects are not followed.
  */
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import http from 'node:http';
@@ -9,7 +9,7 @@ import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 
 /** From the connection to the end of the answer. */
 const TIMEOUT_MILLISECONDS = 10_000;
-/** More of an answer is not read. */
+/** The rest of an answer is not read. */
 const LARGEST_ANSWER = 64 * 1024;
 
 const NOT_PUBLIC = new BlockList();
@@ -21,7 +21,7 @@ for (const network of [
   const [address = '', prefix] = network.split('/');
   NOT_PUBLIC.addSubnet(address, Number(prefix), 'ipv4');
 }
-// Within 2000::/3: Teredo and 6to4, which lead to IPv4 addresses, and what is for documentation.
+// Within 2000::/3: Teredo and 6to4, which lead to IPv4 addresses, and the documentation range.
 NOT_PUBLIC.addSubnet('2001::', 32, 'ipv6');
 NOT_PUBLIC.addSubnet('2001:db8::', 32, 'ipv6');
 NOT_PUBLIC.addSubnet('2002::', 16, 'ipv6');
@@ -35,7 +35,7 @@ export function isPublicAddress(address: string): boolean {
   return isIP(address) === 4 && !NOT_PUBLIC.check(address, 'ipv4');
 }
 
-/** What is wrong with a URL to send to; undefined for nothing. Names are looked at again whenever they are resolved. */
+/** What is wrong with a URL to send to; undefined if nothing. Names are checked again whenever they are resolved. */
 export function urlProblem(url: string, onlyPublic: boolean): string | undefined {
   if (!URL.canParse(url)) return 'is not a URL such as https://partner.example/events';
   const { protocol, hostname, username, password, hash } = new URL(url);
@@ -73,12 +73,12 @@ export function publicLookup(resolve: Resolve = lookup): LookupFunction {
 
 export interface Answer {
   readonly status: number;
-  /** The seconds of Retry-After, where the answer has them. */
+  /** The seconds of Retry-After, if the answer has them. */
   readonly retryAfter: number | undefined;
 }
 
 export interface Poster {
-  /** Throws where no answer came. */
+  /** Throws if no answer came. */
   readonly post: (url: string, headers: Readonly<Record<string, string>>, body: string) => Promise<Answer>;
   readonly close: () => void;
 }
@@ -99,7 +99,7 @@ export function openPoster(onlyPublic: boolean): Poster {
   };
 }
 
-/** Of a Retry-After: seconds, or a date of HTTP. */
+/** From Retry-After: seconds, or an HTTP date. */
 const secondsOf = (text: string): number =>
   /^\d+$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
 
@@ -119,7 +119,7 @@ function request(url: string, options: https.RequestOptions, body: string): Prom
         read += chunk.length;
         if (read > LARGEST_ANSWER) answer.destroy();
       });
-      // However its end is reached: what counts is the status.
+      // However the body ends: only the status counts.
       answer.on('close', () => {
         clearTimeout(timeout);
         resolve({ status: answer.statusCode ?? 0, retryAfter: seconds > 0 ? seconds : undefined });

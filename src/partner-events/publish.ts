@@ -1,11 +1,11 @@
 /**
  * Publishes events: indexes, in one order per partner, the ledger rows and facts that were committed since the last time.
  *
- * Rows and facts get their ids before they are committed, so a low id may appear after a higher one. The publisher reads
- * the last ids that were given, then waits until every transaction that was recording at that moment has ended: each holds
- * an advisory lock, shared, from before its first id (ledger_rows_in_order, make_fact), and pg_locks
- * shows who holds it. From then on every id up to those is committed or never will be. To take the lock exclusively would
- * say the same, but while that waits for a long import every acceptance would wait behind it. This makes nobody wait.
+ * Rows and facts get their ids before they are committed, so a low id may appear after a higher one. The publisher
+ * reads the last ids assigned, then waits until every transaction that was recording at that moment has ended: each
+ * holds a shared advisory lock from before its first id (ledger_rows_in_order, make_fact), and pg_locks shows its
+ * holders. From then on every id up to those is committed or never will be. Taking the lock exclusively would show the
+ * same, but while that waits for a long import, every acceptance would wait behind it. This way no one waits.
  */
 import type { Database } from '../database/database.ts';
 import { LOCKS } from '../database/locks.ts';
@@ -20,22 +20,22 @@ import {
 } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 
-/** Ids up to which rows and facts are meant. */
+/** The last ids of rows and facts to publish. */
 interface Marks {
   readonly entries: number;
   readonly facts: number;
 }
 
-/** The last ids that were given, and the transactions that may still commit one of them. */
+/** The last ids assigned, and the transactions that may still commit one of them. */
 interface Cut extends Marks {
   readonly recorders: readonly string[];
 }
 
-/** How long a request waits for those who are recording; what it does not get is published the next time. */
+/** How long a request waits for recording transactions; the rest is published the next time. */
 export const REQUEST_PATIENCE_MILLISECONDS = 250;
 const LOOK_AGAIN_MILLISECONDS = 5;
 
-/** Ledger rows that one transaction publishes at most. */
+/** The most ledger rows that one transaction publishes. */
 const ROWS_AT_ONCE = 50_000;
 
 export class Publisher {
@@ -44,7 +44,7 @@ export class Publisher {
   private waiting: Cut | undefined;
   private published: Marks = { entries: 0, facts: 0 };
   private last: Promise<void> = Promise.resolve();
-  /** The run that has not begun. */
+  /** The next run, not started yet. */
   private next: Promise<void> | undefined;
 
   constructor(database: Pick<Database, 'transaction'>) {
@@ -73,7 +73,7 @@ export class Publisher {
     await this.publishTo(cut, deadline);
   }
 
-  /** False where more is left: somebody who was recording at the time of the cut is still at it, or there was much. */
+  /** False if more is left: a transaction from the time of the cut is still recording, or there was a lot. */
   private async publishTo(cut: Cut, deadline: number): Promise<boolean> {
     const { database } = this;
     this.waiting = cut;
@@ -102,7 +102,7 @@ function whereAnotherPublishes(error: unknown): undefined {
 
 const isUpTo = (done: Marks, cut: Marks): boolean => done.entries >= cut.entries && done.facts >= cut.facts;
 
-/** Three statements, in this order: what bills a row has a later fact, so the rows are read after the facts. */
+/** Three statements, in this order: a row is billed by a later fact, so the rows are read after the facts. */
 async function readCut(tx: Transaction): Promise<Cut> {
   const { facts } = await queryOne<{ facts: number }>(tx, LAST_FACT);
   const { entries } = await queryOne<{ entries: number }>(tx, LAST_ENTRY);

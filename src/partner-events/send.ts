@@ -1,10 +1,10 @@
 /**
- * Sends partners their events: one at a time and in order for each partner, at least once. The position that the partner's
- * server acknowledged is stored after each answer, so whoever goes on after a kill begins with the event that was on its way.
- * A failure is tried again, later and later, for three days; then the webhook is paused until it is resumed.
+ * Sends partners their events: one at a time and in order for each partner, at least once. The position that the
+ * partner's server acknowledged is stored after each answer, so after a kill the next worker starts with the event in
+ * transit. A failure is retried at growing intervals for three days; then the webhook is paused until it is resumed.
  *
- * A partner is claimed, and not an event: a later event may not overtake an earlier one, and all that is to be remembered is
- * one position for each partner.
+ * A partner is claimed, not an event: a later event may not overtake an earlier one, and only one position per partner
+ * must be remembered.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Claims, workOn } from '../database/claims.ts';
@@ -29,13 +29,13 @@ import {
   type WebhookRow,
 } from './webhooks.sql.ts';
 
-/** Told what happens to partners' events. */
+/** Receives the outcomes of partners' events. */
 export interface WebhookReporter {
-  /** A partner's server took this number of events. */
+  /** A partner's server accepted this number of events. */
   readonly onWebhookSent?: ((partnerId: string, events: number) => void) | undefined;
-  /** A partner's server did not take an event. It is tried again later. */
+  /** A partner's server did not accept an event. It is tried again later. */
   readonly onWebhookFailed?: ((partnerId: string, reason: string) => void) | undefined;
-  /** Events could not be published or read. A standing worker tries again at its next look. */
+  /** Events could not be published or read. A long-running worker tries again at its next check. */
   readonly onEventsFailed?: ((error: unknown) => void) | undefined;
 }
 
@@ -43,13 +43,13 @@ export interface SendContext extends WebhookContext, WebhookReporter {
   readonly database: Database;
 }
 
-/** Partners that are sent to at once. */
+/** Partners served at once. */
 const AT_ONCE = 16;
-/** How long one partner is sent to before others have their turn. */
+/** How long one partner is served before others get their turn. */
 const TURN_MILLISECONDS = 20_000;
 const PAGE = 50;
 const LOOK_AGAIN_MILLISECONDS = 2000;
-/** A cut is kept from one look to the next, so nothing is lost by a short patience. */
+/** A cut is kept from one check to the next, so a short wait loses nothing. */
 const PUBLISH_PATIENCE_MILLISECONDS = 2000;
 
 /** Seconds until the next attempt after the first failure, the second, and so on; the last for all further ones. */
@@ -63,7 +63,7 @@ export async function sendEvents(context: SendContext): Promise<void> {
   await withSender(context, (sender) => sender.send(false));
 }
 
-/** The same until the signal, looking again every two seconds. */
+/** The same until the signal, checking every two seconds. */
 export async function sendEventsForever(context: SendContext, stop: AbortSignal): Promise<void> {
   const failed = new AbortController();
   const either = AbortSignal.any([stop, failed.signal]);
@@ -82,7 +82,7 @@ async function publishForever({ database, onEventsFailed }: SendContext, stop: A
       (error: unknown) => ({ error }),
     );
     await sleep(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});
-    // If the database is gone, the whole work has ended meanwhile, and says why.
+    // If the database is gone, all work has ended meanwhile and reported why.
     if (failure !== undefined && !stop.aborted) onEventsFailed?.(failure.error);
   }
 }
@@ -149,7 +149,7 @@ class Sender {
     }
   }
 
-  /** True where there may be more. */
+  /** True if there may be more. */
   private async sendPage(partnerId: string, poster: Poster, until: number, taken: () => void): Promise<boolean> {
     const { database, environment } = this.context;
     const { webhook, installationId, events } = await database.reading(async (tx) => {
@@ -173,7 +173,7 @@ class Sender {
     return events.length === PAGE;
   }
 
-  /** False where it failed, or the webhook was changed meanwhile. */
+  /** False if it failed, or the webhook was changed meanwhile. */
   private async sendEvent(
     webhook: WebhookRow & { readonly url: string },
     poster: Poster,

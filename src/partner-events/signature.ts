@@ -1,6 +1,6 @@
 /**
- * The secrets of webhooks and what they sign, by the Standard Webhooks specification (standardwebhooks.com). A secret is
- * derived from a key of the environment, so neither the database nor a backup tells it.
+ * Webhook secrets and signatures, by the Standard Webhooks specification (standardwebhooks.com). A secret is derived
+ * from a key of the environment, so neither the database nor a backup reveals it.
  */
 import { createHmac } from 'node:crypto';
 import { WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
@@ -20,7 +20,7 @@ export function secretOf(key: string, { installationId, partnerId, version }: Se
 /** As partners configure it. */
 export const secretText = (secret: Buffer): string => `whsec_${secret.toString('base64')}`;
 
-/** Tells one key from another. It is of no use for signing. */
+/** Identifies a key. It cannot be used for signing. */
 export const keyCheck = (key: string): string => hmac(key, 'webhook key check').toString('hex').slice(0, 16);
 
 /** The key of the environment. Refusal: webhook_key_unusable. */
@@ -29,7 +29,7 @@ export function requiredKey({ webhookKey }: { readonly webhookKey?: string | und
   throw refuse('webhook_key_unusable', { variable: WEBHOOK_SIGNING_KEY, reason: 'is not set' });
 }
 
-/** The headers of one event; signed with each of the secrets, so that the receiver may know either. */
+/** The headers of one event; signed with each of the secrets, so that the receiver may have either. */
 export function signedHeaders(
   secrets: readonly Buffer[],
   { eventId, seconds, body }: { readonly eventId: string; readonly seconds: number; readonly body: string },

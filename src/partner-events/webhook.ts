@@ -28,7 +28,7 @@ export interface WebhookContext {
   readonly actor: Actor;
 }
 
-/** A webhook as people and programs see it. */
+/** A webhook as shown to people and programs. */
 export interface Webhook {
   readonly partner_id: string;
   readonly url: string;
@@ -45,7 +45,7 @@ export interface Webhook {
 }
 
 export interface SetWebhook extends Webhook {
-  /** Null where it stays as it was. */
+  /** Null if it stays unchanged. */
   readonly secret: string | null;
 }
 
@@ -63,8 +63,8 @@ export const webhookOf = (row: WebhookRow): Webhook => ({
 });
 
 /**
- * Sends a partner's events to a URL from now on: those after `after`, by default after what its webhook acknowledged, or,
- * for a new one, after its last event.
+ * Sends a partner's events to a URL from now on: those after `after`, by default after the last one acknowledged, or,
+ * for a new webhook, after the partner's last event.
  */
 export async function setWebhook(
   tx: Transaction,
@@ -96,7 +96,7 @@ export async function setWebhook(
   return { ...(await webhookNamed(tx, partnerId)), secret };
 }
 
-/** A new secret. Events are signed with the one before, too, for OVERLAP_HOURS, unless its key is gone. */
+/** Makes a new secret. For OVERLAP_HOURS, events are also signed with the previous one, unless its key is gone. */
 export async function rotateWebhook(tx: Transaction, context: WebhookContext, partnerId: string): Promise<SetWebhook> {
   const { environment } = context;
   const key = requiredKey(environment);
@@ -141,7 +141,7 @@ export async function resumeWebhook(
   return webhookNamed(tx, partnerId);
 }
 
-/** Sends nothing any more. A later one gets a new secret. */
+/** Stops sending. A later webhook gets a new secret. */
 export async function removeWebhook(
   tx: Transaction,
   context: WebhookContext,
@@ -181,7 +181,7 @@ function checkPosition(partnerId: string, after: number | undefined, last: numbe
   throw refuse('webhook_position_unknown', { partner_id: partnerId, position: after, last });
 }
 
-/** Partners put keys of their own into the query of a URL. */
+/** Partners put their own keys into the query of a URL. */
 export function withoutSecrets(url: string): string {
   if (!URL.canParse(url)) return url.replace(/[?#].*$/s, '').slice(0, 200);
   const { origin, pathname, protocol } = new URL(url);

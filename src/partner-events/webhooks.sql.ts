@@ -80,7 +80,7 @@ export async function removeUrl(tx: Transaction, partnerId: string): Promise<voi
 
 // --- Sending ----------------------------------------------------------------------------------------------------------
 
-/** Partners with events to send now and a secret by this key, who waited longest first. */
+/** Partners with events to send now and a secret by this key, the longest waiting first. */
 export const dueWebhooks = (asked: () => { readonly now: string; readonly keyCheck: string }): DueItems => ({
   kind: 'webhook',
   due: (free) => `
@@ -93,11 +93,11 @@ export const dueWebhooks = (asked: () => { readonly now: string; readonly keyChe
   bindings: asked,
 });
 
-/** Notes when a partner had its turn: others come first next time. */
+/** Records when a partner had its turn, so that others come first next time. */
 export const beginTurn = (tx: Transaction, turn: { partnerId: string; now: string }): Promise<number> =>
   execute(tx, `UPDATE webhooks SET attempted_at = :now::timestamptz WHERE partner_id = :partnerId`, turn);
 
-/** What an answer is recorded for. It is no longer recorded once the webhook was changed. */
+/** The webhook state that an answer belongs to. After a change it is not recorded any more. */
 interface Sent {
   readonly partnerId: string;
   readonly url: string;

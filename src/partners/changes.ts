@@ -1,4 +1,4 @@
-/** Field by field, what an import changed: an audit event for each partner, `partner.create` or `partner.update`. */
+/** The fields that an import changed: an audit event for each partner, `partner.create` or `partner.update`. */
 import { query, type Transaction } from '../database/transaction.ts';
 import { type Actor, recordEvents } from '../people/audit-events.ts';
 import {
@@ -61,9 +61,9 @@ export async function recordPartnerChanges(
 export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<ChangeEvent[]> =>
   readChangeEvents(tx, partnerId, [CREATE, UPDATE]);
 
-// --- What partners are, and what their events say that they are -----------------------------------------------------------
+// --- Partners, and partners by their events -----------------------------------------------------------
 
-/** Those of the arrangement, which applies from a month on: earlier ones stay beside it. */
+/** The fields of an arrangement, which applies from a month on; earlier arrangements are kept. */
 const OF_ARRANGEMENT = [
   'arrangement',
   'connected_account_id',
@@ -77,7 +77,7 @@ const OF_ARRANGEMENT = [
 
 type Fields = Map<string, Value>;
 
-/** A partner's own fields, since when what is inactive is, and its arrangements by their months. */
+/** A partner's own fields, the instants of inactivation, and its arrangements by their months. */
 const whole = (fields: Fields, inactive: Fields, arrangements: ReadonlyMap<string, Fields>): Fields =>
   new Map([
     ...[...fields].filter(([field]) => field !== 'arrangement_from' && !OF_ARRANGEMENT.some((own) => own === field)),
@@ -106,7 +106,7 @@ export async function readStoredPartners(tx: Transaction): Promise<ReadonlyMap<s
   );
 }
 
-/** The same as `partner.create` and `partner.update` say, replayed from the first. */
+/** The same according to `partner.create` and `partner.update`, replayed from the first. */
 export async function replayPartners(tx: Transaction): Promise<ReadonlyMap<string, Fields>> {
   const events = await query<{ partner_id: string; occurred_at: string; changes: readonly FieldChange[] | null }>(
     tx,

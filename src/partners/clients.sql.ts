@@ -1,4 +1,4 @@
-/** SQL over API clients and their secrets. */
+/** SQL of API clients and their secrets. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 
 export async function partnerExists(tx: Transaction, partnerId: string): Promise<boolean> {
@@ -27,7 +27,7 @@ export interface NewSecret {
   readonly sequence: number;
   readonly sha256: string;
   readonly expiresAt: string | null;
-  /** When the secret before this one ends; null for the first. */
+  /** When the previous secret ends; null for the first. */
   readonly previousEndsAt: string | null;
   readonly eventId: number;
   readonly now: string;
@@ -62,7 +62,7 @@ export interface ClientRow {
   readonly partner_id: string;
   readonly created_at: string;
   readonly revoked_at: string | null;
-  /** To some minutes; null: never. */
+  /** To within minutes; null: never. */
   readonly last_used_at: string | null;
   readonly last_sequence: number;
   /** The live secrets, newest first; `ends_at` is null for one without an end. */
@@ -105,7 +105,10 @@ export function readClients(
   );
 }
 
-/** SQL: whether the client belongs to the partner and is not revoked. Every request asks, so that a revocation works at once. */
+/**
+ * SQL: whether the client belongs to the partner and is not revoked. Every request checks it, so that a revocation
+ * works at once.
+ */
 export const clientLives = (clientId: string, partnerId: string): string =>
   `(EXISTS (SELECT FROM api_clients WHERE client_id = ${clientId} AND partner_id = ${partnerId})
     AND NOT EXISTS (SELECT FROM client_revocations WHERE client_id = ${clientId}))`;
@@ -122,7 +125,7 @@ export async function doesClientLive(
   return lives;
 }
 
-/** Notes that a client called, where that was not noted within some time. */
+/** Records that a client called, unless that was recorded recently. */
 export async function noteClientUse(
   tx: Transaction,
   use: { clientId: string; now: string; atMostEverySeconds: number },

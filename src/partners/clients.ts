@@ -35,7 +35,7 @@ export interface Action {
 }
 
 export interface Rotation extends Credentials {
-  /** When the secret before this one stops working. */
+  /** When the previous secret stops working. */
   readonly previous_ends_at: string;
 }
 
@@ -143,12 +143,12 @@ async function lockClient(tx: Transaction, clientId: string): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${CLIENT_LOCKS}, hashtext(:clientId::text))`, { clientId });
 }
 
-/** The client of these credentials. The answer and its timing are the same whatever is wrong with them. */
+/** The client with these credentials. The answer and its timing are the same for any error in them. */
 export async function authenticate(
   tx: Transaction,
   given: { clientId: string; secret: string; now: DateTime<true> },
 ): Promise<{ clientId: string; partnerId: string } | undefined> {
-  // Do not look up what cannot be an id: PostgreSQL has no NUL.
+  // Do not look up an impossible id: PostgreSQL has no NUL.
   const known = IDENTIFIER.test(given.clientId);
   const [client] = known ? await readClients(tx, { clientId: given.clientId, now: given.now.toISO() }) : [];
   const hash = Buffer.from(secretHash(given.secret), 'hex');

@@ -32,7 +32,7 @@ const policySchema = z.strictObject({
   active: z.boolean().default(true),
   partner_cut_rate: z.string().regex(RATE, 'must be a decimal from 0 to 1'),
   price: z.strictObject({ rate: decimal, minimum: decimal }).optional(),
-  /** The most that one quote may come to, with its requotes, in the partner's currency; null: no limit. */
+  /** The highest total of one quote with its requotes, in the partner's currency; null: no limit. */
   largest_price: decimal.nullable().default(null),
 });
 
@@ -73,7 +73,7 @@ const partnerSchema = z
       .default(''),
     account_statement: z.enum(['none', 'monthly']).default('none'),
     e_invoice: z.enum(['none', ...E_INVOICE_FORMATS]).default('none'),
-    /** Leitweg-ID, or what the partner wants named (BT-10). */
+    /** Leitweg-ID, or another reference the partner wants (BT-10). */
     buyer_reference: text,
     electronic_address: z.union([z.literal(''), electronicAddress]).default(''),
     arrangement: z.enum(['invoicing', 'connected_account']).default('invoicing'),
@@ -85,7 +85,7 @@ const partnerSchema = z
     connected_account_id: identifier.optional(),
     merchant_of_record: z.enum(['platform', 'third_party']).optional(),
     split: z.enum(['real_time', 'sequential']).optional(),
-    /** The currencies in which the partner's platform is paid out: it has a balance in no other. */
+    /** The currencies in which the partner's platform is paid out: it has balances only in these. */
     settlement_currencies: z
       .array(currency)
       .min(1, 'must name a currency')
@@ -125,7 +125,7 @@ const partnerSchema = z
       const scheme = partner.electronic_address.slice(0, 2);
       complain(
         'electronic_address',
-        `cannot have the scheme ${scheme} with e_invoice ubl: Peppol refuses it (PEPPOL-EN16931-CL008); xrechnung takes it`,
+        `cannot have the scheme ${scheme} with e_invoice ubl: Peppol refuses it (PEPPOL-EN16931-CL008); xrechnung accepts it`,
       );
     }
     const minimumDigits = minorDigits(partner.currency) ?? 2;
@@ -179,7 +179,7 @@ export function parsePartners(json: string, file: string): PartnerRecord[] {
     return undefined;
   });
   if (problems.length === 0) {
-    const half = halfCharacters(value).map((path) => ({ path, reason: 'must be text: it holds half a character' }));
+    const half = halfCharacters(value).map((path) => ({ path, reason: 'must be text: it contains half a character' }));
     const twice = repeated(partners.map((partner) => partner.partner_id)).slice(0, PROBLEMS_TOLD);
     problems.push(
       ...half.slice(0, PROBLEMS_TOLD),

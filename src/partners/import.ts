@@ -1,7 +1,8 @@
 /**
- * Imports partners: adds new ones, updates known ones and deletes none. Records what changed, field by field. A new arrangement, or another account after one
- * that was used, needs a month without ledger rows. No import may change the source of an account in a month that has
- * balance transactions. A parent is another partner that this one does not pay for in turn.
+ * Imports partners: adds new ones, updates known ones and deletes none. Records what changed, field by field. A new
+ * arrangement, or another account after one that was used, needs a month without ledger rows. No import may change the
+ * source of an account in a month that has balance transactions. A parent must be another partner that this one does
+ * not pay for in turn.
  * Refusals: partners_invalid, partner_parent_invalid, arrangement_change, we_are_fixed.
  */
 import { basename } from 'node:path';
@@ -51,7 +52,7 @@ export async function importPartners(
   partners: readonly PartnerRecord[],
   { file, sha256, actor, now: instant, settings }: ImportedFile,
 ): Promise<PartnerImport & { readonly changes: readonly PartnerChange[] }> {
-  // No ledger import is between its checks and its commit: each sees all partners as before or all as now.
+  // No ledger import is between its checks and its commit: each sees all partners either before or after this import.
   await lockImporters(tx);
   await settleWeAre(tx, settings);
   refuseParents(partners, await readParents(tx));
@@ -90,13 +91,13 @@ function refuseParents(
         throw refuseBecause(`its parent ${at} is not known. Import ${at} first, or in the same file`);
       passed.push(at);
       if (at === partner_id) throw refuseBecause(`it would be its own parent (${passed.join(' < ')})`);
-      // A circle that this partner only leads to is refused where a partner of the circle is imported.
+      // A cycle that this partner only leads to is refused when a partner in the cycle is imported.
       if (passed.indexOf(at) < passed.length - 1) break;
     }
   }
 }
 
-/** Records the arrangements that differ from the present ones, and returns the partners that it changed. */
+/** Records the arrangements that differ from the current ones, and returns the partners that it changed. */
 async function importArrangements(tx: Transaction, partners: readonly PartnerRecord[]): Promise<string[]> {
   const ids = partners.map((partner) => partner.partner_id);
   const present = new Map((await latestArrangements(tx, ids)).map((each) => [each.partner_id, each]));
@@ -120,7 +121,7 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
     throw refuse('arrangement_change', {
       partner_id: changedBy?.partner_id ?? '',
       reason:
-        `${after.account} has balance transactions of ${after.month} by ${before.source} already, and a month has one ` +
+        `${after.account} already has balance transactions of ${after.month} by ${before.source}, and a month has one ` +
         'source. Change balance_transactions_from with a month without balance transactions, by "arrangement_from", ' +
         'and for every partner with that account',
     });
@@ -152,7 +153,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     if (arrangement_from < before.from_month) {
       throw refuse('arrangement_change', {
         partner_id,
-        reason: `arrangement_from ${arrangement_from} lies before the present arrangement, which began in ${before.from_month}`,
+        reason: `arrangement_from ${arrangement_from} is before the current arrangement, which began in ${before.from_month}`,
       });
     }
   }
@@ -178,7 +179,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
       partner_id,
       reason:
         `it is ${arrangement} from ${before.from_month} on, and that month cannot become ${arrangement_from}. ` +
-        `Leave arrangement_from at ${before.from_month}, or, while no row stands in its way, take the change back ` +
+        `Leave arrangement_from at ${before.from_month}, or, if no row prevents it, undo the change ` +
         `(the former arrangement from ${before.from_month}) and make it again for a later month`,
     });
   }

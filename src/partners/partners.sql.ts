@@ -1,4 +1,4 @@
-/** SQL over partners, their arrangements and policies. */
+/** SQL of partners, their arrangements and policies. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { PartnerRecord, PolicyRecord } from './file.ts';
@@ -53,7 +53,7 @@ export function upsertPartners(
        parent = excluded.parent, account_statement = excluded.account_statement,
        e_invoice = excluded.e_invoice, buyer_reference = excluded.buyer_reference,
        electronic_address = excluded.electronic_address,
-       -- Inactive since the first import that said so.
+       -- Inactive since the first import that set it.
        inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
                              ELSE coalesce(stored.inactive_since, excluded.inactive_since) END,
        imported_at = excluded.imported_at
@@ -250,7 +250,7 @@ export type PartnerView = Omit<PartnerRecord, 'policies' | 'payment_terms_days'>
   policies: (Omit<PolicyRecord, 'price'> & { price: PolicyRecord['price'] | null })[];
 };
 
-/** The present name of every partner, by its id. */
+/** The current name of every partner, by its id. */
 export async function readPartnerNames(tx: Transaction): Promise<Map<string, string>> {
   const rows = await query<{ partner_id: string; name: string }>(tx, `SELECT partner_id, name FROM partners`);
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));

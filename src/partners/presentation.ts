@@ -1,6 +1,6 @@
 /**
- * What we are (docs/settings.md, `we_are`): the supplier of our partners, or the principal. The journal reads what the database has
- * recorded, never the settings, so that nothing that was journaled changes. Refusal: we_are_fixed.
+ * Our role (docs/settings.md, `we_are`): the partners' supplier, or the principal. The journal reads the recorded role,
+ * never the settings, so that journaled entries never change. Refusal: we_are_fixed.
  */
 import type { Settings } from '../config/settings.ts';
 import { execute, queryOne, type Transaction } from '../database/transaction.ts';
@@ -9,7 +9,7 @@ import { refuse } from '../errors/refusals.ts';
 type WeAre = Settings['we_are'];
 type Asked = Pick<Settings, 'we_are'>;
 
-/** Records what the settings say while the ledger has no row; after that, refuses other settings. */
+/** Records the setting while the ledger has no row; after that, refuses a different one. */
 export async function settleWeAre(tx: Transaction, { we_are: asked }: Asked): Promise<void> {
   const { recorded, free } = await queryOne<{ recorded: WeAre | null; free: boolean }>(
     tx,
@@ -24,7 +24,7 @@ export async function settleWeAre(tx: Transaction, { we_are: asked }: Asked): Pr
   );
 }
 
-/** What stays recorded although the settings say something else; null where they agree, or where they can still decide. */
+/** The recorded role if the settings differ from it; null if they agree, or can still decide. */
 export async function recordedOtherwise(tx: Transaction, { we_are: asked }: Asked): Promise<WeAre | null> {
   const { recorded } = await queryOne<{ recorded: WeAre | null }>(
     tx,

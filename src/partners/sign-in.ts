@@ -1,6 +1,6 @@
 /**
- * How a partner's invoicing contact signs in to the partner's place: by a link that is sent to the address on file and works
- * once. A link and a session end when the partner gets another contact or is deactivated.
+ * How a partner's invoicing contact signs in to the partner's place: by a link that is sent to the address on file and
+ * works once. Links and sessions end when the partner gets another contact or is deactivated.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { type Actor, type ActorContext, type Installation, recordEvent, thisProcess } from '../people/audit-events.ts';
@@ -23,7 +23,7 @@ const LINK_MINUTES = 15;
 export const contactAsActor = ({ contact_email }: PartnerContact): Actor => thisProcess('http', contact_email);
 
 const CONTACT = `p.partner_id, p.name AS partner_name, p.contact_name, p.contact_email`;
-/** `held`: a link or session. It is the present contact's. */
+/** Whether `held`, a link or session, is the current contact's. */
 const isOfContact = (held: string) =>
   `p.inactive_since IS NULL AND (p.contact_name, p.contact_email) = (${held}.contact_name, ${held}.contact_email)`;
 
@@ -34,7 +34,7 @@ export interface MadePartnerLink {
   readonly expires_at: string;
 }
 
-/** Makes a link for the contact on file; undefined for a partner that has none, or is not active. */
+/** Makes a link for the contact on file; undefined if the partner has none or is not active. */
 export async function makePartnerLink(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
@@ -59,7 +59,7 @@ export async function makePartnerLink(
   return contact && { contact, secret, expires_at };
 }
 
-/** Whom a link would sign in; undefined if it cannot be used. */
+/** The contact that a link would sign in; undefined if it cannot be used. */
 export async function readPartnerLink(
   tx: Transaction,
   given: { readonly secret: string; readonly now: string },
@@ -74,7 +74,9 @@ export async function readPartnerLink(
   return contact;
 }
 
-/** Uses a link up and begins a session. Gives the secret for its cookie; of two at once, one gets it. */
+/**
+ * Uses up a link and begins a session. Returns the secret for its cookie; of two concurrent calls, only one gets it.
+ */
 export async function takePartnerLink(
   tx: Transaction,
   { environment, settings }: Installation,
@@ -139,7 +141,7 @@ export async function endPartnerSession(tx: Transaction, secret: string): Promis
   await execute(tx, `DELETE FROM partner_sessions WHERE sha256 = :sha256`, { sha256: hashOf(secret) });
 }
 
-/** After a restore: every contact asks for a new link. */
+/** After a restore: every contact must request a new link. */
 export async function forgetPartnerSignIns(tx: Transaction): Promise<void> {
   await execute(tx, `DELETE FROM partner_sessions`);
   await execute(tx, `DELETE FROM partner_sign_in_links`);

@@ -1,7 +1,7 @@
 /**
- * Cash application by hand: applying a payment to an invoice, and undoing it. This confirms a suggestion, if there is one.
- * Refusals: payment_unknown, document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied,
- * bank_fee_not_applicable, credit_not_applicable, argument_invalid.
+ * Manual cash application: applies a payment to an invoice, and undoes it. Applying confirms a suggestion, if there is
+ * one. Refusals: payment_unknown, document_unknown, payment_not_applicable, payment_amount_too_large,
+ * payment_nothing_applied, bank_fee_not_applicable, credit_not_applicable, argument_invalid.
  */
 
 import type { Settings } from '../config/settings.ts';
@@ -26,20 +26,20 @@ import { isSmallDifference } from './small-difference.ts';
 
 export interface ApplyRequest {
   readonly paymentId: number;
-  /** The invoices that it pays, one after another; they may be of several partners. */
+  /** The invoices that it pays, in order; they may belong to several partners. */
   readonly numbers: readonly string[];
-  /** Left out: as much as possible. Only for one invoice. */
+  /** If omitted: as much as possible. Only for one invoice. */
   readonly amount?: string | undefined;
-  /** Credit notes whose open credit pays the rest of the invoice, as far as it goes. */
+  /** Credit notes whose open credit pays as much of the rest of the invoice as possible. */
   readonly creditNotes?: readonly string[] | undefined;
   /**
-   * What the bank kept of the payment, written to bank charges with what it pays. Payment and fee must then be all that the
-   * invoices owe, but for a small difference.
+   * The amount that the bank kept, written to bank charges. Payment and fee must together equal what the invoices owe,
+   * except for a small difference.
    */
   readonly fee?: string | undefined;
 }
 
-/** Applies a payment to one invoice or to several: to all of them or to none. */
+/** Applies a payment to one or several invoices: to all of them or none. */
 export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest): Promise<void> {
   await lockPayments(tx);
   const { paymentId, numbers, creditNotes = [] } = request;
@@ -71,7 +71,7 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     );
     const evidence = suggested(document.number) ?? { rule: 'by_hand', why: 'applied by hand' };
     const current = await paymentState(tx, paymentId);
-    // What one payment was to pay is all of it; credit is for one invoice alone.
+    // A payment's documents are paid completely; credit is allowed for one invoice only.
     const owed = creditNotes.length > 0 ? money(document.balance, state) : total;
     if (fee !== undefined) {
       refuseUnfitFee(caller.settings.small_difference, { paymentId, paid: money(state.unapplied, state), fee, owed });
@@ -85,7 +85,7 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
   );
 }
 
-/** Applies open credit to what a payment leaves of an invoice, and gives the invoice with its balance then. */
+/** Applies open credit to the rest of an invoice after a payment, and returns the invoice with its new balance. */
 async function applyCredits(
   tx: Transaction,
   { now, eventId, today: applied_on }: PaymentContext,
@@ -114,11 +114,11 @@ async function applyCredits(
 interface Part {
   readonly document: PayableRow;
   readonly amount: Amount;
-  /** What the bank kept: of one document alone. */
+  /** The amount that the bank kept, on a single document. */
   readonly fee?: Amount | undefined;
 }
 
-/** What of a payment each document gets, in the order given. Refused if one of them gets nothing. */
+/** The part of a payment for each document, in the given order. Refused if one of them gets nothing. */
 async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest): Promise<Part[]> {
   const { numbers, amount: given, creditNotes: [credit] = [] } = request;
   const fee = request.fee === undefined ? undefined : positiveAmount(request.fee, state.currency);
@@ -163,9 +163,9 @@ export interface Application {
   readonly amount: Amount;
   /** As much as possible: only then may a small difference be written to bank charges. */
   readonly whole: boolean;
-  /** What the payment was to pay, on all of its documents; left out: the balance of this one. */
+  /** The amount due on all documents of the payment; if omitted, the balance of this one. */
   readonly owed?: Amount;
-  /** What the bank kept of it. */
+  /** The amount that the bank kept. */
   readonly fee?: Amount | undefined;
   readonly evidence: Evidence;
   readonly appliedOn: string;
@@ -173,9 +173,8 @@ export interface Application {
 }
 
 /**
- * Where the payer is unknown, it becomes the partner that the receipt names, or the nearest that pays for all of the
- * documents. What goes back when it is undone, the receipt e-mail and the account are that payer's. Refused where nobody
- * pays for all of them.
+ * An unknown payer becomes the partner that the receipt names, or the nearest that pays for all of the documents.
+ * Undone amounts, the receipt e-mail and the account belong to that payer. Refused if no one pays for all of them.
  */
 export async function assumePayer(
   tx: Transaction,
@@ -200,16 +199,16 @@ async function payerOf(tx: Transaction, state: PaymentState, documents: readonly
   const possible = items.payersOfAll(partners);
   const mentions = items.namesIn({ payer_name, text: receipt?.text ?? '' });
   const related = mentions.flatMap(({ ids }) => possible.find((id) => ids.has(id)) ?? []);
-  // Finance may apply another company's payment here; the payer is still the one that the name shows.
+  // Finance may apply another company's payment here; the payer remains the one that the name shows.
   const named = [...new Set(items.namesIn({ payer_name, text: '' }).flatMap(({ ids }) => [...ids]))];
   const payer = related[0] ?? (named.length === 1 ? named[0] : possible[0]);
   if (payer !== undefined) return payer;
-  const reason = `its payer is not known, and nobody pays for both ${partners.slice(0, 2).join(' and ')}`;
+  const reason = `its payer is not known, and no partner pays for both ${partners.slice(0, 2).join(' and ')}`;
   const remedy = toDo('Name the payer', 'payment.assign', { paymentId: String(state.payment_id) });
   throw notApplicable(state, documents.at(-1) as PayableRow, reason, [remedy]);
 }
 
-/** Applies part of a payment. What pays another partner's document is assigned to that partner. */
+/** Applies part of a payment. A part that pays another partner's document is assigned to that partner. */
 export async function applyTo(
   tx: Transaction,
   context: PaymentContext,
@@ -245,11 +244,11 @@ export const money = (text: string, { currency }: { currency: string }): Amount 
 
 export const smaller = (one: Amount, other: Amount): Amount => (one.minus(other).isPositive() ? other : one);
 
-/** What reversals have left of a payment. */
+/** The amount of a payment less its reversals. */
 export const remaining = (state: PaymentState): Amount =>
   money(state.amount, state).minus(money(state.reversed, state));
 
-/** As much of a payment as a document takes. */
+/** As much of a payment as a document can take. */
 export const applicable = (state: PaymentState, document: PayableRow): Amount =>
   smaller(money(state.unapplied, state), money(document.balance, state));
 
@@ -310,7 +309,7 @@ function amountToApply(state: PaymentState, document: PayableRow, given: string 
   return amount;
 }
 
-/** Turns the applied part of a payment, or what is applied to one document, into unapplied cash again. */
+/** Turns the applied part of a payment, or the part applied to one document, back into unapplied cash. */
 export async function unapplyPayment(
   tx: Transaction,
   caller: Caller,

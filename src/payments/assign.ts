@@ -1,6 +1,6 @@
 /**
- * Setting and correcting the payer of a payment: what is unapplied of it becomes that partner's cash. What it has paid
- * stays paid. Refusals: payment_unknown, partner_unknown, payment_not_assignable.
+ * Sets or corrects the payer of a payment: its unapplied part becomes that partner's cash. Applied parts stay applied.
+ * Refusals: payment_unknown, partner_unknown, payment_not_assignable.
  */
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -17,7 +17,7 @@ export interface AssignRequest {
   readonly partnerId: string;
 }
 
-/** Gives the payer before; null where it was unknown. */
+/** Returns the previous payer; null if unknown. */
 export async function assignPayment(
   tx: Transaction,
   caller: Caller,
@@ -34,7 +34,7 @@ export async function assignPayment(
     subject: String(paymentId),
     details: { from: before, to: partnerId, unapplied },
   });
-  // A payer that was unknown is set from the receipt on; a correction is dated the day it is made.
+  // An unknown payer is set as of the receipt; a correction is dated the day it is made.
   const assigned_on = before === null ? undefined : todayOf(caller);
   await insertAssignments(tx, context, [
     {
@@ -48,7 +48,7 @@ export async function assignPayment(
 
 /** Why the payer of a payment cannot be set to a partner; undefined if it can. */
 function whyNotAssignable(state: PaymentState, partnerId: string): string | undefined {
-  if (state.status === 'reversed') return 'it is reversed, and nothing of it is left';
-  if (state.partner_id === partnerId) return `its payer is ${partnerId} already`;
+  if (state.status === 'reversed') return 'it is reversed completely';
+  if (state.partner_id === partnerId) return `its payer is already ${partnerId}`;
   return undefined;
 }

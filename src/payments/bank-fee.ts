@@ -1,5 +1,5 @@
 /**
- * A fee that a bank kept of a payment on its way, as finance names it. It is written to bank charges. Pure.
+ * A fee that a bank deducted from a payment, as stated by finance. It is written to bank charges. Pure.
  * Refusal: bank_fee_not_applicable.
  */
 import { refuse } from '../errors/refusals.ts';
@@ -11,7 +11,9 @@ interface Owing {
   readonly currency: string;
 }
 
-/** The document with the largest balance, of equal ones the first: less a fee, each of them still gets something. */
+/**
+ * The document with the largest balance, or the first of equal ones: less the fee, each document still gets something.
+ */
 export const bearerOf = <Document>(
   documents: readonly Document[],
   balanceOf: (document: Document) => Amount,
@@ -21,7 +23,7 @@ export const bearerOf = <Document>(
     undefined,
   );
 
-/** The document that is paid less the fee. */
+/** The document that bears the fee. */
 export function whoBearsFee<Document extends Owing>(
   { payment_id }: { payment_id: number },
   documents: readonly Document[],
@@ -31,11 +33,14 @@ export function whoBearsFee<Document extends Owing>(
   const bearer = bearerOf(documents, balanceOf);
   if (bearer === undefined) return undefined;
   if (balanceOf(bearer).minus(fee).isPositive()) return bearer;
-  const reason = `it is not less than the ${balanceOf(bearer).forPeople()} that is open. Name the fee alone`;
+  const reason = `it is not less than the open ${balanceOf(bearer).forPeople()}. Name the fee alone`;
   throw refuse('bank_fee_not_applicable', { payment_id, fee: fee.forPeople(), reason });
 }
 
-/** The most by currency is that of small differences. Their percent holds for what nobody named, so not for a fee. */
+/**
+ * The limit by currency is that of small differences. Their percentage limits unexplained differences, so it does not
+ * apply to a fee.
+ */
 export function refuseUnfitFee(
   settings: SmallDifferences,
   { paymentId: payment_id, paid, fee, owed }: { paymentId: number; paid: Amount; fee: Amount; owed: Amount },
@@ -45,17 +50,17 @@ export function refuseUnfitFee(
   if (fee.minus(most).isPositive()) {
     throw because(
       most.isZero()
-        ? `"small_difference" in settings.json has no amount for ${fee.currency}. Set the most that a bank may keep`
+        ? `"small_difference" in settings.json has no amount for ${fee.currency}. Set the highest fee that a bank may keep`
         : `"small_difference" in settings.json allows at most ${most.forPeople()}. Leave the fee out, and write off the rest`,
     );
   }
   const sum = paid.plus(fee);
   const short = owed.minus(sum);
   if (short.isZero() || isSmallDifference(settings, short, owed)) return;
-  const sums = `payment and fee are ${sum.forPeople()}, and ${owed.forPeople()} is open`;
+  const sums = `payment and fee are ${sum.forPeople()}, but ${owed.forPeople()} is open`;
   throw because(
     short.isPositive()
       ? `${sums}. Correct the fee, or leave it out to pay in part`
-      : `${sums}. Leave the fee out, or name what else it pays`,
+      : `${sums}. Leave the fee out, or name what else the payment pays`,
   );
 }

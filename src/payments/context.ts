@@ -17,7 +17,7 @@ import { readEarliestPostableDate, takePaymentsLock } from './payments.sql.ts';
 /** Who acts, with which settings and in which environment. */
 export type Caller = ActorContext;
 
-/** What everything that one action records has in common. */
+/** The common fields of everything that one action records. */
 export interface PaymentContext {
   /** ISO instant. */
   readonly now: string;
@@ -25,7 +25,7 @@ export interface PaymentContext {
   readonly today: string;
   /** Of the audit event. */
   readonly eventId: number;
-  /** The first day of the first month whose books are open; null while no books are closed. */
+  /** The first day of the first month with open books; null while no books are closed. */
   readonly earliest: string | null;
 }
 
@@ -34,7 +34,9 @@ export async function lockPayments(tx: Transaction): Promise<void> {
   await takePaymentsLock(tx);
 }
 
-/** Records the audit event of an action. The caller holds the lock on payments, so that what it has read stays true. */
+/**
+ * Records the audit event of an action. The caller holds the lock on payments, so that what it has read stays current.
+ */
 export async function openPaymentContext(
   tx: Transaction,
   caller: Caller,
@@ -46,8 +48,8 @@ export async function openPaymentContext(
 }
 
 /**
- * The day that a caller gave for an action, else `otherwise`. A day that is not given is moved to the first day on which the
- * action could happen; a day that is given is refused before it and after today. Refusals: date_in_future, date_too_early.
+ * The day given for an action, or `otherwise`. A default day is moved to the first day on which the action could
+ * happen; a given day is refused if before it or after today. Refusals: date_in_future, date_too_early.
  */
 export function dayOfAction(
   caller: Caller,
@@ -64,12 +66,12 @@ export function dayOfAction(
   return given;
 }
 
-/** Says where the books enter an action on a later day than its own; undefined where they do not. */
+/** Explains that the books enter an action on a later day; undefined if they do not. */
 export function enteredLater(on: string, entryOn: string): string | undefined {
   if (entryOn <= on) return undefined;
   return entryOn.slice(0, 7) > on.slice(0, 7) && entryOn.endsWith('-01')
     ? `The books of ${on.slice(0, 7)} are closed: it is entered on ${entryOn}.`
-    : `It is entered in the books on ${entryOn}: before, its money counts elsewhere.`;
+    : `It is entered in the books on ${entryOn}: until then, its money counts elsewhere.`;
 }
 
 /** Asks delivery to open or close the payment links of documents whose balance changed. */

@@ -4,9 +4,9 @@ import type { Match, NamedDocument, Payable, Receipt } from './evidence.ts';
 import type { OpenItems } from './open-items.ts';
 import type { PartialReference, ShortReference } from './reference.ts';
 
-/** The documents that a remittance names, and how. */
+/** The documents that a remittance names, and how certainly. */
 export interface FoundNumbers {
-  /** In any currency, with or without a guess. */
+  /** In any currency, guessed or not. */
   readonly named: readonly NamedDocument[];
   /** Those in the payment's currency that need no guess. */
   readonly certain: readonly NamedDocument[];
@@ -17,11 +17,11 @@ export interface FoundNumbers {
 export interface Contradiction {
   /** A clause for finance. */
   readonly why: string;
-  /** Only what it pays is doubtful, not who paid. */
+  /** Only the documents are doubtful, not the payer. */
   readonly payerIsCertain: boolean;
 }
 
-/** The first contradiction to what a rule would apply, or would keep as the cash of a payer. */
+/** The first contradiction to what a rule would apply, or would keep as a payer's cash. */
 export function contradictionOf(
   receipt: Receipt,
   { partner_id, applied, credit = [] }: Match,
@@ -55,23 +55,23 @@ interface Rule {
   readonly documents: readonly Payable[];
 }
 
-/** The text names a partner that has nothing to do with what would be paid. */
+/** The text names a partner unrelated to what would be paid. */
 function anotherNamed(receipt: Receipt, { payer, byNumber, documents }: Rule, items: OpenItems): string | undefined {
   if (receipt.payer !== undefined) return undefined;
   const belongs = (id: string) =>
     documents.some((each) => items.paysFor(id, each.partner_id)) || (byNumber && items.paysFor(payer, id));
-  // Two words of a name may be anything: NEW YORK.
+  // Two words of a name may mean anything: NEW YORK.
   const other = items.namesIn(receipt).find(({ ids, fit }) => fit !== 'incomplete' && ![...ids].some(belongs));
   return other && `the text names ${[...other.ids].sort().slice(0, 3).join(' or ')}, not ${payer}`;
 }
 
-/** Whether a receipt from a known account names others than the account's partner, and none that it pays for. */
+/** Whether a receipt from a known account names only partners other than the account's and those it pays for. */
 export const isOfAnother = (receipt: Receipt, known: string, items: OpenItems): boolean =>
   isUnderOtherName(receipt, known, items) ||
   (receipt.payer === undefined &&
     items.namesIn(receipt).some(({ ids }) => ![...ids].some((id) => items.areRelated(known, id))));
 
-/** The bank wrote a payer's name, and it is neither the known partner's nor that of its parents or children. */
+/** The bank's payer name is neither that of the known partner nor of its parents or children. */
 const isUnderOtherName = ({ payer, payer_name }: Receipt, known: string, items: OpenItems): boolean =>
   payer === undefined &&
   payer_name !== undefined &&
@@ -79,7 +79,7 @@ const isUnderOtherName = ({ payer, payer_name }: Receipt, known: string, items: 
     .namesIn({ payer_name, text: '' })
     .some(({ ids, fit }) => fit !== 'longer' && [...ids].some((id) => items.areRelated(known, id)));
 
-/** More of the payer's open invoices are named than the numbers that are certain: short ones, misspelled or cut off. */
+/** The payer's open invoices are also named by uncertain numbers: short, misspelled or cut off. */
 function moreNamed(
   { amount }: Receipt,
   payer: string,
@@ -104,7 +104,7 @@ function moreNamed(
   return written === undefined ? undefined : `${written} may be the number of another invoice that it pays`;
 }
 
-/** The amount is not what is open on the documents, but is exactly that of another open invoice. */
+/** The amount is not the open balance of the documents, but exactly that of another open invoice. */
 function exactlyAnother(
   { amount }: Receipt,
   { payer, documents, credit }: Pick<Rule, 'payer' | 'documents'> & { readonly credit: readonly unknown[] },
@@ -120,7 +120,7 @@ function exactlyAnother(
   return `${numbers} ${open.length > 1 ? 'are' : 'is'} named, but the amount is exactly that of ${first.number}${of}`;
 }
 
-/** What is open on these documents together. */
+/** The open balance of these documents together. */
 export const balanceOf = (documents: readonly Payable[], currency: string): Amount =>
   documents
     .filter(({ status }) => status === 'open')

@@ -1,9 +1,9 @@
 /**
- * Covering sets: which open documents of a payer are together exactly what arrived, or what arrived and a bank fee. The
- * smallest set is found, and of those of one size the one with the oldest documents.
+ * Covering sets: which open documents of a payer add up exactly to the amount received, or to that and a bank fee.
+ * Finds the smallest set, and among sets of one size the one with the oldest documents.
  *
- * The search is bounded. Of 40 documents at most 91,390 choices of four are tried, and the fifth is looked up. Amounts are
- * whole minor units below 2^53 / 5, so that every sum is exact; what is larger is left to finance. Pure.
+ * The search is bounded. Of 40 documents, at most 91,390 choices of four are tried, and the fifth is looked up. Amounts
+ * are whole minor units below 2^53 / 5, so that every sum is exact; larger amounts are left to finance. Pure.
  */
 import type { Amount } from '../money.ts';
 import type { Payable } from './evidence.ts';
@@ -16,7 +16,7 @@ const LARGEST = Math.floor(Number.MAX_SAFE_INTEGER / SET_AT_MOST);
 export interface CoveringSet {
   /** Oldest first. */
   readonly documents: readonly Payable[];
-  /** What the bank kept; zero where the sum is exact. */
+  /** The amount that the bank kept; zero if the sum is exact. */
   readonly fee: Amount;
 }
 
@@ -43,9 +43,9 @@ interface Range {
   readonly most: number;
 }
 
-/** The indices of the smallest set whose sum lies in the range; of equal sizes the first in the order given. */
+/** The indices of the smallest set whose sum is in the range; of equal sizes, the first in the given order. */
 function smallestSet(balances: readonly number[], range: Range): number[] | undefined {
-  // From each index on: the smallest and the largest balance, which rule out sums that cannot be reached.
+  // From each index on: the smallest and largest balances, which rule out unreachable sums.
   const smallest = balances.map((_, from) => Math.min(...balances.slice(from)));
   const largest = balances.map((_, from) => Math.max(...balances.slice(from)));
   const search = (from: number, size: number, { least, most }: Range): number[] | undefined => {

@@ -1,6 +1,7 @@
 /**
- * Duplicate detection: whether a reported payment is known already. The bank, the processor and finance may all report
- * the same money; `identify` compares a report with the payments it may be, by the table of rules below. Which invoice it pays is `match.ts`. Pure.
+ * Duplicate detection: whether a reported payment is already known. The bank, the processor and finance may all report
+ * the same money; `identify` compares a report with the payments it may be, by the table of rules below. `match.ts`
+ * finds the invoice it pays. Pure.
  */
 import { Amount } from '../money.ts';
 import { daysApart } from '../month.ts';
@@ -16,17 +17,17 @@ export interface ReportedPayment {
   readonly amount: Amount;
   /** `YYYY-MM-DD`: received on, or booked by the bank on. */
   readonly on: string;
-  /** Everything it is known by: references, remittance texts, the processor's ids. */
+  /** Everything that identifies it: references, remittance texts, the processor's ids. */
   readonly references: readonly string[];
   /** The numbers of the documents that it certainly names. */
   readonly documents: readonly string[];
-  /** The partners that it certainly comes from, by document or account. */
+  /** The partners that certainly sent it, by document or account. */
   readonly partners: readonly string[];
-  /** The partners whose names it mentions; they count where no partner is certain. */
+  /** The partners whose names it mentions; they count if no partner is certain. */
   readonly partnersByName: readonly string[];
   /**
-   * Of a bank line: the payments of lines with its account, day and amount that stand in other files only, each with what
-   * is known of that line, as a clause.
+   * For a bank line: the payments of lines with its account, day and amount that are only in other files, each with a
+   * clause about that line.
    */
   readonly inOtherFiles?: ReadonlyMap<number, string>;
 }
@@ -38,7 +39,7 @@ export interface Candidate {
   readonly currency: string;
   readonly amount: string;
   readonly reversed: string;
-  /** Not wholly reversed, unless it was booked as no customer's. */
+  /** Not completely reversed, unless it was booked as not a customer's. */
   readonly stays: boolean;
   readonly taken_back: readonly TakenBack[];
   readonly partner_id: string | null;
@@ -47,7 +48,7 @@ export interface Candidate {
   readonly references: readonly string[];
   /** The numbers of the documents that it pays, or paid. */
   readonly documents: readonly string[];
-  /** In a bank line: its own, or that of a payment that was reversed as its duplicate. */
+  /** Reported by a bank line: its own, or that of a payment reversed as its duplicate. */
   readonly reported_by_bank: boolean;
   readonly reported_by_processor: boolean;
   readonly reported_by_hand: boolean;
@@ -72,23 +73,23 @@ interface Rule {
   readonly verdict: 'same' | 'possible_duplicate';
   readonly reportedBy: readonly Source[];
   readonly applies: (comparison: Comparison) => boolean;
-  /** What both have in common, as a clause. */
+  /** What they have in common, as a clause. */
   readonly evidence: (comparison: Comparison) => string;
 }
 
-/** Banks and payers reuse references after about a month; older look-alikes are other payments. */
+/** Banks and payers reuse references after about a month; older matches are other payments. */
 const REFERENCE_DAYS = 30;
-/** A document number comes again with every partial payment of the document. */
+/** A document number recurs with every partial payment of the document. */
 const DOCUMENT_NUMBER_DAYS = 7;
 
 /**
- * The rules, strongest first. The first rule of verdict `same` that any candidate meets decides, for the oldest such
- * candidate. Otherwise every candidate that meets a rule of verdict `possible_duplicate` is one. Otherwise the payment
- * is new.
+ * The rules, strongest first. The first rule with verdict `same` that any candidate meets decides, for the oldest such
+ * candidate. Otherwise every candidate that meets a rule with verdict `possible_duplicate` is one. Otherwise the
+ * payment is new.
  */
 export const RULES: readonly Rule[] = [
   {
-    // Whatever its amount: a payout brings a link payment less the processor's fee.
+    // For any amount: a payout contains a link payment less the processor's fee.
     name: 'link_payment_paid_out',
     verdict: 'same',
     reportedBy: ['bank'],
@@ -103,7 +104,7 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.processorId}`,
   },
   {
-    // Words without a digit ("wire transfer") come with any payment: they count only on the same day.
+    // Words without a digit ("wire transfer") occur with any payment: they count only on the same day.
     name: 'same_words_same_day',
     verdict: 'same',
     reportedBy: ['hand'],
@@ -125,7 +126,7 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.reference}`,
   },
   {
-    // Whatever else differs: a line that names the processor's id of a known payment brings no new one.
+    // Whatever else differs: a line that names the processor's id of a known payment is not a new one.
     name: 'known_processor_id',
     verdict: 'same',
     reportedBy: ['bank'],
@@ -133,8 +134,8 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.processorId}`,
   },
   {
-    // The same statement line from another export or format, where banks write other references or none. Two lines of one
-    // file are two payments.
+    // The same statement line from another export or format, in which banks write other references or none. Two lines
+    // of one file are two payments.
     name: 'same_line_in_another_file',
     verdict: 'possible_duplicate',
     reportedBy: ['bank'],
@@ -155,7 +156,7 @@ export const RULES: readonly Rule[] = [
     reportedBy: ['bank'],
     applies: (c) =>
       c.sameAmount && !c.isLink && !c.reachedBank && !c.otherPartnerOrDocument && c.days <= REFERENCE_DAYS,
-    evidence: (c) => `received on ${c.candidate.received_on} with the same amount, and in no bank line yet`,
+    evidence: (c) => `received on ${c.candidate.received_on} with the same amount, but not in a bank line yet`,
   },
   {
     name: 'same_amount_by_hand',
@@ -204,11 +205,11 @@ export function identify<Known extends Candidate>(
   return possible.length > 0 ? { verdict: 'possible_duplicate', of: possible } : { verdict: 'new' };
 }
 
-/** What a report and a candidate have in common, and what sets them apart. Each fact is worked out when a rule asks for it. */
+/** What a report and a candidate have in common, and how they differ. Each fact is computed when a rule needs it. */
 class Comparison {
   readonly reported: ReportedPayment;
   readonly candidate: Candidate;
-  /** For a bank line, a link payment is what was left of it on that day after refunds and disputes. */
+  /** For a bank line, a link payment's amount is what was left on that day after refunds and disputes. */
   readonly sameAmount: boolean;
 
   constructor(reported: ReportedPayment, candidate: Candidate) {
@@ -232,7 +233,7 @@ class Comparison {
     return daysApart(this.reported.on, this.candidate.received_on);
   }
 
-  /** A bank line is money of its own: what another line, or a payout, has brought to the bank is not in this one. */
+  /** A bank line is its own money: it does not contain what another line or a payout brought to the bank. */
   get reachedBank(): boolean {
     return this.byBank && (this.candidate.reported_by_bank || this.candidate.paid_out);
   }
@@ -271,14 +272,14 @@ class Comparison {
     return this.candidate.reported_by_processor;
   }
 
-  /** The same reference, but for case and punctuation. */
+  /** The same reference, except for case and punctuation. */
   get sameWords(): boolean {
     return this.candidate.references.some((known) =>
       this.reported.references.some((given) => normalizeReference(known) === normalizeReference(given)),
     );
   }
 
-  /** The reported reference that stands in a reference of the candidate. */
+  /** The reported reference that occurs in a reference of the candidate. */
   get referenceInCandidate(): string | undefined {
     return this.reported.references.find((given) => containsReference(this.candidate.references, given));
   }
@@ -294,7 +295,7 @@ class Comparison {
     return processorIds(reported.references).find((id) => candidate.references.includes(id));
   }
 
-  /** The document number that is the reference of both, which are for that document. */
+  /** The document number that is the reference of both, if both are for that document. */
   get documentNumber(): string | undefined {
     if (this.byBank) {
       return this.candidate.references.find((known) =>
@@ -308,8 +309,8 @@ class Comparison {
   }
 
   /**
-   * The reference of both that tells payments apart: it has a digit and is no document number. A reference that only
-   * people gave may come again with another payment of the partner: it counts for the same document.
+   * The shared reference that distinguishes payments: it has a digit and is not a document number. A reference given
+   * only by people may recur with another payment of the partner, so it counts only for the same document.
    */
   get reference(): string | undefined {
     const { candidate, reported } = this;
@@ -332,7 +333,7 @@ class Comparison {
     return number ?? (this.days <= REFERENCE_DAYS ? this.reference : undefined);
   }
 
-  /** Of ours by its form; of the system before if one of the two is for it. */
+  /** Ours by its form; the previous system's if one of the two payments is for it. */
   private isDocumentNumber(text: string): boolean {
     const named = [...this.candidate.documents, ...this.reported.documents];
     return isDocumentNumber(text) || named.some((each) => normalizeReference(each) === normalizeReference(text));
@@ -345,17 +346,17 @@ class Comparison {
 
 // --- References -------------------------------------------------------------------------------------------------------
 
-/** The processors' ids of payments that stand in these texts. */
+/** The processors' payment ids in these texts. */
 export const processorIds = (texts: readonly string[]): string[] => [
   ...new Set(texts.flatMap((text) => PROCESSORS.flatMap(({ events }) => events.paymentIds(text)))),
 ];
 
-/** Shorter references are found in other texts by chance. */
+/** Shorter references occur in other texts by chance. */
 const LEAST_CHARACTERS = 4;
 /** Inside a longer text only a reference of this length counts. */
 const LEAST_CHARACTERS_INSIDE = 8;
 
-/** Whether a reference tells payments apart: one without a digit ("wire transfer") comes with any payment. */
+/** Whether a reference distinguishes payments: one without a digit ("wire transfer") occurs with any payment. */
 const isDistinctive = (text: string): boolean => /\d/.test(text) && meaningful(text) !== undefined;
 
 /** Whether one of these texts is a distinctive reference, or contains it. */

@@ -1,4 +1,4 @@
-/** The values of payments' enumerations, as commands and tables have them. Imports nothing. */
+/** The values of payments' enumerations, as in commands and tables. Imports nothing. */
 
 export type Method = 'ach' | 'wire' | 'link' | 'other';
 export const METHODS: readonly Method[] = ['ach', 'wire', 'link', 'other'];
@@ -10,5 +10,7 @@ export type PaymentStatus = 'applied' | 'partly_applied' | 'unapplied' | 'revers
 export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['applied', 'partly_applied', 'unapplied', 'reversed'];
 
 export type ReversalKind = 'returned' | 'refunded' | 'disputed' | 'mistake' | 'duplicate' | 'other';
-/** `other`: the money is nobody's who is invoiced, such as interest. Those that a command accepts; the processor reports disputes. */
+/**
+ * The kinds that a command accepts; the processor reports disputes. `other`: not a customer payment, such as interest.
+ */
 export const REVERSAL_KINDS: readonly ReversalKind[] = ['returned', 'refunded', 'mistake', 'duplicate', 'other'];

@@ -11,11 +11,11 @@ export interface Receipt {
   readonly payer_account: string | undefined;
   /** Everything that the bank wrote: it may contain the payer's name. */
   readonly text: string;
-  /** The payer that finance has named. It is as certain as one that is known by its account. */
+  /** The payer named by finance, as certain as one known by its account. */
   readonly payer?: string | undefined;
 }
 
-/** Why: what was found where, who paid and how that is known, how the amounts compare. */
+/** The reasons: what was found where, who paid and how that is known, how the amounts compare. */
 export interface Evidence {
   readonly rule: 'reference_and_payer' | 'amount_and_account' | 'by_hand' | 'processor' | 'suggestion' | 'reapplied';
   readonly reference?: {
@@ -28,11 +28,11 @@ export interface Evidence {
   readonly amount?: 'exact' | 'under' | 'over' | 'one of several';
   /** Credit notes that the remittance deducts. */
   readonly less?: readonly string[];
-  /** The documents that are suggested together: accepted by one command. */
+  /** The documents suggested together: accepted by one command. */
   readonly set?: readonly string[];
-  /** What they are more than arrived, if a bank kept it. */
+  /** How much they exceed the amount received, if a bank kept it. */
   readonly fee?: string;
-  /** The amount is the balance with two neighboring digits changed over. */
+  /** The amount is the balance with two neighboring digits swapped. */
   readonly digits_swapped?: true;
   /** One sentence for finance. */
   readonly why: string;
@@ -46,7 +46,7 @@ export interface Suggested {
 }
 
 export interface Applied extends Suggested {
-  /** What stays of the document and is small enough to be written off to bank charges. */
+  /** What stays open on the document and is small enough to be written to bank charges. */
   readonly small_difference: Amount | undefined;
 }
 
@@ -70,7 +70,7 @@ export const CONFIDENCE = {
   amount_alone: '0.20',
 } as const;
 
-/** A document that the remittance names, certainly or by a guess. */
+/** A document that the remittance names, certainly or as a guess. */
 export interface NamedDocument {
   readonly reference: FoundReference;
   readonly document: Payable;
@@ -78,7 +78,7 @@ export interface NamedDocument {
 
 export type Payer = NonNullable<Evidence['payer']>;
 
-/** How an amount compares with the balance of one of the documents that it may pay. */
+/** How an amount compares with the balance of a document that it may pay. */
 export function comparison(amount: Amount, balance: Amount, documents: number): NonNullable<Evidence['amount']> {
   if (documents > 1) return 'one of several';
   if (amount.equals(balance)) return 'exact';
@@ -116,7 +116,7 @@ export interface PlacedCredit {
 }
 
 export interface Match {
-  /** The partner that paid, where that is certain. */
+  /** The partner that paid, if certain. */
   readonly partner_id: string | undefined;
   readonly applied: readonly Applied[];
   /** Credit that pays the rest of the documents. */
@@ -124,6 +124,6 @@ export interface Match {
   readonly suggested: readonly Suggested[];
   /** One sentence on the outcome. */
   readonly why: string;
-  /** The sentence says what finance should see, although the payment is applied. */
+  /** Finance should read the sentence, although the payment is applied. */
   readonly remark?: boolean;
 }

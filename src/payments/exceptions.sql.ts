@@ -1,4 +1,4 @@
-/** SQL over payment exceptions and their closings. */
+/** SQL of payment exceptions and their closings. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { ReferenceField } from './bank/statement.ts';
@@ -20,18 +20,18 @@ export type ExceptionKind =
 
 export interface PaymentException {
   readonly kind: ExceptionKind;
-  /** What commands call it: `payment-12`, `payout-3`, `line-7`, or the id of the event. */
+  /** Its name in commands: `payment-12`, `payout-3`, `line-7`, or the id of the event. */
   readonly exception: string;
   readonly partner_id: string | null;
   readonly currency: string | null;
-  /** Below zero where the bank took it. */
+  /** Below zero if the bank debited it. */
   readonly amount: string | null;
   /** `YYYY-MM-DD` */
   readonly since: string;
   readonly reason: string;
 }
 
-/** Those of a scope are of its partners; what belongs to no partner yet is in none. */
+/** A scope has those of its partners; one without a partner is in no scope. */
 export function readExceptions(tx: Transaction, scope: Scope = null): Promise<PaymentException[]> {
   return query(
     tx,
@@ -54,7 +54,7 @@ export interface ExceptionSuggestion {
   readonly evidence: { readonly why: string; readonly set?: readonly string[]; readonly fee?: string };
   /** The open credit notes that the remittance deducts. */
   readonly less: readonly { readonly number: string; readonly balance: string }[];
-  /** Of a duplicate: whether reversing the payment as such is possible. */
+  /** For a duplicate: whether the payment can be reversed as such. */
   readonly reversible: boolean;
 }
 
@@ -70,15 +70,15 @@ export interface ExceptionalPayment {
   readonly partner_name: string | null;
   /** What the bank wrote. */
   readonly text: string | null;
-  /** What of it may name documents; of a hand entry its reference. */
+  /** The texts that may name documents; for a manual entry, its reference. */
   readonly references: readonly ReferenceField[];
   /** The payments that it may duplicate. */
   readonly suggestions: readonly ExceptionSuggestion[];
-  /** What its recording is about: the invoice, if it was recorded for one. */
+  /** The subject of its recording: the invoice, if it was recorded for one. */
   readonly subject: string;
 }
 
-/** What there is to see of those of these payments that have unapplied cash, with the possible duplicates that can be accepted now. */
+/** Details of the payments with unapplied cash among these, with the possible duplicates that can be accepted now. */
 export function readExceptionalPayments(tx: Transaction, ids: readonly string[]): Promise<ExceptionalPayment[]> {
   return query(
     tx,
@@ -119,7 +119,7 @@ export function readExceptionalPayments(tx: Transaction, ids: readonly string[])
   );
 }
 
-/** Statements of these accounts that do not continue what is known of them, unless they are closed. */
+/** Statements of these accounts that do not continue the known ones, unless closed. */
 export function readBreaks(tx: Transaction, accounts: readonly string[]): Promise<PaymentException[]> {
   return query(
     tx,
@@ -131,7 +131,7 @@ export function readBreaks(tx: Transaction, accounts: readonly string[]): Promis
   );
 }
 
-/** What a reason alone closes. */
+/** The kinds that a reason alone closes. */
 const CLOSABLE = ['bank_line', 'bank_statement', 'event', 'possible_duplicate', 'digits_swapped'] as const;
 export type ClosableKind = (typeof CLOSABLE)[number];
 export const isClosable = (kind: ExceptionKind): kind is ClosableKind => CLOSABLE.some((each) => each === kind);

@@ -1,7 +1,7 @@
 /**
- * Payment exceptions: what needs manual review. Most are resolved by the command that the exception names. A bank line, a
- * bank statement or an event that needs no action, swapped digits that are none, and a possible duplicate that is another
- * payment, is closed with a reason, which is recorded.
+ * Payment exceptions: what needs manual review. Most are resolved by the command that the exception names. A bank line,
+ * bank statement or event that needs no action, digits that were not swapped, or a possible duplicate that is another
+ * payment is closed with a reason, which is recorded.
  * Refusals: exception_unknown, exception_needs_action.
  */
 
@@ -24,7 +24,7 @@ import {
 } from './exceptions.sql.ts';
 import { type PresentMatch, readPresentMatches } from './present-suggestions.ts';
 
-/** What each kind is called where people read it. */
+/** The name of each kind for people. */
 export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: 'unknown payer',
   possible_duplicate: 'possible duplicate',
@@ -38,7 +38,7 @@ export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
   waiting_event: 'waiting event',
 };
 
-/** What resolves each kind where no suggestion does. */
+/** What resolves each kind if no suggestion does. */
 export function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'exception' | 'amount'>): Remedy[] {
   const id = /\d+$/.exec(exception)?.[0] ?? '';
   const apply = (when?: string) => toDo('Apply it', 'payment.apply', { paymentId: id }, when);
@@ -69,7 +69,7 @@ export function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind
   return [...ends[kind]];
 }
 
-/** A suggestion, with what accepts it; null if it cannot be accepted as it is. */
+/** A suggestion, with what accepts it; null if it cannot be accepted unchanged. */
 export interface Acceptable {
   readonly number: string | null;
   readonly same_as: number | null;
@@ -90,7 +90,7 @@ export interface ListedException extends PaymentException {
   /** Several suggestions that are accepted together. */
   readonly sets: readonly { readonly numbers: readonly string[]; readonly why: string; readonly accepts: ToDo }[];
   readonly suggestions: readonly Acceptable[];
-  /** What resolves it: one for each suggestion, or what to do where there is none. */
+  /** What resolves it: one for each suggestion, or what to do if there is none. */
   readonly remedies: readonly Remedy[];
 }
 
@@ -100,7 +100,7 @@ export const listExceptions = async (
   settings: Pick<Settings, 'small_difference'>,
 ): Promise<ListedException[]> => describeExceptions(tx, { settings, scope: null }, await readExceptions(tx));
 
-/** The same of these exceptions alone: of a page, or of one. Nothing in it is of partners out of scope. */
+/** The same for these exceptions only: of a page, or of one. Contains nothing about partners out of scope. */
 export async function describeExceptions(
   tx: Transaction,
   { settings, scope }: { readonly settings: Pick<Settings, 'small_difference'>; readonly scope: Scope },
@@ -144,7 +144,7 @@ export function countKinds(
   return counts;
 }
 
-/** A payment's kind and reason follow its suggestions of today. */
+/** A payment's kind and reason follow its current suggestions. */
 function presentKind(exception: PaymentException, payment: MatchedPayment): Pick<PaymentException, 'kind' | 'reason'> {
   const { kind, reason } = exception;
   if (kind === 'possible_duplicate') return { kind, reason };
@@ -236,7 +236,7 @@ function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion
   };
 }
 
-/** The credit notes of a remittance that still have something to pay beside the payment. */
+/** The credit notes of a remittance that can still pay something beside the payment. */
 function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, less }: ExceptionSuggestion): string[] {
   let open = Amount.of(balance ?? '0', currency).minus(Amount.of(unapplied, currency));
   return less.flatMap((credit) => {
@@ -260,11 +260,11 @@ function remediesWithoutSuggestion(
       'Reverse it',
       'payment.reverse',
       { paymentId, kind: 'other', account: 'income:ACCOUNT' },
-      "if it is no customer's",
+      "if it is not a customer's",
     );
     return account_partner === null ? [apply, assign, other] : [assign, apply, other];
   }
-  // Without the amount, what it pays would be reversed too.
+  // Without the amount, the applied part would be reversed too.
   const left = Amount.of(unapplied, currency).toString();
   const refund = toDo(
     'Reverse it',
@@ -275,7 +275,7 @@ function remediesWithoutSuggestion(
   return [apply, refund];
 }
 
-/** Closes an exception that needs no action, with the reason why: see isClosable. */
+/** Closes an exception that needs no action, with a reason: see isClosable. */
 export async function closeException(
   tx: Transaction,
   caller: Caller,

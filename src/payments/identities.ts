@@ -7,17 +7,17 @@ import { normalizeReference } from './bank/statement.ts';
 /** `line` is the identity of the line within its account. */
 export const bankIdentity = (account: string, line: string): string => `bank|${account}|${line}`;
 
-/** `account` is the connected account; empty for the processor account of our own. */
+/** `account` is the connected account; empty for our own processor account. */
 export const processorIdentity = (account: string, id: string): string => `processor|${account}|${id}`;
 
-/** Of a payment that a share became: it arrived after its quote was billed. */
+/** For a payment made from a share that arrived after its quote was billed. */
 export const shareIdentity = (account: string, allocation: number): string =>
   processorIdentity(account, `share ${allocation}`);
 export const isShareIdentity = (identity: string): boolean => /^processor\|[^|]+\|share \d+$/.test(identity);
 
 export interface HandEntry {
   readonly partnerId: string;
-  /** The document that it pays, where one is named. */
+  /** The document that it pays, if one is named. */
   readonly number: string | undefined;
   readonly currency: string;
   readonly amount: string;
@@ -25,7 +25,7 @@ export interface HandEntry {
   readonly receivedOn: string;
 }
 
-/** A hand entry is known by what it is for, its money and its reference; without a document, by its day too. */
+/** A manual entry is identified by its document, amount and reference; without a document, also by its day. */
 export const handIdentity = ({ partnerId, number, currency, amount, reference, receivedOn }: HandEntry): string =>
   [
     'hand',
@@ -36,6 +36,6 @@ export const handIdentity = ({ partnerId, number, currency, amount, reference, r
     number === undefined ? receivedOn : '',
   ].join('|');
 
-/** A hand entry of a payment that is recorded already. */
+/** A manual entry of a payment already recorded. */
 export const handDuplicateIdentity = (partnerId: string, paymentId: number, reference: string): string =>
   ['hand', partnerId, paymentId, normalizeReference(reference)].join('|');

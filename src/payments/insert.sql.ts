@@ -1,4 +1,4 @@
-/** SQL that records facts about payments: one statement for any number of rows. A property that a row leaves out is NULL. */
+/** SQL that records facts about payments: one statement for any number of rows. A property that a row omits is NULL. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import type { Method, ReversalKind, Source } from './enums.ts';
@@ -34,7 +34,7 @@ export interface NewPayment {
   readonly payer_account?: string | null | undefined;
 }
 
-/** Gives the ids by identity. */
+/** Returns the ids by identity. */
 export async function insertPayments(
   tx: Transaction,
   context: PaymentContext,
@@ -62,7 +62,7 @@ export interface NewPaymentSource {
   readonly bank_line_id?: number | null | undefined;
 }
 
-/** A source record that is stored already is left as it is. */
+/** A source record already stored is left unchanged. */
 export const insertPaymentSources = inserting<NewPaymentSource>(
   `INSERT INTO payment_sources (identity, payment_id, source, reference, bank_line_id, recorded_at, event_id)
    SELECT identity, payment_id, source, reference, bank_line_id, ${RECORDED}
@@ -70,7 +70,7 @@ export const insertPaymentSources = inserting<NewPaymentSource>(
    ON CONFLICT (identity) DO NOTHING`,
 );
 
-/** `named`: by finance or a hand entry. `assumed`: from the first invoice that a payment of an unknown payer pays. */
+/** `named`: by finance or a manual entry. `assumed`: from the first invoice that a payment of an unknown payer pays. */
 export type AssignmentKind = 'named' | 'assumed' | 'part';
 
 export interface NewAssignment {
@@ -78,9 +78,9 @@ export interface NewAssignment {
   readonly from_partner_id: string | null;
   readonly partner_id: string;
   readonly kind: Exclude<AssignmentKind, 'part'>;
-  /** What of the payment is unapplied. */
+  /** The unapplied part of the payment. */
   readonly amount: string;
-  /** Left out: the day of the receipt. Moved to it where it is earlier. */
+  /** If omitted, or earlier: the day of the receipt. */
   readonly assigned_on?: string | undefined;
 }
 
@@ -97,7 +97,7 @@ export interface NewApplication {
   readonly payment_id: number;
   readonly document_id: number;
   readonly amount: string;
-  /** Moved to the day on which the document was issued, or the payment received, where that is later. */
+  /** Moved to the issue date of the document or the receipt of the payment, if later. */
   readonly applied_on: string;
   readonly confidence: string;
   readonly evidence: Evidence;
@@ -174,7 +174,7 @@ export interface NewReversal {
   readonly reversed_on: string;
 }
 
-/** Gives the ids by identity. The caller undoes the applications that a reversal takes from. */
+/** Returns the ids by identity. The caller undoes the applications that a reversal takes from. */
 export async function insertReversals(
   tx: Transaction,
   context: PaymentContext,
@@ -198,8 +198,8 @@ export async function insertReversals(
 }
 
 /**
- * Undoes applications, on a day that is not before they were made. A part that paid another partner's document goes back
- * to the payer.
+ * Undoes applications, on a day not before they were made. A part that paid another partner's document returns to the
+ * payer.
  */
 export const insertUnapplications = inserting<{
   payment_application_id: number;

@@ -1,9 +1,9 @@
 /**
- * Matching a payment to open items, with evidence. A payment is applied by itself only on a certain document number
- * together with a plausible payer, or on an exact amount that only one open document of a known account has, and only if
- * nothing contradicts (contradictions.ts). A payer pays for itself and for the partners below it. Credit notes that it
- * deducts are applied with it where the amount is exact. Everything else is suggested (suggest.ts). Whether a payment is
- * known already is `duplicates.ts`. Pure.
+ * Matching a payment to open items, with evidence. A payment is applied automatically only on a certain document number
+ * together with a plausible payer, or on an exact amount that only one open document of a known account has, and only
+ * if nothing contradicts (contradictions.ts). A payer pays for itself and for the partners below it. Credit notes that
+ * it deducts are applied with it if the amount is exact. Everything else is suggested (suggest.ts). `duplicates.ts`
+ * decides whether a payment is already known. Pure.
  */
 import { howSettled } from '../documents/correctable.ts';
 import { Amount } from '../money.ts';
@@ -60,7 +60,7 @@ export function match(receipt: Receipt, items: OpenItems): Match {
   return { partner_id, applied: [], suggested, why: `${why}${inWords(suggested)}` };
 }
 
-/** What is suggested first, as the end of a sentence. */
+/** The first suggestion, as the end of a sentence. */
 function inWords([best]: readonly Suggested[]): string {
   if (best === undefined) return '';
   const together = best.evidence.set ?? [best.document.number];
@@ -68,9 +68,9 @@ function inWords([best]: readonly Suggested[]): string {
 }
 
 /**
- * The payer of documents of these partners: one of them, or one that pays for all of them. Its account, or its name, speaks
- * for it; the account of somebody else speaks against the reference. A longer name than its own speaks for it only together
- * with the exact amount.
+ * The payer of these partners' documents: one of them, or one that pays for all of them. Its account or name is
+ * evidence for it; another partner's account is evidence against the reference. A longer name than its own counts only
+ * together with the exact amount.
  */
 function plausiblePayer(receipt: Receipt, certain: readonly NamedDocument[], items: OpenItems): Payer | undefined {
   const known = items.knownPayer(receipt);
@@ -93,7 +93,7 @@ const accountOf = ({ payer_account, payer_name }: Receipt): string => payer_acco
 const standingOf = ({ status, written_off = '0' }: Payable): string =>
   status === 'paid' ? howSettled({ written_off }) : `is ${status}`;
 
-/** Applies a payment to the open documents that it names, as far as that leaves no choice. */
+/** Applies a payment to the open documents that it names, if only one way is possible. */
 function applyByReference(
   receipt: Receipt,
   { certain, short: shortened }: { certain: readonly NamedDocument[]; short: readonly ShortReference[] },
@@ -136,7 +136,7 @@ function applyByReference(
     const others = open.slice(0, -1).map((each) => apply(each, each.document.balance));
     const applied = [...others, apply(last, lastPart, short)];
     const numbers = applied.map((each) => each.document.number).join(', ');
-    return matched(applied, `pays ${numbers} but for ${short.forPeople()}, written to bank charges`);
+    return matched(applied, `pays ${numbers} except ${short.forPeople()}, written to bank charges`);
   }
   if (open.length === 1) {
     const why = `pays a part of ${last.document.number}; ${short.forPeople()} stays open`;
@@ -150,7 +150,7 @@ function applyByReference(
     };
     return { ...matched([{ ...applied, evidence }], `${why}; ${swapped}`), remark: true };
   }
-  // Only finance knows which of them is to stay open.
+  // Only finance knows which of them should stay open.
   const suggested = distribute(amount, open).map(
     ({ named, part }): Suggested => ({
       document: named.document,
@@ -159,16 +159,16 @@ function applyByReference(
       evidence: {
         ...apply(named, part).evidence,
         rule: 'suggestion',
-        why: `${named.reference.found} stands in ${named.reference.field}, but the documents named there are ${short.forPeople()} more than arrived`,
+        why: `${named.reference.found} is in ${named.reference.field}, but the documents named there exceed the payment by ${short.forPeople()}`,
       },
     }),
   );
-  const why = `${open.length} documents are named, and ${short.forPeople()} is missing to pay them`;
+  const why = `${open.length} documents are named, but the payment is ${short.forPeople()} short`;
   return { partner_id, applied: [], suggested, why };
 }
 
 /**
- * A payment that is less than the documents that it names, and names open credit too: certain only if both together pay the
+ * A payment that is less than the documents it names, and also names open credit: certain only if both together pay the
  * documents exactly. Undefined if no credit is deducted.
  */
 function applyLessCredit(
@@ -182,7 +182,7 @@ function applyLessCredit(
   const gross = netOf(documents, [], currency);
   const short = gross.minus(amount);
   if (!short.isPositive()) return undefined;
-  // A credit pays only invoices of its own partner, so what is named must be of one partner.
+  // A credit pays only its own partner's invoices, so everything named must belong to one partner.
   const [owner, ...others] = [...new Set(documents.map((each) => each.partner_id))];
   if (owner === undefined || others.length > 0) return undefined;
   const credits = namedCredit(references, { partnerId: owner, currency }, items);
@@ -208,7 +208,7 @@ function applyLessCredit(
   if (items.isSmallDifference(short, gross)) return undefined;
   const why = `${remittance} is ${net.forPeople()}, and ${amount.forPeople()} arrived`;
   const suggested = distribute(amount, open).map(({ named, part }): Suggested => {
-    const found = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; to apply both accepts it` };
+    const found = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; applying both accepts it` };
     const evidence: Evidence = { ...found, rule: 'suggestion' };
     return { document: named.document, amount: part, confidence: CONFIDENCE.reference_alone, evidence };
   });
@@ -225,15 +225,15 @@ const referenceEvidence = (
   payer,
   amount,
   why:
-    `${found} stands in ${field}, and the payer is known by ${payer.by === 'account' ? 'its account' : 'its name'}` +
+    `${found} is in ${field}, and the payer is known by ${payer.by === 'account' ? 'its account' : 'its name'}` +
     forAnother(payer.partner_id, document),
 });
 
-/** A clause where a payer pays another partner's document. */
+/** A clause if a payer pays another partner's document. */
 const forAnother = (payerId: string, { partner_id }: Payable): string =>
   payerId === partner_id ? '' : `; ${payerId} pays for ${partner_id}`;
 
-/** Whether two amounts differ by two neighboring digits that changed places: 548.46 and 584.46. */
+/** Whether two amounts differ by two swapped neighboring digits: 548.46 and 584.46. */
 export function areDigitsSwapped(one: Amount, other: Amount): boolean {
   const [a, b] = [one.toString(), other.toString()];
   if (a.length !== b.length) return false;
@@ -243,7 +243,7 @@ export function areDigitsSwapped(one: Amount, other: Amount): boolean {
   return differing.length === 2 && areNeighbors && a[first] === b[second] && a[second] === b[first];
 }
 
-/** Distributes an amount over the documents in their order, until it is used up. */
+/** Distributes an amount over the documents in order, until it is used up. */
 function distribute(amount: Amount, documents: readonly NamedDocument[]): { named: NamedDocument; part: Amount }[] {
   let left = amount;
   return documents.flatMap((named) => {
@@ -254,7 +254,7 @@ function distribute(amount: Amount, documents: readonly NamedDocument[]): { name
   });
 }
 
-/** The only open document of a known payer over exactly what arrived, if nothing in the text is the number of another. */
+/** The only open document of a known payer with exactly the amount received, if the text names no other number. */
 function applyByAmount(receipt: Receipt, { named, partial, short }: FoundNumbers, items: OpenItems): Match | undefined {
   const { amount } = receipt;
   const known = items.knownPayer(receipt);

@@ -1,4 +1,4 @@
-/** SQL over what cash can be applied to, and over its payers. */
+/** SQL of what cash can be applied to, and of its payers. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { KnownPayer } from './open-items.ts';
 
@@ -55,7 +55,7 @@ export function readCreditNotes(tx: Transaction, numbers: readonly string[]): Pr
   );
 }
 
-/** What was carried over from the system before: the number there, and that of the document as it stands. */
+/** Items carried over from the previous system: the number there, and the current document's number. */
 export function readCarriedNumbers(
   tx: Transaction,
 ): Promise<{ document: 'invoice' | 'credit_note'; written: string; number: string }[]> {

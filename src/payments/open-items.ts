@@ -20,21 +20,21 @@ export interface KnownPayer {
   readonly parent?: string | null;
 }
 
-/** Partners, one of which is named, and the words that name it. */
+/** The possible partners behind a name, and its words. */
 export interface Mention {
   readonly ids: ReadonlySet<string>;
   readonly fit: NamePlace['fit'];
   readonly found: string;
 }
 
-/** The numbers of what was carried over from the system before. */
+/** The numbers of items carried over from the previous system. */
 export interface Carried {
   readonly invoices: CarriedNumbers;
   readonly credits: CarriedNumbers;
 }
 export const NONE_CARRIED: Carried = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
 
-/** What a payment is matched against; kept current while the lines of a file are matched one after another. */
+/** The open items for matching; kept current while the lines of a file are matched one after another. */
 export class OpenItems {
   private readonly payables = new Map<string, Payable>();
   private readonly numbersOfPartner = new Map<string, Set<string>>();
@@ -49,8 +49,8 @@ export class OpenItems {
   private readonly names: PayerNames;
 
   /**
-   * `carried` are the numbers of invoices and of credits that were carried over from the system before.
-   * `accounts` maps an account that payments have come from to its partner; null: to several.
+   * `carried` are the numbers of invoices and credits carried over from the previous system. `accounts` maps an account
+   * that payments came from to its partner; null: to several.
    */
   constructor(
     payables: readonly Payable[],
@@ -186,7 +186,7 @@ export class OpenItems {
     return account === undefined ? undefined : (this.accounts.get(account) ?? undefined);
   }
 
-  /** A payment was applied by a rule: an account of two partners tells nothing any more. */
+  /** A payment was applied by a rule: an account of two partners no longer identifies one. */
   learn({ payer_account, payer_name }: Pick<Receipt, 'payer_account' | 'payer_name'>, partnerId: string): void {
     if (payer_account === undefined) return;
     const known = this.accounts.get(payer_account);
@@ -199,7 +199,7 @@ export class OpenItems {
     return this.payers.get(partnerId)?.name ?? '';
   }
 
-  /** The partners that a receipt names, place by place: of several in one place, it is one of them. */
+  /** The partners that a receipt names, by place: if a place has several, one of them is meant. */
   namesIn({ payer_name, text }: Pick<Receipt, 'payer_name' | 'text'>): Mention[] {
     const rest = payer_name === undefined ? text : text.replaceAll(payer_name, ' | ');
     const mentions = (places: readonly NamePlace[], found: string) =>
@@ -210,22 +210,22 @@ export class OpenItems {
     ];
   }
 
-  /** Partners whose names may stand in a text. */
+  /** Partners whose names may occur in a text. */
   partnersNamedIn(text: string): string[] {
     return this.names.namedIn(text);
   }
 
-  /** The limit in money alone. */
+  /** The limit in money only. */
   largestSmallDifference(currency: string): Amount {
     return Amount.of(this.smallDifferences[currency] ?? '0', currency);
   }
 
-  /** Whether what a payment is short of what was owed may be written to bank charges. */
+  /** Whether the shortfall of a payment may be written to bank charges. */
   isSmallDifference(short: Amount, owed: Amount): boolean {
     return isSmallDifference(this.smallDifferences, short, owed);
   }
 
-  /** Takes what was applied off the documents' balances. */
+  /** Deducts applied amounts from the documents' balances. */
   apply(
     applied: readonly {
       readonly document: Payable;
@@ -238,7 +238,7 @@ export class OpenItems {
     }
   }
 
-  /** Takes placed credit off the documents' balances and off what is open of the credit notes. */
+  /** Deducts placed credit from the documents' balances and from the credit notes' open amounts. */
   place(placed: readonly PlacedCredit[]): void {
     for (const { credit, document, amount } of placed) {
       this.lower(document, amount);

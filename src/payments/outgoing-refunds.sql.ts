@@ -1,8 +1,8 @@
-/** SQL over refunds and the bank's debit lines that pay them. */
+/** SQL of refunds and the bank's debit lines that pay them. */
 import { query, type Transaction } from '../database/transaction.ts';
 import { inserting } from './insert.sql.ts';
 
-/** A debit line of a bank file that is no return. */
+/** A debit line of a bank file that is not a return. */
 export interface OutgoingLine {
   readonly bank_line_id: number;
   readonly account: string;
@@ -13,7 +13,7 @@ export interface OutgoingLine {
   /** The bank's reference, the remittance texts and the whole text. */
   readonly texts: readonly string[];
   readonly payee: string | null;
-  /** It paid a refund that was undone since. */
+  /** It paid a refund that was undone later. */
   readonly freed: boolean;
 }
 
@@ -39,14 +39,14 @@ export interface RecordedRefund {
   readonly document: string | null;
   readonly payment_id: number | null;
   readonly partner_id: string | null;
-  /** The partner's name, or else the payer's as the bank wrote it. */
+  /** The partner's name, or the payer's as the bank wrote it. */
   readonly payee: string | null;
   readonly currency: string;
   readonly amount: string;
   readonly refunded_on: string;
   /** The account that received the payment; null for a credit note. */
   readonly received_by: string | null;
-  /** Its reference, or the reason of the reversal; of an unknown payer also the reference of the payment. */
+  /** Its reference, or the reason of the reversal; for an unknown payer also the payment's reference. */
   readonly texts: readonly string[];
 }
 
@@ -83,7 +83,7 @@ export function readRefunds(
 const TEXTS_OF_LINE = `array_remove(ARRAY[l.bank_reference, l.text], NULL)
               || ARRAY(SELECT f.text FROM jsonb_to_recordset(l."references") AS f (text text)) AS texts`;
 
-/** Debits of this amount that are no returns and pay no refund. */
+/** Debits of this amount that are not returns and pay no refund. */
 export function readUnmatchedDebits(
   tx: Transaction,
   { currency, amount }: { currency: string; amount: string },

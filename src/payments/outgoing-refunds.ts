@@ -1,6 +1,6 @@
 /**
- * Refunds as they leave the bank: a refund that finance has recorded is matched to the bank's debit line, whichever comes
- * first. Then its bank account is known. The journal moves it there.
+ * Matches refunds recorded by finance to the bank's debit lines, whichever comes first. The line shows the bank
+ * account, and the journal moves the refund there.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
@@ -28,18 +28,18 @@ export interface MatchedRefund {
   readonly evidence: string;
 }
 
-/** Lines with their refunds, and lines that may be the same as a line that pays a refund: they pay none. */
+/** Lines with their refunds, and possible duplicates of lines that pay a refund: these pay none. */
 export interface MatchedDebits {
   readonly paid: ReadonlyMap<number, MatchedRefund>;
   readonly held: ReadonlyMap<number, EqualDebit>;
 }
 
 /**
- * The refund that a debit pays: of its amount and currency, with its reference, or else to its partner by name. Of several
- * to one partner it is the oldest; where partners differ, none. Where nobody knows who is refunded, the amount alone does
- * from the account that received the payment, if it is the only refund of it. `paidEquals` are lines that may be the same and pay other
- * refunds: then only a reference counts that none of them has. A line whose refund was undone pays another that has its
- * reference, or was sent before the bank booked the line: what was sent later is other money. Pure.
+ * The refund that a debit pays: with its amount and currency, and its reference or its partner's name. Of several to
+ * one partner it is the oldest; if partners differ, none. If the payee is unknown, the amount suffices from the account
+ * that received the payment, if it is the only such refund. `paidEquals` are possible duplicates that pay other
+ * refunds: then only a reference that none of them has counts. A line whose refund was undone pays another that has its
+ * reference, or that was sent before the bank booked the line: a later one is other money. Pure.
  */
 export function refundOf(
   line: OutgoingLine,
@@ -66,7 +66,7 @@ export function refundOf(
   return named.every(({ refund }) => refund.partner_id === first?.refund.partner_id) ? first : undefined;
 }
 
-/** What a line and a refund both have: one of `given` in the line, or a text of the line in `texts`. */
+/** What a line and a refund share: one of `given` in the line, or a text of the line in `texts`. */
 const referenceOf = (line: OutgoingLine, given: readonly string[], texts: readonly string[]): string | undefined =>
   given.find((text) => mentions(line.texts, text)) ?? line.texts.find((text) => mentions(texts, text));
 
@@ -89,7 +89,7 @@ function byName({ texts, payee }: OutgoingLine, refund: RecordedRefund): Matched
   return [{ refund, evidence: `the same amount, and the line names ${name}` }];
 }
 
-/** Rows by their bank line, in their order. */
+/** Rows by their bank line, in order. */
 export function byLine<Row extends { readonly bank_line_id: number }>(rows: readonly Row[]): Map<number, Row[]> {
   const found = new Map<number, Row[]>();
   for (const row of rows) {

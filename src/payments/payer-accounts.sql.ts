@@ -1,4 +1,4 @@
-/** SQL over the accounts that payers have paid from. */
+/** SQL of the accounts that payers have paid from. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
@@ -8,13 +8,13 @@ export interface AccountUse {
   readonly partner_id: string;
   readonly partner_name: string;
   readonly payer_name: string | null;
-  /** Of some of them finance said who paid. */
+  /** Finance named the payer of some of them. */
   readonly by_finance: boolean;
   readonly payments: number;
   readonly last_received_on: string;
 }
 
-/** Of all accounts, or of these. */
+/** For all accounts, or these. */
 export function readAccountUses(tx: Transaction, accounts: readonly string[] | null): Promise<AccountUse[]> {
   return query(
     tx,

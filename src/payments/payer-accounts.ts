@@ -1,7 +1,7 @@
 /**
- * Accounts that payers are known by. An account is learned from payments that were applied, or whose payer was named, under
- * the payer's own name or, where the bank gives none, as finance decided. It may be forgotten, and is learned again from
- * what is applied afterwards.
+ * Accounts that identify payers. An account is learned from payments that were applied, or whose payer was named, under
+ * the payer's own name or, if the bank gives none, as finance decided. It may be forgotten, and is learned again from
+ * later applications.
  * Refusal: payer_account_unknown.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -14,17 +14,17 @@ import { PayerNames } from './payer-names.ts';
 
 export interface PayerAccount {
   readonly payer_account: string;
-  /** Of several partners: the account tells nothing. */
+  /** Of several partners: the account identifies none. */
   readonly partners: readonly string[];
   readonly names: readonly string[];
-  /** How many payments it was learned from. */
+  /** The number of payments it was learned from. */
   readonly payments: number;
   readonly last_received_on: string;
 }
 
 /**
- * All, or those of these accounts that are known. An account under a name that is not its partner's is a payment provider's.
- * `payers`, if they are read already, are all partners.
+ * All known accounts, or those among these. An account under another name than its partner's is a payment provider's.
+ * `payers` are all partners, if already read.
  */
 export async function readPayerAccounts(
   tx: Transaction,

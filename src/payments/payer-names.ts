@@ -1,19 +1,19 @@
 /**
- * Recognizing partners' names in what the bank wrote. A name is compared with the names of all partners by all of its words.
- * It speaks for a partner only where no other partner's name fits as well. Pure.
+ * Recognizing partners' names in what the bank wrote. All words of a name are compared with the names of all partners.
+ * It identifies a partner only if no other partner's name matches as well. Pure.
  */
 
-/** Legal forms of companies. A name that is written in full ends with one. */
+/** Legal forms of companies. A full name ends with one. */
 const LEGAL_FORMS = wordSet(
   'INC INCORPORATED LLC LTD LIMITED CORP CORPORATION GMBH AG KG PLC LLP BV NV SARL SRL PTY OY',
 );
-/** Words too common to tell two payers apart. */
+/** Words too common to distinguish payers. */
 const FILLERS = wordSet('CO COMPANY SE SA SAS AB AS SPA LP THE AND OF FOR DE LA RL DES DER DIE UND');
-/** Words of the trade. They stand in texts that mean no partner by them. */
+/** Words of the trade. They occur in texts that do not mean a partner. */
 const TRADE = wordSet(
   'TICKET TICKETS TICKETING EVENT EVENTS TRAVEL TOUR TOURS BOOKING BOOKINGS PROTECTION INSURANCE REFUND SERVICE SERVICES',
 );
-/** What banks and payers write beside a name. */
+/** Words that banks and payers write beside a name. */
 const BESIDE = wordSet(
   'WIRE ACH FED FEDWIRE SWIFT SEPA TRANSFER CREDIT DEPOSIT DEBIT IN FROM BY TO INV INVOICE INVOICES NO NR PAYMENT PAYMENTS PAY REF REFERENCE ORG ORIG NAME ID THANKS',
 );
@@ -35,14 +35,14 @@ const words = (text: string): string[] =>
 
 const isTelling = (word: string): boolean => !LEGAL_FORMS.has(word) && !FILLERS.has(word);
 
-/** The words that a partner is found by; none if its only one is short. */
+/** The words that identify a partner; none if its only one is short. */
 function tellingWords(name: string): string[] {
   const telling = words(name).filter(isTelling);
   const own = telling.length > 0 ? telling : words(name);
   return own.length === 1 && (own[0] as string).length < 4 ? [] : own;
 }
 
-/** A text as it is compared: its telling words, and after which of them a legal form stands. */
+/** A text for comparison: its significant words, and the positions of legal forms after them. */
 interface Written {
   readonly words: readonly string[];
   readonly ends: ReadonlySet<number>;
@@ -63,8 +63,8 @@ const CUT_FROM = 15;
 const isLongEnoughToBeCut = (name: string): boolean => name.trim().length >= CUT_FROM;
 
 /**
- * A payer's name field may run on after the name: it ends with the first legal form, which may be cut off, or before the
- * first number that is in no partner's name.
+ * A payer's name field may continue after the name: the name ends with the first legal form, which may be cut off, or
+ * before the first number that no partner's name contains.
  */
 function readName(text: string, isOfName: (word: string) => boolean): Written {
   const written = readText(text);
@@ -79,7 +79,7 @@ function readName(text: string, isOfName: (word: string) => boolean): Written {
   return { words: written.words.slice(0, length), ends: new Set() };
 }
 
-/** `TKTG` for `TICKETING`: the first letter, and others in their order. */
+/** `TKTG` for `TICKETING`: the first letter, and others in order. */
 function isShortFor(written: string, word: string): boolean {
   let at = 0;
   for (const letter of word) if (letter === written[at]) at += 1;
@@ -121,11 +121,13 @@ class Words {
   }
 }
 
-/** Where names of partners stand in a text. */
+/** Where partners' names occur in a text. */
 export interface NamePlace {
-  /** The partners whose names fit best: of several it tells nothing. */
+  /** The partners whose names match best; several mean that none is identified. */
   readonly ids: ReadonlySet<string>;
-  /** Another word of a name stands beside it; or, in a text, words of the partners' names are missing. */
+  /**
+   * `longer`: another word of a name is beside it. `incomplete`: in a text, words of the partners' names are missing.
+   */
   readonly fit: 'whole' | 'longer' | 'incomplete';
   readonly from: number;
   readonly words: number;
@@ -149,12 +151,12 @@ export class PayerNames {
     }
   }
 
-  /** All partners whose names may stand in a text, in order of their ids. */
+  /** All partners whose names may occur in a text, in order of their ids. */
   namedIn(text: string): string[] {
     return [...new Set(this.placesIn(readText(text)).flatMap(({ ids }) => [...ids]))].sort();
   }
 
-  /** The partners that a payer's name may be of; of no place where it is nobody's. */
+  /** The partners that a payer's name may belong to; empty if it is no partner's. */
   ofName(name: string): NamePlace[] {
     const written = readName(name, (word) => this.used.has(stem(word)));
     const isCut = isLongEnoughToBeCut(name);
@@ -168,8 +170,8 @@ export class PayerNames {
   }
 
   /**
-   * Whether a partner's payment tells that its account is the partner's: the payer's name is its own or, where the bank
-   * gives none, finance said who paid. Under any other name it is a payment provider's.
+   * Whether a partner's payment shows that its account is the partner's: the payer's name is its own or, if the bank
+   * gives none, finance named the payer. Under any other name it is a payment provider's.
    */
   teaches(
     partnerId: string,
@@ -185,7 +187,10 @@ export class PayerNames {
     return this.ofName(payer_name).some(({ ids, fit }) => fit !== 'longer' && ids.has(partnerId));
   }
 
-  /** The partners that a text names beyond doubt. `byItself`: one word may be a name, where no other word of a name stands beside it. */
+  /**
+   * The partners that a text names beyond doubt. `byItself`: one word may be a name if no other word of a name is
+   * beside it.
+   */
   ofText(text: string, { byItself }: { readonly byItself: boolean }): NamePlace[] {
     const written = readText(text);
     return this.placesIn(written).filter((place) => {
@@ -203,7 +208,7 @@ export class PayerNames {
     let at: Words | undefined = this.root;
     for (const word of written.slice(from, from + length)) at = at?.next.get(word);
     const after = written[from + length];
-    // Cut off, complete, or followed by nothing: there is no next word that could differ.
+    // Cut off, complete, or followed by nothing: no next word could differ.
     if (at === undefined || at.whole.size > 0 || after === undefined) return true;
     return [...at.next.keys()].some((word) => word.startsWith(after) || isShortFor(after, word));
   }
@@ -222,7 +227,7 @@ export class PayerNames {
     );
   }
 
-  /** The partners whose names begin at a word, and fit the most words. */
+  /** The partners whose names begin at a word and match the most words. */
   private placeAt(written: readonly string[], from: number, isCut: boolean): NamePlace | undefined {
     let at = this.root;
     for (let length = 0; ; length += 1) {
@@ -239,7 +244,8 @@ export class PayerNames {
         at = next;
         continue;
       }
-      // One word is a name only by itself. More words may begin several names: a whole one fits better, unless it may be cut.
+      // One word is a name only by itself. More words may begin several names: a whole name matches better, unless it
+      // may be cut.
       if (length === 0 || (length === 1 && at.whole.size === 0)) return undefined;
       const mayBeCut = length > 1 && isCut && word === undefined;
       const fit = at.whole.size > 0 ? 'whole' : 'incomplete';
@@ -255,19 +261,19 @@ const stem = (word: string): string => word.replace(/S$/, '');
 const isOtherName = (written: Written, { from, words: length }: NamePlace, mayGoOn: boolean): boolean =>
   !mayGoOn && from + length < written.words.length;
 
-/** Whether a word and its neighbor may be of one name. `before`: the first of the two. */
+/** Whether a word and its neighbor may belong to one name. `before`: the first of the two. */
 const isJoined = ({ words: written, ends }: Written, at: number, before: number): boolean => {
   const word = written[at];
   return word !== undefined && !/\d/.test(word) && !BESIDE.has(word) && !ends.has(before);
 };
 
-/** Whether another word of a name stands before or after a place. */
+/** Whether another word of a name is before or after a place. */
 const isLonger = (written: Written, { from, words: length }: NamePlace): boolean =>
   isJoined(written, from - 1, from - 1) || isJoined(written, from + length, from + length - 1);
 
 const LONGEST_REST = 3;
 
-/** In a text, another and longer name is known by the legal form at its end. */
+/** In a text, a different, longer name is recognized by the legal form at its end. */
 function continuesToLegalForm(written: Written, { from, words: length }: NamePlace, mayGoOn: boolean): boolean {
   const after = from + length;
   if (mayGoOn) return false;
@@ -277,10 +283,10 @@ function continuesToLegalForm(written: Written, { from, words: length }: NamePla
   return false;
 }
 
-/** Whether an account may tell payers apart: a word, or a part of a number, does not. */
+/** Whether an account may distinguish payers: a word, or part of a number, does not. */
 const isTellingAccount = (account: string): boolean =>
   /\d/.test(account) && account.replace(/[^A-Za-z0-9]/g, '').length >= 6;
 
-/** Whether a name stands in a text: its first two telling words in a row, or its only one. */
+/** Whether a name occurs in a text: its first two significant words in a row, or its only one. */
 export const namePlausible = (name: string, written: string): boolean =>
   new PayerNames([{ partner_id: '', name }]).namedIn(written).length > 0;

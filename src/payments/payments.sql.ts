@@ -9,7 +9,7 @@ export async function takePaymentsLock(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.payments})`);
 }
 
-/** The first day of the first month whose books are open; null while no books are closed. */
+/** The first day of the first month with open books; null while no books are closed. */
 export async function readEarliestPostableDate(tx: Transaction): Promise<string | null> {
   const sql = `SELECT earliest_postable_date() AS day`;
   return (await queryOne<{ day: string | null }>(tx, sql)).day;

@@ -1,6 +1,6 @@
 /**
- * Payouts of the processor: which payments a payout consists of, and what the processor kept. It pays out in the order in
- * which it received, so a payout is the oldest payments up to one of them, less a plausible fee. Pure.
+ * Payouts of the processor: which payments a payout consists of, and what the processor kept. It pays out in order of
+ * receipt, so a payout consists of the oldest payments up to one of them, less a plausible fee. Pure.
  */
 import { Amount, minorDigits } from '../money.ts';
 import type { ReversalKind } from './enums.ts';
@@ -14,8 +14,8 @@ export interface TakenBack {
 }
 
 /**
- * What a payout of this day can contain of a link payment: what was received by then and not reversed. A mistake or a
- * duplicate never was with the processor.
+ * The part of a link payment that a payout of this day can contain: what was received by then and not reversed. The
+ * processor never held a mistake or a duplicate.
  */
 export function leftOn(
   payment: {
@@ -41,7 +41,7 @@ export function leftOn(
 /** A link payment that is still with the processor. */
 export interface WithProcessor {
   readonly payment_id: number;
-  /** What is left of it after refunds and disputes. */
+  /** Its amount after refunds and disputes. */
   readonly amount: Amount;
 }
 
@@ -51,7 +51,7 @@ export interface Settlement {
   readonly fees: Amount;
 }
 
-/** The most that a processor keeps: a share of the payments in percent, and major units for each payment. */
+/** The highest fee of a processor: a percentage of the payments, and major units for each payment. */
 const MOST_PERCENT = 4;
 const MOST_PER_PAYMENT = 1;
 

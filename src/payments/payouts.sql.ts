@@ -1,10 +1,10 @@
-/** SQL over payouts: those that bank lines brought, what they were settled with, and what they may be. */
+/** SQL of payouts: those in bank lines, their settlements, and what they may be. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import { TAKEN_BACK } from './payments.sql.ts';
 import { leftOn, type TakenBack, type WithProcessor } from './payout.ts';
 
-/** Gives the ids of the payouts by the ids of their lines. */
+/** Returns the ids of the payouts by the ids of their lines. */
 export async function insertPayouts(
   tx: Transaction,
   context: PaymentContext,
@@ -72,9 +72,9 @@ export interface AccountPayout {
   readonly payout: string | null;
   readonly currency: string;
   readonly amount: string;
-  /** What the processor kept besides of what it pays out; zero where that is unknown. */
+  /** The processor's fees on what it pays out; zero if unknown. */
   readonly fees: string;
-  /** No other payout fits the line, no other line fits the payout, and everything it pays out is known. */
+  /** No other payout matches the line, no other line matches the payout, and its contents are known completely. */
   readonly certain: boolean;
 }
 
@@ -84,8 +84,8 @@ const BANK_LINE_WITHIN_DAYS = 10;
 const CONTENTS_WITHIN_DAYS = 3;
 
 /**
- * Unsettled payouts in the bank with the payouts of connected accounts that they may be: of the same currency and amount,
- * shortly before. A failed payout never arrives.
+ * Unsettled payouts in the bank with the payouts of connected accounts that they may be: with the same currency and
+ * amount, shortly before. A failed payout never arrives.
  */
 export function readAccountPayouts(tx: Transaction, now: string): Promise<AccountPayout[]> {
   return query(
@@ -110,7 +110,7 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
   );
 }
 
-/** Records for settled payouts which account they come from, and which of its payouts they are. */
+/** Records the account of settled payouts, and which of its payouts they are. */
 export async function insertAccountPayouts(
   tx: Transaction,
   context: PaymentContext,
@@ -145,7 +145,7 @@ export interface PayoutRow {
   readonly payments: readonly number[];
   /** The connected account that it comes from; null: it brought link payments. */
   readonly of_account: string | null;
-  /** The processor's id of the payout, where it is known. */
+  /** The processor's id of the payout, if known. */
   readonly of_payout: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What payments with unapplied cash may be for, as of now: an invoice that was issued later, a payer that finance has named
- * and an account that was learned since count. Only a list shows them; reminders follow what was found at the import.
+ * Current suggestions for payments with unapplied cash: they consider invoices issued later, payers that finance has
+ * named and accounts learned since. Only a list shows them; reminders follow what was found at the import.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -12,13 +12,13 @@ import { match } from './match.ts';
 import type { OpenItems } from './open-items.ts';
 import { readOpenItems } from './read-open-items.ts';
 
-/** What a payment is found to be for. */
+/** The current match of a payment. */
 export interface PresentMatch {
   /** The most probable first. */
   readonly suggestions: readonly ExceptionSuggestion[];
-  /** The partner that the account is known by now. */
+  /** The partner that the account now identifies. */
   readonly account_partner: string | null;
-  /** The written-off invoices that it names, or that it was recorded for. */
+  /** The written-off invoices that it names or was recorded for. */
   readonly written_off: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export async function readPresentMatches(
   );
 }
 
-/** Every text that may name a document; `references` alone are matched. */
+/** Every text that may name a document; only `references` are matched. */
 const wordsOf = ({ references, text, subject }: ExceptionalPayment): ReferenceField[] => [
   ...references,
   ...(text === null ? [] : [{ field: 'text', text }]),
@@ -75,7 +75,7 @@ function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): Exception
   return [...together(found), ...found.suggested].map((each) => presented(accountNotNamed(each), items));
 }
 
-/** The payer need not be known by an account. */
+/** For a payer that is not known by an account. */
 function accountNotNamed(found: Suggested): Suggested {
   const { document, evidence } = found;
   if (evidence.rule !== 'amount_and_account') return found;
@@ -83,7 +83,7 @@ function accountNotNamed(found: Suggested): Suggested {
   return { ...found, evidence: { ...evidence, why } };
 }
 
-/** What would be applied if the payment arrived now; of several documents all at once. */
+/** What would be applied if the payment arrived now; several documents only together. */
 function together({ applied, credit = [] }: Match): Suggested[] {
   if (applied.length < 2 || credit.length > 0) return [...applied];
   const set = applied.map(({ document }) => document.number);

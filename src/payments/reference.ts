@@ -110,14 +110,14 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
 }
 
 /**
- * The numbers of documents that were carried over from the system before, each in a form of its own. Such a number is found
- * however its parts are separated. A short one may stand in a text by chance: it is a guess.
+ * The numbers of documents that were carried over from the previous system, each in a form of its own. Such a number is
+ * found however its parts are separated. A short one may stand in a text by chance: it is a guess.
  */
 export class CarriedNumbers {
   private readonly numbers = new Map<string, string>();
   private mostParts = 0;
 
-  /** `written` is the number of the system before, `number` that of the document as it stands. */
+  /** `written` is the number of the previous system, `number` that of the document as it stands. */
   constructor(carried: readonly { readonly written: string; readonly number: string }[]) {
     for (const { written, number } of carried) {
       const parts = partsOf(written.toUpperCase());

@@ -158,7 +158,7 @@ function viewOf(
     dueSoon: named(soonOf) || named(netOf),
     dueLater: named(soonOf) === '' ? '' : named((currency) => netOf(currency).minus(soonOf(currency))),
     asOf: locale.date(day),
-    // What the system before printed on its invoices may be out of date.
+    // What the previous system printed on its invoices may be out of date.
     detailsOnPages: owed.some((row) => row.carried_issued_on !== null && row.payment_link !== null),
     currencies: currencies.map((currency) => ({
       currency,

@@ -33,7 +33,7 @@ export interface PaymentView {
   readonly sandbox: boolean;
   readonly heading: string;
   readonly number: string;
-  /** Empty for an invoice of the system before, which is of no month here. */
+  /** Empty for an invoice of the previous system, which is of no month here. */
   readonly month: string;
   readonly issuer: { readonly name: string; readonly email: string; readonly phone: string };
   readonly partner: string;
@@ -50,7 +50,7 @@ export interface PaymentView {
   readonly dueDateKept: boolean;
   /** How long it is overdue; empty if it is not. */
   readonly overdue: string;
-  /** What an invoice of the system before is, of which there is no PDF here; empty for ours. */
+  /** What an invoice of the previous system is, of which there is no PDF here; empty for ours. */
   readonly carriedOver: string;
   /** The original amount and what was paid of it; empty if nothing was. */
   readonly partlyPaid: string;
@@ -145,7 +145,7 @@ export function viewOf(
     reference: document.number,
     ach,
     wire,
-    // What an invoice of the system before printed is not known here.
+    // What an invoice of the previous system printed is not known here.
     sameDetails: moved || found.instructions === null ? '' : labels.payment_page.same_details,
     ask:
       asks && !(ach || wire || processorUrl) && presented.reach !== ''
@@ -169,7 +169,7 @@ export function viewOf(
   };
 }
 
-/** What is said of an invoice of the system before, which may have been paid in part there. */
+/** What is said of an invoice of the previous system, which may have been paid in part there. */
 function carriedOver(
   { carried_over_on: on, original_amount: original, invoice_amount: amount, currency }: PaymentPage['document'],
   { locale }: Presentation,

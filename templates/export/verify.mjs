@@ -1246,7 +1246,7 @@ function checkDocuments(pack) {
   return `${many(pack.documents.size, 'document')}, ${sequences.size} series`;
 }
 
-/** Of what an opening carried over the number of the system before, and which revision of it; otherwise our own. */
+/** Of what an opening carried over the number of the previous system, and which revision of it; otherwise our own. */
 const numberGiven = ({ purpose, series, sequence, opening_number: own, opening_revision: revision }) =>
   purpose !== 'opening' ? `${series}-${sequence.padStart(6, '0')}` : revision === '1' ? own : `${own}~${revision}`;
 

@@ -1616,7 +1616,7 @@ def was_approver(pack, user, fact, partners=NOT_ASKED):
 
 
 def number_of(document):
-    """Of what an opening carried over, the number of the system before with its revision; otherwise our own."""
+    """Of what an opening carried over, the number of the previous system with its revision; otherwise our own."""
     if document["purpose"] != "opening":
         return numbered(document["series"], document["sequence"])
     own, revision = document["opening_number"], document["opening_revision"]

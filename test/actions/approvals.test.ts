@@ -245,7 +245,7 @@ test('the checks find nothing after all of it, and each approval or event that s
   );
   expect(await subjects()).toContainEqual({
     subject: `request ${approved}`,
-    detail: expect.stringContaining('who was no approver of what it touches then'),
+    detail: expect.stringContaining('who could not approve what it touches then'),
   });
   await world.sql(
     `UPDATE audit_events SET details = jsonb_set(details, '{approval,request}', '4711'), user_id = $1

@@ -149,5 +149,5 @@ test('age itself reads an encrypted backup, and what age encrypted is restored',
   expect((await restored(written('text.backup', asText), operations.keyFile)).stderr).toContain("age's text form");
   const foreign = execFileSync(tool('age'), ['-r', operations.recipient], { input: gzipSync('a letter\n') });
   const letter = await restored(written('letter.backup', foreign), operations.keyFile);
-  expect(letter.stderr).toContain('it is no backup of this program');
+  expect(letter.stderr).toContain('it is not a backup of this program');
 });

@@ -43,7 +43,7 @@ test('a backup with a changed row and a new hash of its own is refused where the
     expect([refused.status, refused.stderr]).toEqual([2, expect.stringMatching(/not signed|its signature is not/)]);
   }
   const other = await run(['restore', file], { SEAL_SIGNING_KEY: newSealPem() });
-  expect(other.stderr).toContain('its signature is not of the key that signs seals');
+  expect(other.stderr).toContain('it was not signed with the key that signs seals');
   // Our own is refused for the database only, which is not empty.
   expect((await run(['restore', file], KEY)).stderr).toContain('not empty');
 });

@@ -95,7 +95,7 @@ test('one invalid line rejects a whole import, exits 2 and is named; --dry-run r
         line: 4,
         field: 'spotPrice',
         code: 'amount_too_precise',
-        reason: 'has 3 decimals where the currency has 2',
+        reason: 'has 3 decimals, but the currency has 2',
       },
     ],
   });

@@ -1,4 +1,6 @@
-/** `close --dry-run --compare`: a first close beside what the system before invoiced, as people and scripts run it. */
+/**
+ * `close --dry-run --compare`: a first close beside what the previous system invoiced, as people and scripts run it.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -43,7 +45,7 @@ const compare = (lines: readonly string[], ...options: string[]): Promise<Ran> =
   command([...CLOSE, written(`${[HEADER, ...lines].join('\n')}\n`), ...options], { env: env() });
 const documents = () => world.sql<{ month: string }>('SELECT month FROM documents ORDER BY document_id');
 
-describe('a close compared with what the system before invoiced', () => {
+describe('a close compared with what the previous system invoiced', () => {
   test('exits 0 where every line is equal, and closes nothing', async () => {
     const { status, stdout, stderr } = await compare(EQUAL);
     expect([status, stderr]).toEqual([0, '']);

@@ -443,7 +443,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   replica_unusable: {
     when: 'DATABASE_URL_READ names a server that takes writes',
     exit: 1,
-    says: /of DATABASE_URL_READ .* is no replica\. Point DATABASE_URL_READ at a streaming replica/,
+    says: /of DATABASE_URL_READ .* is not a replica\. Point DATABASE_URL_READ at a streaming replica/,
     run: () => inWorld(['report', 'aging'], { DATABASE_URL_READ: world.databaseUrl }),
   },
   database_read_only: {
@@ -612,7 +612,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   backup_invalid: {
     when: 'what is to be restored is something else',
     exit: 2,
-    says: /Nothing was restored from .*letter\.txt: it is no backup of this program/,
+    says: /Nothing was restored from .*letter\.txt: it is not a backup of this program/,
     run: () => inWorld(['restore', written('letter.txt', 'Dear Sir')]),
   },
   backup_encrypted: {

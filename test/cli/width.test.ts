@@ -87,7 +87,7 @@ test.each([
   expect(text).not.toMatch(/[\d.,]\d…/);
 });
 
-test('a comparison of a close with the system before fits into 80 columns, and cuts no figure', async () => {
+test('a comparison of a close with the previous system fits into 80 columns, and cuts no figure', async () => {
   const invoiced = world.file(
     'invoiced.csv',
     'partner_id,policy_id,currency,amount\np-1,ticket-protection,USD,99999.01\nanother-partner,a-policy-of-the-system-before,KWD,-1234567.891\n',

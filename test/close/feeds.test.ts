@@ -288,7 +288,7 @@ test('the e-mail is withdrawn if the month was closed before it was sent', async
   await world.close('2026-09', { without: ['p-2'] });
   await sendEmails({ ...world, settings: { ...settings, mail_from } }, {});
   expect(await world.sql(`SELECT status, reason FROM emails WHERE kind = 'missing_feeds'`)).toEqual([
-    { status: 'withdrawn', reason: 'the month is closed or complete by now' },
+    { status: 'withdrawn', reason: 'the month is closed or complete now' },
   ]);
 });
 

@@ -244,6 +244,6 @@ test('a credit note stands in the preview as credit, and a month of nothing in a
   expect(stdout).toContain('-7.00 USD');
   expect(stdout).toContain('An amount below zero is credit');
   expect(stdout.replace(/\s+/g, ' ')).toContain(
-    "0.00 EUR: its rows add up to nothing. The partner's own currency is USD.",
+    "0.00 EUR: its rows add up to zero. The partner's own currency is USD.",
   );
 });

@@ -84,7 +84,7 @@ describe('verify', () => {
     expect((await viewer.get(CHECKS)).text).toContain('has stopped: start it again');
     await viewer.post(CHECKS, { start: 'verify' });
     await ended('verify').not.toBeNull();
-    expect((await tasks('verify')).map(({ problem }) => problem)[1]).toBe('the server that worked on it has stopped');
+    expect((await tasks('verify')).map(({ problem }) => problem)[1]).toBe('the server that ran it has stopped');
   }, 90_000);
 });
 

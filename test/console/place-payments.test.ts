@@ -105,7 +105,7 @@ describe('paying', () => {
     expect(open.text).toContain('debit of 2026-10-15');
     expect(open.text).not.toContain(`name="invoice:${JULY}"`);
     const again = await browser.post('/place/payments', { [`invoice:${JULY}`]: 'on' });
-    expect([again.status, again.text.includes('under way since 2026-10-15')]).toEqual([422, true]);
+    expect([again.status, again.text.includes('in progress since 2026-10-15')]).toEqual([422, true]);
   });
 
   test('what cannot be applied is said to the payer, and kept', async () => {

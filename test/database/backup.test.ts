@@ -498,16 +498,20 @@ describe('from a damaged or foreign file nothing is restored:', () => {
 
   test.each<[what: string, file: () => string, reason: RegExp]>([
     ['an empty file', () => written(''), /ends too early/],
-    ['a PDF', () => written('%PDF-1.7 and so on'), /no backup of this program/],
+    ['a PDF', () => written('%PDF-1.7 and so on'), /not a backup of this program/],
     [
       'a dump of somebody else',
       () => written(gzipSync('--\n-- PostgreSQL database dump\n--\n')),
-      /no backup of this program/,
+      /not a backup of this program/,
     ],
-    ['a long line of somebody else', () => written(gzipSync('x'.repeat(3_000_000))), /no backup of this program/],
-    ['JSON of somebody else', () => written(gzipSync('{"format":"other","version":1}\n')), /no backup of this program/],
+    ['a long line of somebody else', () => written(gzipSync('x'.repeat(3_000_000))), /not a backup of this program/],
+    [
+      'JSON of somebody else',
+      () => written(gzipSync('{"format":"other","version":1}\n')),
+      /not a backup of this program/,
+    ],
     ['one without its last line', () => changed(backup, (lines) => lines.slice(0, -1)), /ends too early/],
-    ['one with a row changed', () => changed(backup, sohne), /not what its SHA-256 says/],
+    ['one with a row changed', () => changed(backup, sohne), /does not match its SHA-256/],
     [
       'one with a row left out',
       () => changed(backup, (lines) => lines.filter((line) => !line.startsWith('p-3\t')), true),
@@ -516,9 +520,9 @@ describe('from a damaged or foreign file nothing is restored:', () => {
     [
       'one with a line too many',
       () => changed(backup, (lines) => lines.toSpliced(-1, 0, 'something')),
-      /between two tables stands something else/,
+      /there is other data between two tables/,
     ],
-    ['one with another behind it', () => written(Buffer.concat([bytes(), bytes()])), /something follows its end/],
+    ['one with another behind it', () => written(Buffer.concat([bytes(), bytes()])), /there is data after its end/],
     [
       'one with a table twice',
       () => changed(backup, (lines) => lines.toSpliced(-1, 0, '{"table":"job_runs","columns":["job"]}', '\\.'), true),
@@ -549,7 +553,7 @@ describe('from a damaged or foreign file nothing is restored:', () => {
   });
 
   test.each<[what: string, file: () => Buffer, reason: RegExp]>([
-    ['another one', () => readFileSync(changed(backup, sohne, true)), /another file since it was checked/],
+    ['another one', () => readFileSync(changed(backup, sohne, true)), /been replaced since it was checked/],
     ['a part of it', () => bytes().subarray(0, bytes().length * 0.7), /ends too early/],
   ])('one that is exchanged for %s between its check and its loading', async (_, other, reason) => {
     const target = await emptyDatabase();

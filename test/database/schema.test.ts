@@ -195,7 +195,7 @@ describe('the record of the schema', () => {
         FROM schema_records;
         DROP TRIGGER append_only ON ledger_rows`);
       expect((await compareSchema(asOwner)).differences).toEqual([
-        { object: 'record of the schema', detail: "is not of this version's migrations: migrate the database" },
+        { object: 'record of the schema', detail: "does not match this version's migrations: migrate the database" },
       ]);
     }));
 

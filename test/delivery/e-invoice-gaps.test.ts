@@ -133,7 +133,7 @@ test.each(Object.entries(CASES))(
         reason:
           `its e-invoice (${name}) lacks ${field} (${term}) in ${file}. ` +
           `Fill it in${file === 'partners.json' ? ', import partners.json' : ''} and deliver it; ` +
-          'what the document itself says wrongly is corrected by a rerun',
+          'errors on the document itself are corrected by a rerun',
       });
     };
     await world.partners([partner(tried.partner)]);

@@ -92,7 +92,7 @@ test('what a profile demands and nobody knows holds the e-mail, not the close, a
       reason:
         'its e-invoice (XRechnung) lacks address.postal_code (BT-53), buyer_reference (BT-10) in partners.json; ' +
         'issuer.e_invoice.contact_name (BT-41) in settings.json. ' +
-        'Fill it in, import partners.json and deliver it; what the document itself says wrongly is corrected by a rerun',
+        'Fill it in, import partners.json and deliver it; errors on the document itself are corrected by a rerun',
     },
   ]);
   expect(server.mails).toHaveLength(0);
@@ -132,7 +132,7 @@ test('verify finds an e-invoice that is not the one that was sent', async () => 
     [
       `parties = jsonb_set(parties, '{buyer,name}', '"Somebody Else"')`,
       `parties = jsonb_set(parties, '{buyer,name}', '"${GERMAN.name}"')`,
-      'its e-invoice names a party otherwise than the document',
+      'its e-invoice and the document name a party differently',
     ],
   ];
   const hash = `encode(sha256(xml), 'hex')`;

@@ -149,7 +149,7 @@ test('details that are not in force are printed by no PDF, and verify names one 
   expect(await found('instructions_in_force')).toEqual([
     {
       subject: 'INV-2026-000001',
-      detail: expect.stringMatching(/were not in force when it was issued: those of event \d+ were/),
+      detail: expect.stringMatching(/were not in force when it was issued; those of event \d+ were/),
     },
   ]);
 });

@@ -79,7 +79,7 @@ test('an undone write-off leaves the invoice open, and bad debts and receivables
 test('a payment for a written-off invoice says so and how to reopen it, and then pays it', async () => {
   await action.writeOff(INV_1);
   const { paymentId, kept } = await pay('60.00', '2026-07-02');
-  expect(kept).toBe(`${INV_1} is written off; to undo the write-off reopens it`);
+  expect(kept).toBe(`${INV_1} is written off; undoing the write-off reopens it`);
   const apply = () => world.database.transaction((tx) => applyPayment(tx, world, { paymentId, numbers: [INV_1] }));
   expect(await refusalOf(apply())).toMatchObject({ facts: { reason: expect.stringContaining('it is written off;') } });
   await undo();

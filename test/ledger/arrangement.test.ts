@@ -159,7 +159,7 @@ describe('a change of arrangement', () => {
   test('back again needs a month of its own, not before the one that it undoes', async () => {
     const seller = { partner_id: 'p-rows' };
     await expect(world.partners([partner({ ...seller, arrangement_from: '2026-08' })])).rejects.toMatchObject(
-      refusal(/lies before the present arrangement/),
+      refusal(/is before the current arrangement/),
     );
     await world.partners([partner({ ...seller, arrangement_from: '2026-10' })]);
     expect((await kept('p-rows')).at(-1)).toEqual({ from_month: '2026-10', arrangement: 'invoicing' });

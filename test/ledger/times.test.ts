@@ -66,7 +66,7 @@ const MALFORMED: readonly [text: string, why: string][] = [
   ['2026-07-15T12:00:00 America/New_York', 'names a zone instead of an offset'],
   ['2026-07-15T12:00:00UTC', 'says UTC'],
   ['1753000000', 'counts seconds'],
-  ['1969-12-31T23:59:59Z', 'lies before 1970'],
+  ['1969-12-31T23:59:59Z', 'is before 1970'],
   ['0000-01-01T00:00:00Z', 'is of the year 0'],
   ['+012026-07-15T12:00:00Z', 'has a year of six digits'],
   ['٢٠٢٦-07-15T12:00:00Z', 'has digits of another script'],

@@ -130,9 +130,9 @@ describe('the bytes of a message', () => {
   });
 
   it('are not composed without a Message-ID or a date', async () => {
-    expect(() => composeMessage({ ...parts, messageId: '<a b@c>' })).toThrow("'<a b@c>' is no Message-ID");
-    expect(() => composeMessage({ ...parts, messageId: '<a@b>\r\nBcc: x@y' })).toThrow('is no Message-ID');
-    expect(() => composeMessage({ ...parts, date: 'yesterday' })).toThrow("'yesterday' is no instant");
+    expect(() => composeMessage({ ...parts, messageId: '<a b@c>' })).toThrow("'<a b@c>' is not a Message-ID");
+    expect(() => composeMessage({ ...parts, messageId: '<a@b>\r\nBcc: x@y' })).toThrow('is not a Message-ID');
+    expect(() => composeMessage({ ...parts, date: 'yesterday' })).toThrow("'yesterday' is not an instant");
   });
 });
 

@@ -244,7 +244,7 @@ describe('an SMTP server', () => {
     });
     opened.push(transport, { close: () => trickling.close() });
     const { outcome, reply } = await transport.send(await message());
-    expect([outcome, reply]).toEqual(['unclear', 'the mail server was not done with the message after 0.7 s']);
+    expect([outcome, reply]).toEqual(['unclear', 'the mail server did not accept the message within 0.7 s']);
   });
 
   it('that disconnects in the middle of its refusal may have accepted the message', async () => {

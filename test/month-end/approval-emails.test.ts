@@ -127,7 +127,7 @@ test('while nobody may approve, the e-mail is held and the status says how to na
   await send();
   expect(sent()).toEqual([]);
   const { attention } = await world.database.reading((tx) => readStatus(tx, world));
-  expect(attention.join('\n')).toContain(`nobody may decide request ${request}: give a user the role approver`);
+  expect(attention.join('\n')).toContain(`no one may decide request ${request}: give a user the role approver`);
   await roles(true);
   await send();
   expect(sent().map(({ to }) => to)).toEqual([[LEE]]);

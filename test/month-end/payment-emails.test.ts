@@ -163,7 +163,7 @@ test('a receipt that waits for a former payer is withdrawn, and the present paye
   world.settings = { ...world.settings, sandbox_recipients };
   expect((await send()).sort()).toEqual(['payment_receipt sent', 'payment_receipt withdrawn']);
   expect(await receipts()).toMatchObject([
-    { partner_id: 'p-1', status: 'withdrawn', reason: "the payment is another partner's by now" },
+    { partner_id: 'p-1', status: 'withdrawn', reason: 'the payment now belongs to another partner' },
     { partner_id: 'p-2', status: 'sent' },
   ]);
   expect(await addressees()).toEqual(['p-2@partner.example']);

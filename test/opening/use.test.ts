@@ -68,7 +68,7 @@ describe('an old number in a remittance', () => {
   });
 });
 
-test('a bank line that names an old number pays the invoice of the system before', async () => {
+test('a bank line that names an old number pays the invoice of the previous system', async () => {
   world.at('2026-07-06T10:00:00Z');
   const bytes = Buffer.from('date,text,payer,amount\n2026-07-03,RE 2026/10442,Harbour Lights,100.00\n');
   const report = await world.database.transaction((tx) => importBankFile(tx, world, { name: 'bank.csv', bytes }));
@@ -97,13 +97,13 @@ test('the account statement and the invoice screen show it with its dates and wh
   );
   expect(JSON.stringify(statement)).toContain('RE-2026-10443');
   const view = await world.database.reading((tx) => readInvoice(tx, null, 'RE-2026-10443', '2026-07-20'));
-  expect(view.history[0]?.says).toBe('carried over from the system before, as of 2026-06-30');
+  expect(view.history[0]?.says).toBe('carried over from the previous system, as of 2026-06-30');
   const screen = invoiceScreen(view, { user: { roles: [] } as never });
   expect(screen.title).toContain('RE-2026-10443');
   expect((await world.database.reading((tx) => readHistory(tx, view.document.document_id))).length).toBeGreaterThan(0);
 });
 
-test('a first close is compared with what the system before invoiced, by partner and policy', async () => {
+test('a first close is compared with what the previous system invoiced, by partner and policy', async () => {
   await world.rows([quote({ accepted_at: '2026-07-10T12:00:00Z' })]);
   const { documents } = await previewClose(world.database, world, { month: '2026-07' as Month });
   const billed = documents.filter(({ purpose }) => purpose === 'month');

@@ -120,17 +120,17 @@ describe('a fee is refused', () => {
     [
       'that leaves more than a small difference open',
       { amount: '2000.00', numbers: ALL, fee: '15.00' },
-      /payment and fee are 2,015\.00 USD, and 2,308\.27 USD is open\. Correct the fee, or leave it out to pay in part/,
+      /payment and fee are 2,015\.00 USD, but 2,308\.27 USD is open\. Correct the fee, or leave it out to pay in part/,
     ],
     [
       'where the payment pays everything without it',
       { amount: '2308.27', numbers: ALL, fee: '15.00' },
-      /and 2,308\.27 USD is open\. Leave the fee out, or name what else it pays/,
+      /but 2,308\.27 USD is open\. Leave the fee out, or name what else the payment pays/,
     ],
     [
       'that is as much as the largest of the invoices',
       { amount: '5.00', numbers: [inv(9)], fee: '77.77' },
-      /it is not less than the 77\.77 USD that is open/,
+      /it is not less than the open 77\.77 USD/,
     ],
     ['beside an amount', { amount: '100.00', numbers: [inv(9)], fee: '1.00', of: '70.00' }, /goes without --amount/],
     ['that is no amount', { amount: '100.00', numbers: [inv(9)], fee: '-3' }, /-3/],
@@ -154,7 +154,7 @@ describe('a fee is refused', () => {
       reference: 'SEPA-1',
     });
     await expect(apply(paymentId, [inv(4)], { fee: '10.00' })).rejects.toThrow(
-      /"small_difference" in settings\.json has no amount for EUR\. Set the most that a bank may keep/,
+      /"small_difference" in settings\.json has no amount for EUR\. Set the highest fee that a bank may keep/,
     );
   });
 });

@@ -76,7 +76,7 @@ test('a payment that names a written-off invoice comes with the command that reo
   await books.database.transaction((tx) => writeOffInvoice(tx, books, action));
   const { new_lines } = await imported(`2026-10-14,1250.00,USD,1,B-1,${inv(1)},Harbour Lights Ticketing,ACC-90001`);
   const id = new_lines[0]?.payment_id ?? 0;
-  expect(new_lines[0]?.why).toContain(`${inv(1)} is written off; to undo the write-off reopens it`);
+  expect(new_lines[0]?.why).toContain(`${inv(1)} is written off; undoing the write-off reopens it`);
   const [exception] = await listed();
   expect(exception?.commands.slice(0, 2)).toEqual([
     `reckoner invoice write-off --undo ${inv(1)} --reason REASON`,
@@ -103,7 +103,7 @@ test("money that is no customer's is booked to an account: it stays in the bank 
   const { new_lines } = await imported('2026-10-14,12.05,USD,1,B-1,GROSS INTEREST,,');
   const paymentId = new_lines[0]?.payment_id ?? 0;
   expect((await listed())[0]?.commands).toContain(
-    `reckoner payment reverse ${paymentId} --as other --reason REASON --account income:ACCOUNT (if it is no customer's)`,
+    `reckoner payment reverse ${paymentId} --as other --reason REASON --account income:ACCOUNT (if it is not a customer's)`,
   );
   const book = (account: string | undefined, kind: 'other' | 'mistake' = 'other') =>
     books.reverse({ paymentId, kind, account, reason: 'bank interest' });

@@ -145,7 +145,7 @@ const delivering =
 const lostNumbers = async (history: History): Promise<NumberParts[]> => {
   const { world } = history;
   const [known, pauses] = await world.database.reading(async (tx) => [await readLastNumbers(tx), await readPauses(tx)]);
-  // What an opening carried over has the numbers of the system before.
+  // What an opening carried over has the numbers of the previous system.
   const ours = known.filter(({ series }) => series !== 'OPENING');
   const last = new Map(ours.map((each) => [each.series, each.last]));
   // Of a series without a document here numbers may have been given as well.

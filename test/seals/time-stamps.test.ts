@@ -247,8 +247,11 @@ describe('seals', () => {
     await run();
     const damages = [
       [`UPDATE seal_time_stamps SET stamped_at = stamped_at - interval '1 day'`, /is recorded as stamped at/],
-      [`UPDATE seal_time_stamps SET response = set_byte(response, length(response) - 1, 0)`, /does not hold/],
-      [`UPDATE seal_time_stamps SET seal = repeat('0', 64)`, /but its time stamp is of 0000/],
+      [
+        `UPDATE seal_time_stamps SET response = set_byte(response, length(response) - 1, 0)`,
+        /has an invalid time stamp/,
+      ],
+      [`UPDATE seal_time_stamps SET seal = repeat('0', 64)`, /but its time stamp covers 0000/],
       [`UPDATE seal_time_stamps SET name = '2020-01'`, /there is no such seal/],
     ] as const;
     for (const [damage, says] of damages) {

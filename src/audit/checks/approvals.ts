@@ -1,10 +1,9 @@
 /**
- * The check of approvals. Each approved request was decided by another user, who was an approver of what it touches at that
- * time. Each event of an action that was done under an approval names its request, which was approved before and is of the
- * user who acted; and each approved request that changes something has such an event. Requests and decisions are those of
- * their events, which state the user and what was asked for.
- * Where an event says that it was done by one person, nobody else could have approved it then.
- * Whether an action without an approval needed one is the next check's.
+ * The check of approvals. Each approved request was decided by another user, who could approve what it touches at that
+ * time. Each event of an action done under an approval names a request of the same user that was approved before, and
+ * each approved request that changes something has such an event. Requests and decisions match their events, which
+ * state the user and the request. Where an event says that one person did it, no one else could have approved it then.
+ * The next check tests whether an action without an approval needed one.
  */
 export const ACTS_APPROVED = `inspected AS MATERIALIZED (
   SELECT r.request_id, r.partner_ids, r.requested_by, d.decided_by, d.decision, d.recorded_at, d.fact_id, r.expires_at,
@@ -22,7 +21,7 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
   FROM approval_requests r LEFT JOIN audit_events e ON e.event_id = r.event_id
 ), differences AS (
   SELECT format('request %s', request_id) AS subject,
-         format('was decided (%s) by user %s, who was no approver of what it touches then', decision, decided_by)
+         format('was decided (%s) by user %s, who could not approve what it touches then', decision, decided_by)
            AS detail
   FROM inspected i
   WHERE decision <> 'withdraw' AND EXISTS (
@@ -85,12 +84,12 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
 )`;
 
 /**
- * Each action under a rule with amounts states what it was compared with: its amount, the sum of what the same user did by the
- * same action for the same partner before it, and the rule's. The sum is that of the events, the rule's amount that of the
- * recorded settings, and both together are not above it. An action under a rule states that, its approval, or that nobody else
- * could approve it.
+ * Each action under a rule with amounts states what was compared: its amount, the sum of the same user's earlier
+ * actions of this kind for the same partner, and the rule's limit. The sum matches the events, the limit matches the
+ * recorded settings, and amount and sum together do not exceed it. An action under a rule states these figures, its
+ * approval, or that no one else could approve it.
  *
- * A process may have begun with the settings before: a rule counts an hour after its change was recorded.
+ * A process may have started with the earlier settings, so a rule counts from an hour after its change was recorded.
  */
 export const ACTS_COMPARED = `rules AS MATERIALIZED (
   SELECT c.change->>'field' AS field, c.change->>'new' AS value, e.fact_id, e.occurred_at,

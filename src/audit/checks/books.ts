@@ -21,8 +21,8 @@ export const ENTRIES_IN_OPEN_BOOKS = `inspected AS (
 )`;
 
 /**
- * The balances stored for the end of a month are those of the month before and the postings between: so, month by month,
- * what the journal gives for the end of each closed month is what it gave when its books were closed.
+ * The balances stored for a month's end are those of the previous month's end plus the postings since. So, month by
+ * month, the journal still gives what it gave when the books were closed.
  */
 export const BALANCES_OF_CLOSED_BOOKS = `closes AS (
   SELECT month, previous FROM book_closes WHERE ${inMonth('month')}
@@ -48,8 +48,8 @@ export const BALANCES_OF_CLOSED_BOOKS = `closes AS (
 )`;
 
 /**
- * What is stored as open at the end of a month is what was open at the end of the month before, and what was issued, received,
- * settled and taken back between, each dated by itself: month by month, so the first month proves the last.
+ * What is stored as open at a month's end is what was open at the previous month's end, changed by what was issued,
+ * received, settled and taken back since, each by its own date. Month by month, the first proves the last.
  */
 export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   SELECT month, previous FROM book_closes WHERE ${inMonth('month')}
@@ -97,7 +97,7 @@ export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   SELECT r.payment_id, i.partner_id, i.entry_on, r.amount
   FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
 ), moved AS (
-  -- By the books that it is in: those of the first month have all before it, and after them no month is left out.
+  -- By the month of its books: the first includes everything before it, and no later month is missing.
   SELECT 'document' AS what, id, NULL AS partner_id,
          greatest(to_char(entry_on, 'YYYY-MM') COLLATE "C", (SELECT min(month) FROM book_closes)) AS month,
          sum(amount) AS amount
@@ -118,7 +118,7 @@ export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   UNION ALL
   SELECT c.month, s.what, s.id, s.partner_id, 0, s.amount FROM closes c JOIN stored s ON s.month = c.month
 ), inspected AS (
-  -- A void document is not open, whatever was applied to it and given back.
+  -- A void document is never open, whatever was applied to it and released.
   SELECT c.month, c.what, c.id, c.partner_id,
          CASE WHEN v.document_id IS NULL THEN sum(c.found) ELSE 0 END AS found, sum(c.stored) AS stored
   FROM compared c

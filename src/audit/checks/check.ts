@@ -8,13 +8,13 @@ import type { CheckScope, Finding } from './query.ts';
 import type { RowFindings } from './rows.ts';
 
 export interface CheckContext extends CheckScope {
-  /** Those of this installation: PDFs that need others cannot be rendered again. */
+  /** The fonts of this installation. PDFs that need others cannot be rendered again. */
   readonly fonts: readonly AddedFont[];
   readonly schema: () => Promise<SchemaComparison>;
   /** The findings of the checks of rows and of the journal. Each is computed once, when a check first needs it. */
   readonly rows: () => Promise<RowFindings>;
   readonly journal: () => Promise<JournalFindings>;
-  /** The rows hashed again, for the checks of seals and checkpoints. */
+  /** The rows rehashed, for the checks of seals and checkpoints. */
   readonly hashedAgain: () => Promise<HashedAgain>;
 }
 

@@ -2,9 +2,9 @@
 import { inMonth } from './query.ts';
 
 /**
- * A sent e-mail has a time, recipients and the hash of its message. One that is being sent or will be repeated has the
- * message itself. One that is bounced was returned from its first recipient. Every finished attempt
- * is logged, and the log, which is sealed, says the same of the last one.
+ * A sent e-mail has a time, recipients and the hash of its message. One that is being sent or will be resent has the
+ * message itself. A bounced one was returned from its first recipient. Every finished attempt is in the sealed log,
+ * which agrees with the e-mail on the last one.
  */
 export const EMAILS_CONSISTENT = `inspected AS (
   SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day, e.payment_id)) AS about,
@@ -39,13 +39,13 @@ export const EMAILS_CONSISTENT = `inspected AS (
   SELECT format('e-mail %s, %s', email_id, min(kind)), 'is missing, though attempts to send it are recorded'
   FROM email_attempts a WHERE NOT EXISTS (SELECT FROM emails e WHERE e.email_id = a.email_id) GROUP BY email_id
   UNION ALL
-  SELECT format('e-mail %s', b.email_id), format('was returned from %s, to which it did not go', b.recipient)
+  SELECT format('e-mail %s', b.email_id), format('was returned from %s, but was not sent there', b.recipient)
   FROM email_bounces b JOIN inspected e USING (email_id) WHERE b.recipient <> ALL (coalesce(e.recipients, '{}'))
 )`;
 
 /**
- * What a payment link paid was applied to the document that the link was made for, and what a session over several
- * invoices paid to these, none above the amount that was recorded for it; and to no other.
+ * A payment through a link was applied to the link's document only; a payment for several invoices in one session to
+ * these only, each for at most the amount recorded for it.
  */
 export const LINK_PAYMENTS_PROVED = `inspected AS (
   SELECT a.payment_id, d.number, a.evidence->'reference'->>'found' AS link, made.number AS made_for
@@ -70,8 +70,8 @@ export const LINK_PAYMENTS_PROVED = `inspected AS (
 )`;
 
 /**
- * The invoices of a checkout add up to it, are its partner's and for no more than their totals, and of the checkouts over
- * an invoice at most one has not ended. What was paid had a session, what was refused had none.
+ * The invoices of a checkout add up to its amount, belong to its partner and are charged at most their totals. At most
+ * one checkout of an invoice has not ended. A paid checkout had a session; a refused one had none.
  */
 export const CHECKOUTS_CONSISTENT = `inspected AS (
   SELECT c.checkout_id, c.amount, c.currency, s.provider_id, e.why,
@@ -99,9 +99,8 @@ export const CHECKOUTS_CONSISTENT = `inspected AS (
 )`;
 
 /**
- * A document has at most one open payment link, for at most its total (credit of its issue may be taken
- * back) and in its currency. A link that was deactivated
- * had been created, a refused one had not, and attempts are numbered from 1.
+ * A document has at most one open payment link, for at most its total (credit applied at issue may be taken back) and
+ * in its currency. A deactivated link had been created, a refused one had not, and attempts are numbered from 1.
  */
 export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
   SELECT d.number, d.currency AS document_currency, d.gross, i.*,

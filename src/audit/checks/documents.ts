@@ -1,5 +1,5 @@
 /**
- * Checks of documents, their numbers, credit and balances. Each constant is the inside of a WITH, with the CTEs that
+ * Checks of documents, their numbers, credit and balances. Each constant is the body of a WITH, with the CTEs that
  * `query.ts` describes: `inspected`, and `differences` with a subject and a detail.
  */
 import { inMonth } from './query.ts';
@@ -8,7 +8,7 @@ import { inMonth } from './query.ts';
 // unbilled until it is replaced.
 export const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`;
 
-/** What a document prints as our bank details was in force when its PDF was recorded. */
+/** The bank details on a document were in force when its PDF was recorded. */
 export const INSTRUCTIONS_IN_FORCE = `adoptions AS MATERIALIZED (
   SELECT event_id, fact_id, lead(fact_id) OVER (ORDER BY event_id) AS until_fact_id,
          details->'instructions' AS instructions
@@ -22,7 +22,7 @@ export const INSTRUCTIONS_IN_FORCE = `adoptions AS MATERIALIZED (
   WHERE w.instruction_version_id IS NOT NULL AND ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject,
-         format('prints bank details (version %s) that were not in force when it was issued: those of %s were',
+         format('prints bank details (version %s) that were not in force when it was issued; those of %s were',
                 instruction_version_id, coalesce('event ' || event_id, 'no event')) AS detail
   FROM inspected WHERE in_force IS DISTINCT FROM content
 )`;
@@ -39,8 +39,8 @@ export const ONE_LIVE_DOCUMENT = `inspected AS (
 )`;
 
 /**
- * Each series starts at 1 and has no gaps but those of skipped numbers, none of which is given; its dates never go back, and
- * its name matches each document's kind and year. The skipped numbers are those that the event of their resumption names.
+ * Each series starts at 1 and has no gaps except skipped numbers, which no document has. Its dates never go back, and
+ * its name matches each document's kind and year. The event of a resumption names the numbers that it skipped.
  */
 export const NUMBERS_WITHOUT_GAPS = `skipped AS (
   SELECT s.series, s.first_sequence, s.last_sequence, s.event_id, r.event_id AS resumed_by,
@@ -54,7 +54,7 @@ export const NUMBERS_WITHOUT_GAPS = `skipped AS (
     WHEN 'array' THEN e.details::json->'skipped' ELSE '[]' END) AS k ("from" text, "to" text)
   WHERE e.action = 'ledger.resume'
 ), numbers AS (
-  -- Those of an opening have the dates of the system before.
+  -- Those of an opening have the dates of the previous system.
   SELECT number, series, sequence AS first, sequence AS last,
          CASE WHEN purpose <> 'opening' THEN issued_on END AS issued_on,
          series = CASE purpose WHEN 'opening' THEN 'OPENING'
@@ -74,13 +74,13 @@ export const NUMBERS_WITHOUT_GAPS = `skipped AS (
   FROM inspected WHERE first <> previous + 1 OR issued_on < previous_issued_on OR NOT named_right
   UNION ALL
   SELECT format('%s to %s', "from", "to"),
-         CASE WHEN s.series IS NULL THEN format('skipped by event %s, and no longer there', event_id)
-              ELSE format('skipped, and not by event %s', event_id) END
+         CASE WHEN s.series IS NULL THEN format('skipped by event %s, but no longer recorded', event_id)
+              ELSE format('skipped, but not by event %s', event_id) END
   FROM skipped s FULL JOIN told t USING (event_id, "from", "to")
   WHERE s.series IS NULL OR t.is_told IS NULL OR s.resumed_by <> event_id
 )`;
 
-/** A dispute is of an invoice and within its amount; only the last of an invoice is open. */
+/** A dispute concerns an invoice and is at most its amount; only an invoice's last dispute may be open. */
 export const DISPUTES_WITHIN_INVOICES = `inspected AS (
   SELECT d.number, d.document, d.gross, t.amount,
          c.invoice_dispute_id IS NULL AND EXISTS (
@@ -120,8 +120,8 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
 )`;
 
 /**
- * Credit applied from a credit note is at most its amount, an invoice was issued with the credit that was applied to it
- * then, and a credit note against an invoice says what it took off at once. A void document neither uses nor gives credit.
+ * Credit applied from a credit note is at most its amount. An invoice states the credit applied to it at issue, and a
+ * credit note against an invoice states what it took off at once. A void document neither uses nor gives credit.
  */
 export const CREDIT_TIES = `used AS (
   SELECT a.*, r.credit_application_id IS NOT NULL AS released
@@ -170,8 +170,8 @@ export const CREDIT_TIES = `used AS (
 )`;
 
 /**
- * No balance is below zero, no more credit of an invoice's issue was taken back than it had, and the credit notes against
- * an invoice and those it replaced never exceed it.
+ * No balance is below zero. Of the credit applied at an invoice's issue, no more was taken back than was applied. The
+ * credit notes against an invoice and those it replaced never exceed it.
  */
 export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   SELECT document_id, document_id AS head FROM documents d WHERE ${LAST_OF_CHAIN} AND d.document = 'invoice'
@@ -231,7 +231,7 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
   FROM documents d
   LEFT JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN documents later ON later.replaces = d.document_id
-  -- Another tax can make a credit note of an invoice.
+  -- A different tax can turn an invoice into a credit note.
   CROSS JOIN LATERAL (
     SELECT document_sign(d.document) AS sign, document_sign(later.document) AS later) AS s
   WHERE (v.document_id IS NOT NULL OR later.document_id IS NOT NULL) AND ${inMonth('d.month')}
@@ -245,8 +245,8 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
 )`;
 
 /**
- * What was carried over from the system before adds up to the control totals, bills nothing, is entered on the day of the
- * cut-over, and no month after it was closed before.
+ * Items carried over from the previous system add up to the control totals, bill no rows, and are entered on the day of
+ * the cut-over. No later month was closed before them.
  */
 export const OPENINGS_AS_CONTROLLED = `items AS (
   SELECT o.opening_id, o.cut_over_on, d.number, d.entry_on,
@@ -274,7 +274,7 @@ export const OPENINGS_AS_CONTROLLED = `items AS (
   FROM opening_totals t
   UNION ALL
   SELECT format('opening %s in %s', opening_id, currency),
-         format('%s items, invoices %s, credits %s, cash %s; found are %s, %s, %s, %s', items, invoices, credits, cash,
+         format('%s items, invoices %s, credits %s, cash %s; found %s, %s, %s, %s', items, invoices, credits, cash,
                 items_found, invoices_found, credits_found, cash_found), true
   FROM opening_differences
   UNION ALL

@@ -1,6 +1,6 @@
 /**
- * The check of e-invoices: every document with a PDF has the one that its partner asked for. Each matches its hash, names
- * the parties as the document froze them, and is the same when it is written again.
+ * The check of e-invoices: every document with a PDF has the e-invoice that its partner asked for. Each matches its
+ * hash, names the parties frozen with the document, and is the same when written again.
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -69,9 +69,9 @@ function whatDiffers(document: DocumentRow, stored: Stored): string | undefined 
   const hash = createHash('sha256').update(xml).digest('hex');
   if (hash !== sha256) return `its e-invoice hashes to ${hash}, recorded as ${sha256}`;
   if (!isDeepStrictEqual(completed(frozenParties(document), parties), parties)) {
-    return 'its e-invoice names a party otherwise than the document';
+    return 'its e-invoice and the document name a party differently';
   }
-  // Of a later version only the hash is checked.
+  // For a later version, only the hash is checked.
   if (stored.writer_version !== E_INVOICE_WRITER_VERSION) return undefined;
   const snapshot = documentSnapshot(document, {
     paymentLink: document.printed_link,

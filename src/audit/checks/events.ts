@@ -1,4 +1,7 @@
-/** The checks that each fact and each ledger row still has the audit event that recorded it, and each such event these. */
+/**
+ * The checks that each fact and ledger row still has the audit event that recorded it, and that each such event still
+ * has its facts and rows.
+ */
 import { SEALED_TABLES } from '../../seals/canonical.ts';
 import { OF_MONTH } from './query.ts';
 
@@ -9,8 +12,10 @@ const FACTS = WITH_EVENT.map(({ name, columns }) => {
   return `SELECT '${name}' AS fact, fact_id, event_id, ${at} AS recorded_at FROM ${name}`;
 }).join('\n  UNION ALL ');
 
-/** The actions that alone record facts of a table. Each records one; a rerun voids only what is not void yet, and what is reversed
- * of an opening may be cash alone. */
+/**
+ * The only actions that record facts of these tables. Each records at least one, with two exceptions: a rerun voids
+ * only what is not void yet, and an opening's reversal may concern cash alone.
+ */
 const ACTIONS = `(VALUES
     ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'),
     ('openings', 'opening.import'), ('holds', 'invoice.hold'),
@@ -61,8 +66,8 @@ export const FACTS_HAVE_EVENTS = `facts AS MATERIALIZED (
 )`;
 
 /**
- * Each row names the event that recorded it, at the time that the row was recorded. The control totals that an import left in
- * its event are the sums of its rows; an acceptance has one row. `rows` are the rows inspected, `events` the events that
+ * Each row names the event that recorded it, at the time that the row was recorded. The control totals in an import's
+ * event are the sums of its rows; an acceptance has one row. `rows` are the rows inspected, `events` the events that
  * must have rows.
  */
 const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZED (

@@ -1,4 +1,4 @@
-/** The check of the numbers of facts: each lies under one seal, or after the last. */
+/** The check of fact numbers: each is covered by one seal, or follows the last. */
 import { SEALED_TABLES, type SealedTable } from '../../seals/canonical.ts';
 
 /** When a fact was recorded, by the program's clock: the first of these columns that its table has. */
@@ -29,10 +29,10 @@ const FACTS = SEALED_TABLES.map(
 ).join('\n  UNION ALL ');
 
 /**
- * A seal covers the numbers after those of the seal before, so a number that is not above zero, or that the sequence has
- * not given yet, is under no seal, ever. A fact that was recorded long before a seal is not numbered after it, and the
- * other way round: a transaction may wait for a close, but not for a day. A sandbox's clock may be set, so times are compared
- * in production only.
+ * A seal covers the numbers after those of the previous seal, so no seal ever covers a number that is not above zero or
+ * that the sequence has not given yet. A fact recorded long before a seal is not numbered after it, nor the reverse: a
+ * transaction may wait for a close, but not for a day. A sandbox's clock may be set, so times are compared in
+ * production only.
  */
 export const FACTS_UNDER_SEALS = `facts AS MATERIALIZED (
   ${FACTS}
@@ -55,7 +55,7 @@ export const FACTS_UNDER_SEALS = `facts AS MATERIALIZED (
          format('is under no seal: facts are numbered from 1, and the last number given is %s', last) AS detail
   FROM facts CROSS JOIN given WHERE fact_id NOT BETWEEN 1 AND last
   UNION ALL
-  SELECT format('fact %s', fact_id), format('is the number of several: %s', string_agg(fact, ', ' ORDER BY fact))
+  SELECT format('fact %s', fact_id), format('is the number of several facts: %s', string_agg(fact, ', ' ORDER BY fact))
   FROM facts GROUP BY fact_id HAVING count(*) > 1
   UNION ALL
   SELECT format('%s, fact %s', fact, fact_id),

@@ -9,8 +9,8 @@ import type { CheckContext } from './check.ts';
 import { type Difference, type Finding, inMonth } from './query.ts';
 
 /**
- * Each part balances in every currency. Where the last part of a month was exported from closed books, all parts together
- * are what the month moved each account by, as the balances of the closed books say.
+ * Each part balances in every currency. Where a month's last part was exported from closed books, its parts add up to
+ * what the month moved each account by, according to the balances of those books.
  */
 export const GL_EXPORTS_TIE = `parts AS (
   SELECT gl_export_id, month, format, part, books_closed FROM gl_exports WHERE ${inMonth('month')}
@@ -80,7 +80,10 @@ const readStored = (tx: Transaction, month: Month | null): Promise<StoredExport[
     { month },
   );
 
-/** Writes the files of each export again from its lines, and compares their bytes. Those of an older writer keep their hash. */
+/**
+ * Writes the files of each export again from its lines, and compares their bytes. For an older writer's files, only the
+ * hash is checked.
+ */
 export async function findChangedGlFiles(tx: Transaction, { month }: Pick<CheckContext, 'month'>): Promise<Finding> {
   const exports = await readStored(tx, month);
   const differences = exports.flatMap((stored) => [...changedIn(stored)]);

@@ -19,9 +19,9 @@ const APPEND_ONLY = [
   'signing_keys',
 ];
 
-/** The same but for rows that `reckoner purge` may delete: what a second trigger keeps is all else. */
+/** The same, except for rows that `reckoner purge` may delete: a second trigger guards all others. */
 const PURGED = ['quotes', 'requotes', 'idempotency_keys', 'job_runs'];
-/** The same but for payloads whose erasure is recorded. */
+/** The same, except for payloads whose erasure is recorded. */
 const ERASED = ['processor_events'];
 
 const listed = (tables: readonly string[]) => `ARRAY[${tables.map((table) => `'${table}'`).join(', ')}]`;

@@ -1,4 +1,6 @@
-/** Checks of the journal. Both need its months, and grouping a million rows takes a second, so one statement does both. */
+/**
+ * Checks of the journal. Both group it by month, which takes a second for a million rows, so one statement does both.
+ */
 import { quoteFacts } from '../../splits/reconcile.sql.ts';
 import { checkQuery, type Finding, findingOf, inMonth } from './query.ts';
 
@@ -12,8 +14,8 @@ const monthOf = (date: string) => `to_char(${date}, 'YYYY-MM') COLLATE "C"`;
 // as a row that does not (rows_balance, rows_in_their_months). Checking 3 million postings one by one took three times as
 // long as the close.
 //
-// processor_account_ties: what is expected from the processor, by partner and currency, is the same computed from quotes
-// (as reconcile does) and from the facts, always over all months; and the facts tie to the journal month by month.
+// processor_account_ties: the amount expected from the processor, by partner and currency, is the same from quotes (as
+// reconcile computes it) and from the facts, always over all months; and the facts tie to the journal month by month.
 // Comparing quotes with the journal itself would group the rows of all months to verify one.
 const SQL = `WITH months AS MATERIALIZED (
   SELECT month, control, partner_id, currency, amount FROM journal_months WHERE ${inMonth('month')}

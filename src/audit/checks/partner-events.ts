@@ -2,8 +2,9 @@
 import { inMonth } from './query.ts';
 
 /**
- * Each row and fact up to the published marks is one event of its partner, nothing else is, and a partner's events are
- * numbered without gaps in the order of their rows and of their facts. The scope of a month has its rows alone.
+ * Each row and fact up to the published marks is one event of its partner, there are no other events, and a partner's
+ * events are numbered without gaps in the order of their rows and of their facts. The scope of a month covers only its
+ * rows.
  */
 export const EVENTS_MATCH_FACTS = `marks AS (
   SELECT coalesce(max(entries_to), 0) AS entries, coalesce(max(facts_to), 0) AS facts FROM published_marks

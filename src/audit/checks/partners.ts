@@ -14,8 +14,8 @@ export async function findChangedPartners(tx: Transaction): Promise<Finding> {
   const differences: Difference[] = [];
   for (const id of ids) {
     const subject = `partner ${id}`;
-    if (!stored.has(id)) differences.push({ subject, detail: 'was imported, and is missing' });
-    else if (!recorded.has(id)) differences.push({ subject, detail: 'was added by no import' });
+    if (!stored.has(id)) differences.push({ subject, detail: 'was imported, but is missing' });
+    else if (!recorded.has(id)) differences.push({ subject, detail: 'was not added by an import' });
     else {
       for (const change of changesBetween(recorded.get(id) ?? NOTHING, stored.get(id) ?? NOTHING)) {
         const detail = `${change.field} is ${shown(change.new)}; its events say ${shown(change.old)}`;

@@ -4,8 +4,8 @@ import { inMonth } from './query.ts';
 const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
 
 /**
- * A payment is applied and reversed for at most its amount, to documents in its currency. What it paid of another partner's
- * document was assigned to that partner: the rest is the payer's, and of no other partner.
+ * A payment is applied and reversed for at most its amount, to documents in its currency. What it paid of another
+ * partner's document was assigned to that partner; the rest belongs to the payer.
  */
 export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.currency, p.amount,
@@ -29,8 +29,8 @@ export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
 )`;
 
 /**
- * Payments go to live invoices and refunds to live credit notes, never for more than is due: the amount without the credit
- * that is applied now, whether at the issue or later, and without what is written off.
+ * Payments go to live invoices and refunds to live credit notes, never for more than is due: the amount less credit
+ * applied now, whether at issue or later, and less write-offs.
  */
 export const DOCUMENTS_NOT_OVERPAID = `settled AS (
   SELECT document_id, amount, 'invoice' AS kind FROM live_payment_applications
@@ -83,8 +83,8 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
 )`;
 
 /**
- * A debit pays one refund of its amount. Two equal debits, which may be one in two files, pay two refunds only where a
- * reference told them apart.
+ * A debit pays one refund of its amount. Two equal debits may be one debit in two files, so they pay two refunds only
+ * if their references differ.
  */
 export const REFUND_MATCHES = `equals AS (
   SELECT bank_line_id, equal_line_id
@@ -224,7 +224,7 @@ export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
   FROM contents WHERE type <> 'payout' OR paid_out <> -net OR mismatched > 0
 )`;
 
-/** A payout contains each of its payments less what was known to be reversed on its day when it was settled. */
+/** A payout contains each of its payments, less the reversals by its day that were known when it was settled. */
 export const PAYOUTS_COVER_REMAINING_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.payout_id, o.currency, p.amount,
          y.amount - coalesce((
@@ -244,8 +244,8 @@ export const PAYOUTS_COVER_REMAINING_AMOUNTS = `inspected AS (
 )`;
 
 /**
- * At the end of no day was more of a payment used than its partner had of it, or more paid on a document than was due, by
- * entry date. Reports as of any day rest on this.
+ * At the end of each day, by entry date, no more of a payment was used than its partner had, and no more was paid on a
+ * document than was due. Reports as of any day rely on this.
  */
 export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
   SELECT 'payment ' || payment_id AS subject, partner_id, entry_on, amount FROM payments
@@ -303,9 +303,9 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
 )`;
 
 /**
- * Processor events belong to this environment, and a payment named by their outcome has a processor source record. A payload
- * has the hash that was taken at its receipt; it is missing exactly if its erasure is recorded. An event of erasures says how
- * many there were.
+ * Processor events belong to this environment, and a payment named by their outcome has a processor source record. A
+ * payload has the hash taken at its receipt; it is missing if and only if its erasure is recorded. An event of erasures
+ * states how many there were.
  */
 export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,

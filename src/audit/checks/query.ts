@@ -14,8 +14,8 @@ export interface CheckScope {
 }
 
 /**
- * Returns a function that runs a statement and gives its one row; `:month` and `:after` are the scope. The statement is
- * prepared: over small books that are verified often, planning took most of the time.
+ * Returns a function that runs a statement and returns its one row; `:month` and `:after` are the scope. The statement
+ * is prepared: for small books that are verified often, planning took most of the time.
  */
 export function checkQuery<Row>(name: string, sql: string): (tx: Transaction, scope: CheckScope) => Promise<Row> {
   const statement = prepared(name, sql);

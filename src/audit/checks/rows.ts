@@ -72,7 +72,7 @@ const SQL = `WITH lines AS MATERIALIZED (
   FROM ledger_rows e WHERE ${IN_SCOPE}
   GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone
 ),
--- The month that bills a row: its posting month, and for rows before the first month that one. NULL while it is open.
+-- The month that bills a row: its posting month, or the first month for rows before it. NULL while it is open.
 rows AS MATERIALIZED (
   SELECT l.*, m.month AS billed_month
   FROM lines l LEFT JOIN closed_months m ON m.month = greatest(l.posted_month, (SELECT min(month) FROM closed_months))

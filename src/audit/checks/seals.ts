@@ -40,9 +40,9 @@ export async function findBrokenCheckpoints(tx: Transaction, { hashedAgain }: Co
       differences.push({ subject, detail });
     }
     differences.push(...differingLines(subject, checkpoint.record, record));
-    // The close would continue them.
+    // The close would continue from these.
     if (!isDeepStrictEqual(checkpoint.trees, trees)) {
-      differences.push({ subject, detail: 'kept other hashes of the rows so far than the data now gives' });
+      differences.push({ subject, detail: 'kept hashes of the rows so far that the data no longer gives' });
     }
   }
   return { inspected: recomputed.length, differences };

@@ -1,6 +1,6 @@
 /**
- * The check of the signatures of seals: each is of a seal that exists, by the key of this installation, and valid; and each
- * seal made since the first signature has one.
+ * The check of seal signatures: each is valid, made with this installation's key and covers an existing seal; each seal
+ * made since the first signature has one.
  */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { isValid, keyNameOf, type SealKind, type SealSignature, sealTitle } from '../../seals/signature.ts';
@@ -20,9 +20,9 @@ interface Found {
 }
 
 function faultOf({ installation_id, seal, record, late, signed }: Found): string | undefined {
-  if (signed === null) return late ? 'has no signature, and seals made before it have one' : undefined;
+  if (signed === null) return late ? 'has no signature, although earlier seals have one' : undefined;
   if (seal === null || record === null) return 'has a signature, but there is no such seal';
-  if (signed.seal !== seal) return `is ${seal}, but its signature is of ${signed.seal}`;
+  if (signed.seal !== seal) return `is ${seal}, but its signature covers ${signed.seal}`;
   if (signed.key_name !== keyNameOf(installation_id))
     return `is signed by ${signed.key_name}, a key of another installation`;
   return isValid(record, signed) ? undefined : 'has a signature that is not valid';

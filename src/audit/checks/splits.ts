@@ -2,9 +2,9 @@
 import { inMonth } from './query.ts';
 
 /**
- * Balance transactions add up, those from a settlement file match their line, and allocations never exceed them: in the
- * currency of the account, and, where the processor converted what was sent, in that currency too, unless finance has
- * stated what they count as. A closing is of a part of its balance transaction.
+ * Balance transactions add up, those from a settlement file match their line, and allocations never exceed them in the
+ * account's currency, nor in the currency sent where the processor converted it, unless finance has stated what they
+ * count as. Closings never exceed their balance transaction.
  */
 export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
   SELECT m.balance_transaction_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload, m.source_currency,
@@ -56,8 +56,9 @@ export const BALANCE_TRANSACTIONS_COUNTED_ONCE = `inspected AS MATERIALIZED (
 )`;
 
 /**
- * An allocation belongs to an accepted quote of the partner whose account received it, unless finance has attributed it to
- * one of another; the quote has a row under the connected-account arrangement. A ledger reversal that rests on a reversed transfer has that quote and amount.
+ * An allocation belongs to an accepted quote of the partner whose account received it, unless finance has attributed it
+ * to another partner's quote; the quote has a row under the connected-account arrangement. A ledger reversal for a
+ * reversed transfer has its quote and amount.
  */
 export const SHARE_ALLOCATIONS_MATCH_QUOTES = `inspected AS (
   SELECT r.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount,
@@ -160,7 +161,7 @@ export const SHARE_PAYMENTS_MATCH_ALLOCATIONS = `inspected AS (
 )`;
 
 /**
- * What is kept beside the balance transactions is what they, their allocations and closings say: which are open, and the
+ * The tables derived from balance transactions agree with them, their allocations and closings: which are open, and the
  * sums of each account and month. Always checked over everything.
  */
 export const SHARES_KEPT = `unallocated AS (

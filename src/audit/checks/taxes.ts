@@ -1,9 +1,10 @@
-/** Checks of tax. Each constant is the inside of a WITH, with the CTEs that `query.ts` describes. */
+/** Checks of tax. Each constant is the body of a WITH, with the CTEs that `query.ts` describes. */
 import { inMonth } from './query.ts';
 
 /**
- * The tax of a document is the sum of its totals, which cover its net amount and its lines. A month's total is taxed once; a
- * credit note against an invoice brings the tax of all such notes, live at its issue, up to that of what they credit.
+ * The tax of a document is the sum of its totals, which cover its net amount and its lines. A month's total is taxed
+ * once. A credit note against an invoice brings the tax of all such notes live at its issue up to the tax of what they
+ * credit.
  */
 export const TAXES_TIE = `RECURSIVE chains AS (
   SELECT document_id AS invoice_id, document_id, replaces FROM documents
@@ -53,7 +54,10 @@ export const TAXES_TIE = `RECURSIVE chains AS (
      OR (totals = 0 AND untaxed < lines)
 )`;
 
-/** The tax accounts of the journal are the totals of the documents, issued less void. Always checked over everything. */
+/**
+ * The journal's tax accounts equal the tax totals of documents issued less those voided. Always checked over
+ * everything.
+ */
 export const TAX_PAYABLE_TIES = `stated AS (
   SELECT d.document_id, t.currency, -document_sign(d.document) * t.tax AS amount,
          concat_ws(':', 'liabilities:tax', nullif(t.country, ''), t.category, trim_scale(t.rate)::text) AS account

@@ -1,4 +1,7 @@
-/** The check of the stored time stamps: each is of a seal that exists, of its hash, and signed as it was when it came. */
+/**
+ * The check of stored time stamps: each covers the hash of an existing seal, has a valid signature, and states the
+ * recorded time.
+ */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type SealName, sealTitle } from '../../seals/signature.ts';
 import { checkTimeStamp } from '../../seals/time-stamp.ts';
@@ -17,9 +20,9 @@ interface Found extends SealName {
 
 async function faultOf({ authority, response, stamped_at, stamped, seal, record }: Found): Promise<string | undefined> {
   if (seal === null || record === null) return 'has a time stamp, but there is no such seal';
-  if (stamped !== seal) return `is ${seal}, but its time stamp is of ${stamped}`;
+  if (stamped !== seal) return `is ${seal}, but its time stamp covers ${stamped}`;
   const checked = await checkTimeStamp(response, record);
-  if ('problem' in checked) return `has a time stamp that does not hold: ${authority} ${checked.problem}`;
+  if ('problem' in checked) return `has an invalid time stamp: ${authority} ${checked.problem}`;
   return Date.parse(checked.stampedAt) === Date.parse(stamped_at)
     ? undefined
     : `was stamped at ${checked.stampedAt}, but is recorded as stamped at ${stamped_at}`;

@@ -1,4 +1,4 @@
-/** SQL over checkouts: what a partner's contact pays at once, and what became of it. */
+/** SQL of checkouts: what a partner's contact pays at once, and its outcome. */
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 
 export type CheckoutEnding =
@@ -14,9 +14,9 @@ export type CheckoutEnding =
 export interface CheckoutPart {
   readonly document_id: number;
   readonly number: string;
-  /** What is paid of it. */
+  /** The amount of it to pay. */
   readonly amount: string;
-  /** What it is now. */
+  /** Its status now. */
   readonly status: 'open' | 'paid' | 'void';
   readonly balance: string;
 }
@@ -67,7 +67,7 @@ export async function readCheckout(
   return found;
 }
 
-/** The checkouts that have not ended, over any of these documents. */
+/** The checkouts of any of these documents that have not ended. */
 export function readLiveCheckouts(tx: Transaction, documentIds: readonly number[]): Promise<Checkout[]> {
   return query(
     tx,
@@ -78,7 +78,7 @@ export function readLiveCheckouts(tx: Transaction, documentIds: readonly number[
   );
 }
 
-/** Whether one has not ended, while something else than it asks for is owed on the document. */
+/** Whether an open checkout asks for another amount than the document now owes. */
 export const HAS_CHANGED_CHECKOUT = `EXISTS (
   SELECT FROM checkout_invoices x
   WHERE x.document_id = d.document_id AND (b.status <> 'open' OR b.balance <> x.amount)
@@ -92,7 +92,7 @@ export interface InvoiceInCheckout {
   readonly ordered_on: string | null;
 }
 
-/** The open invoices of a partner that a payment at the processor is under way for. */
+/** The open invoices of a partner with a payment in progress at the processor. */
 export function readInvoicesInCheckout(tx: Transaction, partnerId: string, now: string): Promise<InvoiceInCheckout[]> {
   return query(
     tx,
@@ -114,7 +114,7 @@ export interface PayableInvoice {
   readonly currency: string;
   readonly balance: string;
   readonly payable: boolean;
-  /** The day on which a bank debit was ordered by its own link, if that is on its way. */
+  /** The day on which a bank debit was ordered by its own link, if one is in progress. */
   readonly ordered_on: string | null;
 }
 
@@ -141,7 +141,7 @@ export async function readInstallationId(tx: Transaction): Promise<string> {
   return (await queryOne<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)).installation_id;
 }
 
-/** Of two requests of a partner at once, one waits for the other. */
+/** If a partner sends two requests at once, one waits for the other. */
 export async function lockPartner(tx: Transaction, partnerId: string): Promise<void> {
   await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
 }

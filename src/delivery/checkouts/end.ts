@@ -1,6 +1,6 @@
 /**
- * Ends a checkout: whatever its session came to at the processor is found out first, and recorded. What was ordered or paid
- * there is not ended: the processor's event says what becomes of it.
+ * Ends a checkout: first reads and records the outcome of its session at the processor. A checkout that was ordered or
+ * paid there is not ended: the processor's event reports its outcome.
  */
 import { DateTime } from 'luxon';
 import type { Environment } from '../../config/environment.ts';
@@ -21,7 +21,10 @@ export interface CheckoutCalls {
   readonly links: { readonly processors: ReadonlyMap<string, PaymentLinks> };
 }
 
-/** A key is sure to give the same session for a day; what nobody was told of by then cannot be paid either. */
+/**
+ * A key is sure to give the same session for a day; a session whose address was not given out by then cannot be paid
+ * either.
+ */
 const KEY_VALID_HOURS = 20;
 
 export function callsOf({ links }: CheckoutCalls, { provider }: Pick<Checkout, 'provider'>): PaymentLinks['checkouts'] {
@@ -31,8 +34,8 @@ export function callsOf({ links }: CheckoutCalls, { provider }: Pick<Checkout, '
 }
 
 /**
- * Gives what became of the session: `expired` where it is ended now, or was before. Throws Unavailable where the processor
- * cannot be asked: nothing is recorded then.
+ * Returns the state of the session: `expired` if it is ended now or was before. Throws Unavailable if the processor
+ * cannot be reached: nothing is recorded then.
  */
 export async function endCheckout(
   context: CheckoutCalls,
@@ -51,8 +54,8 @@ export async function endCheckout(
 }
 
 /**
- * Makes the session under the key that was recorded before, so that a request whose answer was lost makes no second one.
- * Gives its id; undefined where there is none, which is recorded with its reason.
+ * Creates the session under the key recorded before, so that a request whose answer was lost creates no second one.
+ * Returns its id; undefined if there is none, which is recorded with its reason.
  */
 export async function makeSession(context: CheckoutCalls, checkout: Checkout): Promise<string | undefined> {
   const { checkout_id: checkoutId, recorded_at, request, idempotency_key } = checkout;
@@ -70,7 +73,7 @@ export async function makeSession(context: CheckoutCalls, checkout: Checkout): P
     return providerId;
   } catch (error) {
     if (!(error instanceof RefusedByProcessor || error instanceof KeySpent)) throw error;
-    // A session that a failed request made all the same has no address that anybody knows.
+    // If a failed request made a session anyway, no one knows its address.
     await recordEnding(context, checkout, error instanceof KeySpent ? 'not_made' : 'refused', error.message);
     return undefined;
   }
@@ -85,8 +88,8 @@ const recordEnding = (
   database.transaction((tx) => insertEnding(tx, { checkoutId, why, detail, now: environment.now().toISO() }));
 
 /**
- * Ends the sessions over a document of which something else is owed by now. A processor that cannot be asked keeps nothing
- * waiting: a session ends by itself within the hour, and what is paid too much by then is unapplied cash.
+ * Ends the sessions over a document whose balance has changed. An unreachable processor holds nothing up: a session
+ * ends by itself within the hour, and any overpayment until then is unapplied cash.
  */
 export async function endChangedCheckouts(context: CheckoutCalls, documentId: number): Promise<void> {
   const live = await context.database.reading((tx) => readLiveCheckouts(tx, [documentId]));

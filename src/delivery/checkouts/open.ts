@@ -1,7 +1,8 @@
 /**
- * Several invoices paid at once, in one session at the processor over their sum. The checkout is recorded with the amount of
- * each invoice before the processor is called, and its payment is applied in these amounts (processor-events/receipt.ts). An
- * invoice is in one session at most: the same choice gives the same session again, another one ends it first.
+ * Pays several invoices at once, in one session at the processor over their sum. The checkout is recorded with the
+ * amount of each invoice before the processor is called, and its payment is applied in these amounts
+ * (processor-events/receipt.ts). An invoice is in one session at most: the same selection returns the same session,
+ * another selection ends it first.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { DateTime } from 'luxon';
@@ -41,15 +42,15 @@ export type OpenedCheckout =
   /** Nothing can be paid, and why, in a sentence for the contact. */
   | { readonly status: 'refused'; readonly reason: string };
 
-/** Whoever asks again at the same moment finds the other's session, and waits for it a little. */
+/** A second request at the same moment finds the first one's session, and waits for it a little. */
 const TRIES = 4;
 const PAUSE_MILLISECONDS = 700;
 /** A session that ends sooner is replaced, so that its payer has time to pay. */
 const LEAST_MINUTES_LEFT = 10;
-/** The processor takes no request whose session would end within half an hour. */
+/** The processor refuses a request whose session would end within half an hour. */
 const REQUEST_GOOD_MINUTES = 25;
 
-/** The processor under which several invoices can be paid at once; undefined where none is set up. */
+/** The processor at which several invoices can be paid at once; undefined if none is set up. */
 export const checkoutProvider = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>) =>
   wanted !== undefined && processors.has(wanted.provider) ? wanted : undefined;
 
@@ -71,7 +72,7 @@ export async function openCheckout(context: CheckoutContext, request: CheckoutRe
 
 const refused = (reason: string): OpenedCheckout => ({ status: 'refused', reason: `${reason}.` });
 
-/** Undefined where another request came between. */
+/** Undefined if another request came first. */
 async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Promise<OpenedCheckout | undefined> {
   const wanted = checkoutProvider(context.links);
   if (wanted === undefined) return refused('Invoices cannot be paid online at present');
@@ -98,7 +99,7 @@ async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Pr
   if (checkout === undefined) return undefined;
   const { provider_id, reference } = checkout;
   if ((provider_id ?? (await makeSession(context, checkout))) !== undefined) return { status: 'opened', reference };
-  return refused('The payment processor did not accept this payment. Pay each invoice by itself, or by bank transfer');
+  return refused('The payment processor did not accept this payment. Pay each invoice separately, or by bank transfer');
 }
 
 function underWay({ invoices, ordered_on }: Checkout, state: 'ordered' | 'paid'): OpenedCheckout {
@@ -111,7 +112,7 @@ function underWay({ invoices, ordered_on }: Checkout, state: 'ordered' | 'paid')
 }
 
 const debitUnderWay = (numbers: string, since: string | null): string =>
-  `${numbers}: a bank debit is under way${since === null ? '' : ` since ${since}`}. It takes some days; do not pay again`;
+  `${numbers}: a bank debit is in progress${since === null ? '' : ` since ${since}`}. It takes some days; do not pay again`;
 
 interface Order {
   readonly total: Amount;
@@ -119,7 +120,7 @@ interface Order {
   readonly methods: readonly string[];
 }
 
-/** What is asked for, or why that cannot be paid at once. Pure. */
+/** The checkout requested, or why it cannot be paid at once. Pure. */
 function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Order | { readonly reason: string } {
   const { checkout, methodsFor } = processorOf(wanted.provider).paymentLinks;
   const [first] = invoices;
@@ -128,7 +129,7 @@ function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Orde
     return { reason: `At most ${checkout.mostInvoices} invoices can be paid at once` };
   }
   const settled = invoices.filter(({ payable }) => !payable).map(({ number }) => number);
-  if (settled.length > 0) return { reason: `Nothing is to be paid on ${settled.join(', ')} any more` };
+  if (settled.length > 0) return { reason: `Nothing is due on ${settled.join(', ')} any more` };
   const [ordered] = invoices.filter(({ ordered_on }) => ordered_on !== null);
   if (ordered !== undefined) return { reason: debitUnderWay(ordered.number, ordered.ordered_on) };
   const { currency } = first;
@@ -143,7 +144,7 @@ function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Orde
   return { total: amounts.reduce((sum, each) => sum.plus(each), Amount.zero(currency)), methods, ...units };
 }
 
-/** Whether a checkout asks for just that, and its session can be paid for a while, or still be made. */
+/** Whether a checkout asks for exactly that, and its session can still be made, or paid for a while. */
 function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: readonly PayableInvoice[]): boolean {
   const { expires_at, recorded_at, provider_id, currency } = checkout;
   const asked = new Map(checkout.invoices.map(({ document_id, amount }) => [document_id, Amount.of(amount, currency)]));
@@ -157,7 +158,7 @@ function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: 
     : DateTime.fromISO(expires_at).diff(now).as('minutes') > LEAST_MINUTES_LEFT;
 }
 
-/** Says, before the processor is called, what is about to be paid. Undefined where another request did so meanwhile. */
+/** Records, before the processor is called, what is about to be paid. Undefined if another request did so meanwhile. */
 async function record(
   context: CheckoutContext,
   { partnerId, backTo }: CheckoutRequest,

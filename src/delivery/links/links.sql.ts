@@ -1,9 +1,9 @@
-/** SQL over the links that a payment processor made: intents, attempts, objects, closings, and what still waits. */
+/** SQL of the links made at a payment processor: intents, attempts, objects, closings, and links that still wait. */
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
 import { HAS_CHANGED_CHECKOUT } from '../checkouts/checkouts.sql.ts';
 
-/** The latest version of a document's link, and what the document is worth now. */
+/** The latest version of a document's link, and the document's amounts now. */
 export interface LinkFacts {
   readonly document_id: number;
   readonly number: string;
@@ -14,7 +14,7 @@ export interface LinkFacts {
   readonly status: 'open' | 'paid' | 'void';
   readonly balance: string;
   readonly installation_id: string;
-  /** Null where no link was ever intended. */
+  /** Null if no link was ever intended. */
   readonly version: number | null;
   readonly provider: string | null;
   readonly amount: string | null;
@@ -26,11 +26,11 @@ export interface LinkFacts {
   readonly attempt: number | null;
   readonly idempotency_key: string | null;
   readonly attempted_at: string | null;
-  /** A refusal or a limit that was noted within a day, and what was wanted then. */
+  /** A refusal or limit noted within the last day, and what was wanted then. */
   readonly noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
   /** For how long the link could not be made, in seconds. */
   readonly waited_seconds: number | null;
-  /** A bank debit over the document is ordered, and on its way. */
+  /** A bank debit over the document is ordered and in progress. */
   readonly is_ordered: boolean;
   /** The one session of this version was completed without money. */
   readonly is_used_up: boolean;
@@ -40,7 +40,7 @@ export interface LinkFacts {
 
 export type WaitKind = 'limit' | 'refused' | 'unavailable';
 
-/** A refusal stands for a day, unless something else is wanted by then. */
+/** A refusal holds for a day, unless something else is wanted by then. */
 const REFUSAL_STANDS = `interval '1 day'`;
 
 /** Links whose one session was completed without money. */
@@ -91,8 +91,8 @@ export interface Intent {
 }
 
 /**
- * Says, before the processor is called, which link is about to be made. Where another worker took that version first,
- * nothing is recorded, and the next look at the facts finds that worker's.
+ * Records, before the processor is called, which link is about to be made. If another worker took that version first,
+ * nothing is recorded, and the next read finds that worker's.
  */
 export async function recordIntent(tx: Transaction, intent: Intent): Promise<void> {
   const recorded = await execute(
@@ -157,7 +157,7 @@ export async function recordClosing(
   );
 }
 
-/** Whether any of these links was recorded well before an instant, by whichever machine's clock. */
+/** Whether any of these links was recorded well before an instant, by any machine's clock. */
 export async function isAnyOlder(tx: Transaction, providerIds: readonly string[], than: string): Promise<boolean> {
   const { older } = await queryOne<{ older: boolean }>(
     tx,
@@ -206,12 +206,12 @@ const MUST_CLOSE = `b.status <> 'open' OR b.balance <> i.amount
        OR EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = i.document_id)
        OR EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))`;
 
-/** What can be done about links: nothing without a key; with one they are brought to an end, and made where wanted. */
+/** What can be done about links: nothing without a key; with one they are ended, and made where wanted. */
 export type LinkWork = 'nothing' | 'end' | 'make';
 
 /**
- * Documents whose link is not as it should be: half made, still active for an amount that is no longer owed, or, where
- * links are to be made, missing. A refusal that stands is left alone.
+ * Documents whose link is wrong: half made, still active for an amount that is no longer owed, or missing although
+ * links are to be made. Links under a current refusal are left alone.
  */
 export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
   SELECT i.document_id
@@ -230,7 +230,7 @@ export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
       : ''
   }`;
 
-/** A link that is not as it should be, for a report. */
+/** A link that is wrong, for a report. */
 export interface LinkTrouble {
   readonly number: string;
   /** Still active at the processor although its document no longer owes that amount. */
@@ -240,7 +240,9 @@ export interface LinkTrouble {
   readonly waited_seconds: number;
 }
 
-/** Links that wait for something, and those that are active and must not be. Amounts out of limits are no trouble. */
+/**
+ * Links that wait for something, and those that are active and must not be. Amounts out of limits are not a problem.
+ */
 export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
   return query<LinkTrouble>(
     tx,

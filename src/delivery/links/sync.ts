@@ -41,11 +41,11 @@ export interface LinkContext {
 }
 
 export type LinkState =
-  /** As it should be: the URL of the active link, or null where there is to be none. */
+  /** In step: the URL of the active link, or null if there is to be none. */
   | { readonly status: 'in_sync'; readonly url: string | null }
   | { readonly status: 'waiting'; readonly kind: WaitKind; readonly reason: string; readonly waitedSeconds: number };
 
-/** Each step brings the facts forward by one; a balance that changes meanwhile adds some. */
+/** Each step advances the facts by one; a balance that changes meanwhile adds some. */
 const MOST_STEPS = 12;
 
 export async function syncPaymentLink(context: LinkContext, documentId: number): Promise<LinkState> {
@@ -62,7 +62,7 @@ export async function syncPaymentLink(context: LinkContext, documentId: number):
       facts = await read();
       wanted = wantedOf(context, facts);
     }
-    throw new Error(`the payment link of ${facts.number} does not come to rest`);
+    throw new Error(`the payment link of ${facts.number} does not settle`);
   } catch (error) {
     if (error instanceof Unavailable) return await wait(context, facts, wanted, 'unavailable', error.message);
     if (error instanceof RefusedByProcessor) return await wait(context, facts, wanted, 'refused', error.message);
@@ -86,7 +86,7 @@ type Wanted =
 const makerOf = ({ provider }: Pick<WantedLinks, 'provider'>) => processorOf(provider).paymentLinks;
 
 function wantedOf({ links: { wanted } }: LinkContext, facts: LinkFacts): Wanted {
-  // What is ordered is paid by that, or asked for again by a new link once it has failed.
+  // An ordered debit pays it, or a new link asks for it once the debit has failed.
   if (!facts.payable || facts.is_ordered) return { kind: 'nothing' };
   if (wanted === undefined) {
     // A link that was made stays while its amount is owed; the settings only say that no new one is made.
@@ -113,7 +113,7 @@ const isSameAmount = (facts: LinkFacts): boolean =>
 
 function nextStep(facts: LinkFacts, wanted: Wanted): Step {
   if (isOpen(facts)) {
-    // Whether an unanswered attempt made a link is found out even where none is wanted any more: to switch it off.
+    // Even if no link is wanted any more, find out whether an unanswered attempt made one, to deactivate it.
     if (facts.provider_id === null) return 'make';
     return wanted.kind === 'link' && isSameAmount(facts) && !facts.is_used_up ? 'none' : 'close';
   }
@@ -196,7 +196,7 @@ async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts,
     if (error instanceof KeySpent) return look(context, links, facts, wanted, error);
     if (!(error instanceof RefusedByProcessor)) throw error;
     await recordEnd(context, facts, 'refused', error.message, 0);
-    // Where the link is not wanted any more, that it was refused is what was wanted.
+    // If the link is no longer wanted, its refusal is fine.
     if (wanted.kind === 'link' && isSameAmount(facts)) throw error;
   }
 }
@@ -228,7 +228,7 @@ async function look(
   await context.database.transaction((tx) =>
     recordAttempt(tx, { documentId, version, attempt, key, now: ISO(context) }),
   );
-  // One new key a look: the processor has just failed, and what fails again is left for later.
+  // One new key each time: the processor has just failed, and if it fails again, it is left for later.
   if (failure !== undefined) throw new Unavailable(failure.message, { cause: failure });
 }
 
@@ -239,7 +239,7 @@ function find(context: LinkContext, links: PaymentLinks, facts: LinkFacts): Prom
 }
 
 async function close(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: Wanted): Promise<void> {
-  // A failed attempt may have come through after it was looked for.
+  // A failed attempt may have succeeded after the search.
   if (facts.attempt !== 1)
     for (const { providerId } of await find(context, links, facts)) await links.close(providerId);
   const expired = await links.close(facts.provider_id as string);

@@ -25,7 +25,7 @@ export function writeCii(invoice: EInvoice): Buffer {
     content: [
       ...invoice.lines.map((line) => lineOf(line)),
       agreementOf(invoice),
-      // The schema demands it, also empty.
+      // The schema requires it, even if empty.
       { name: 'ram:ApplicableHeaderTradeDelivery', attributes: {}, content: [] },
       settlementOf(invoice),
     ].filter((each) => each !== undefined),

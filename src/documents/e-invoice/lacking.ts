@@ -1,4 +1,4 @@
-/** What a profile of EN 16931 demands and the data does not have, each with its place and its term (BT, BG). */
+/** What a profile of EN 16931 requires and the data lacks, each with its place and its term (BT, BG). */
 import { COUNTRIES, type EInvoiceFormat, isRefusedByPeppol } from '../../config/e-invoice.ts';
 import type { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
@@ -16,9 +16,9 @@ export interface Demand {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;
-  /** Of its taxes; none: nobody has said why there is no tax. */
+  /** Of its taxes; none: the reason for charging no tax is missing. */
   readonly categories: readonly VatCategory[];
-  /** Whether there is an account to pay into; true where nothing is to be paid. */
+  /** Whether there is an account to pay into; true if nothing is to be paid. */
   readonly hasAccount: boolean;
 }
 
@@ -115,9 +115,9 @@ function buyerLacks(parties: Parties, format: EInvoiceFormat, categories: readon
   return lacks;
 }
 
-/** What Peppol does not take from us, so that another format or scheme is needed. */
+/** What Peppol does not accept from us, so that another format or scheme is needed. */
 function peppolLacks({ seller, buyer }: Parties, currency: string): Lack[] {
-  const another = 'of another scheme (Peppol takes no AN, AQ, AS, AU and EM: PEPPOL-EN16931-CL008)';
+  const another = 'of another scheme (Peppol does not accept AN, AQ, AS, AU and EM: PEPPOL-EN16931-CL008)';
   const other = (why: string) => lack('partners.json', `e_invoice other than ubl: ${why}`, 'BT-40');
   const ofSeller = lack('settings.json', `issuer.e_invoice.electronic_address ${another}`, 'BT-34');
   return [
@@ -125,9 +125,11 @@ function peppolLacks({ seller, buyer }: Parties, currency: string): Lack[] {
     ...(isRefusedByPeppol(buyer.electronic_address)
       ? [lack('partners.json', `electronic_address ${another}`, 'BT-49')]
       : []),
-    ...(seller.country === 'GR' ? [other('of a Greek seller Peppol demands what only myDATA gives (GR-R)')] : []),
+    ...(seller.country === 'GR'
+      ? [other('for a Greek seller, Peppol requires data that only myDATA gives (GR-R)')]
+      : []),
     ...(seller.country === 'DK' && buyer.country === 'DK' && currency !== 'EUR'
-      ? [other('within Denmark Peppol takes no plain credit transfer (DK-R-005)')]
+      ? [other('within Denmark, Peppol does not accept a plain credit transfer (DK-R-005)')]
       : []),
   ];
 }

@@ -35,17 +35,17 @@ export interface Buyer extends Party {
   readonly purchase_order: string;
 }
 
-/** What is recorded with an e-invoice: with the frozen document, all that it says. */
+/** What is recorded with an e-invoice: together with the frozen document, all of its content. */
 export interface Parties {
   readonly seller: Seller;
   readonly buyer: Buyer;
-  /** Why the document charges no tax; null if nobody has said so. */
+  /** Why the document charges no tax; null if not stated. */
   readonly no_tax: NoTax | null;
 }
 
 export interface Tax {
   readonly category: VatCategory;
-  /** In percent; not written for O, but in the totals of UBL. */
+  /** In percent; for O, written only in the totals of UBL. */
   readonly rate: string;
   readonly reason: string;
   readonly reason_code: string;
@@ -81,7 +81,7 @@ export interface Payment {
   /** UNTDID 4461: 58 SEPA credit transfer, 30 credit transfer, 97 clearing between partners. */
   readonly code: '30' | '58' | '97';
   readonly reference: string;
-  /** Null where nothing is to be paid. */
+  /** Null if nothing is to be paid. */
   readonly account: {
     readonly id: string;
     readonly isIban: boolean;
@@ -119,7 +119,7 @@ export interface EInvoice {
 export interface EInvoiceFacts {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
-  /** When the document that this one corrects was issued; null where it corrects none. */
+  /** When the document that this one corrects was issued; null if it corrects none. */
   readonly corrects_issued_on: string | null;
 }
 
@@ -129,7 +129,7 @@ const KINDS: Readonly<Record<RowKind, string>> = {
   reversal: 'Reversals',
 };
 
-/** Not called for a statement, which asks for nothing. Throws where nobody has said which tax applies: check before. */
+/** Not called for a statement, which asks for nothing. Throws if it is not stated which tax applies: check first. */
 export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EInvoice {
   const { currency, document } = snapshot;
   if (document === 'statement') throw new TypeError(`${snapshot.number} is a statement`);
@@ -170,11 +170,11 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
 /** Its tax totals; of a document without tax, the one that says why there is none. */
 function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null): TaxTotal[] {
   if (taxTotals !== undefined) return oncePerRate(taxTotals, currency);
-  if (noTax === null) throw new TypeError(`nobody has said why ${number} charges no tax`);
+  if (noTax === null) throw new TypeError(`${number} does not state why it charges no tax`);
   return [{ ...noTax, rate: '0', taxable: invoiceAmount, amount: Amount.zero(currency).toString() }];
 }
 
-/** EN 16931 has one total of a category and rate: those of several countries, and reduced rates, are added up. */
+/** EN 16931 has one total for each category and rate: those of several countries, and reduced rates, are added up. */
 function oncePerRate(totals: readonly DocumentTaxTotal[], currency: string): TaxTotal[] {
   const found = new Map<string, TaxTotal>();
   const sum = (one: string, other: string) => Amount.of(one, currency).plus(Amount.of(other, currency)).toString();
@@ -237,7 +237,10 @@ function lineOf(
   };
 }
 
-/** A price is never below zero (BR-27), so the quantity has the sign. It is for all of them, as the sum is what we know. */
+/**
+ * A price is never below zero (BR-27), so the quantity has the sign. The price is for all of them, since we only know
+ * their sum.
+ */
 function priced(amount: string, count: number, currency: string) {
   const total = Amount.of(amount, currency);
   const below = total.isNegative();
@@ -251,7 +254,9 @@ function priced(amount: string, count: number, currency: string) {
 
 const monthPeriod = (month: Month): Period => ({ from: `${month}-01`, to: lastDay(month) });
 
-/** Of the document's month, from the first month of a late line on: a line's period lies within it (Peppol R110). */
+/**
+ * The document's month, extended back to the first month of a late line: a line's period lies within it (Peppol R110).
+ */
 function periodOf(month: Month, lines: readonly EInvoiceLine[]): Period {
   const own = monthPeriod(month);
   const from = lines
@@ -260,7 +265,7 @@ function periodOf(month: Month, lines: readonly EInvoiceLine[]): Period {
   return { from, to: own.to };
 }
 
-/** German rules demand a way to pay also where there is nothing to pay (BR-DE-1). */
+/** German rules require a payment method even if there is nothing to pay (BR-DE-1). */
 function paymentOf(
   { number, amount_due, currency, instructions, document }: DocumentSnapshot,
   { format, parties }: EInvoiceFacts,
@@ -288,10 +293,10 @@ function transferOf(instructions: Instructions | null, currency: string): Pick<P
 
 /** The country, then its digits and letters. */
 const VAT_ID = /^([A-Z]{2})[A-Z0-9+*]{2,13}$/;
-/** Greece and Northern Ireland begin their VAT identifiers otherwise (BR-CO-09). */
+/** VAT identifiers of Greece and Northern Ireland begin differently (BR-CO-09). */
 const OTHER_PREFIXES = ['EL', 'XI'];
 
-/** The VAT identifier that a printed tax id is (BT-31, BT-48), without blanks and dots; empty if it is none. */
+/** The VAT identifier in a printed tax id (BT-31, BT-48), without blanks and dots; empty if it is not one. */
 export function vatIdOf(taxId: string): string {
   const id = taxId.toUpperCase().replace(/[\s.]/g, '');
   const [, country = ''] = VAT_ID.exec(id) ?? [];
@@ -304,7 +309,7 @@ export const isGerman = (format: EInvoiceFormat, { seller, buyer }: Pick<Parties
 
 const countryOf = ({ tax_id: taxId, country }: Party): string => vatIdOf(taxId).slice(0, 2) || country;
 
-/** Scheme and id of `0208:0843766574`; the scheme is empty where there is none. */
+/** Scheme and id of `0208:0843766574`; the scheme is empty if there is none. */
 export function schemed(text: string): { readonly scheme: string; readonly id: string } {
   const [, scheme = '', id = text] = /^([^:]+):(.*)$/.exec(text) ?? [];
   return { scheme, id };

@@ -130,11 +130,11 @@ function paymentOf(payment: EInvoice['payment']) {
   ]);
 }
 
-/** Of a total; of a line without its reason, and outside the scope of VAT without a rate (BR-O-05). */
+/** For a total; for a line, without its reason, and outside the scope of VAT without a rate (BR-O-05). */
 function categoryOf(name: string, tax: Tax, ofTotal: boolean) {
   return el(name, [
     el('cbc:ID', tax.category),
-    // German rules demand the rate of each total, also of one that has none (BR-DE-14).
+    // German rules require the rate of each total, even of one that has none (BR-DE-14).
     tax.category === 'O' && !ofTotal ? undefined : el('cbc:Percent', tax.rate),
     ofTotal ? el('cbc:TaxExemptionReasonCode', tax.reason_code) : undefined,
     ofTotal ? el('cbc:TaxExemptionReason', tax.reason) : undefined,

@@ -7,7 +7,7 @@ export interface XmlElement {
 }
 type Content = string | readonly (XmlElement | undefined)[];
 
-/** An element; undefined where its content is empty: EN 16931 and Peppol allow no empty elements. */
+/** An element; undefined if its content is empty: EN 16931 and Peppol allow no empty elements. */
 export function element(
   name: string,
   content: Content,
@@ -34,7 +34,7 @@ function written({ name, attributes, content }: XmlElement, indent: string): str
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 /** XML 1.0 has no place for these, not even escaped: the replacement character shows that one was there. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for them.
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 
 /** A carriage return and a tab are escaped, since a reader would change them. */

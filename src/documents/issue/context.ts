@@ -1,5 +1,5 @@
 /**
- * Who issues documents, by which settings, and what documents issued together have in common.
+ * Who issues documents, with which settings, and what documents issued together have in common.
  * Refusals: settings_incomplete, clock_behind.
  */
 import { missingSettings } from '../../config/missing-settings.ts';
@@ -14,11 +14,11 @@ import { recordIssuerVersion } from './issuer-version.ts';
 
 export interface IssueContext extends ActorContext {
   /**
-   * The person says that this machine's clock is right and that a clock that ran ahead dated the latest action: this one is
-   * dated on the same day, so that everything stays in order.
+   * The person confirms that this machine's clock is right and that the latest action was dated by a clock that ran
+   * ahead. This action gets the same date, so that the order stays.
    */
   readonly onLatestDate?: boolean | undefined;
-  /** For whoever compared the schema already and lets nobody change it; otherwise a close compares it. */
+  /** For callers that have compared the schema already and prevent changes; otherwise a close compares it. */
   readonly schema?: SchemaComparison | undefined;
 }
 

@@ -1,5 +1,5 @@
 /**
- * SQL of drafts: what is to be issued, in temporary tables that `issueDocuments` turns into documents. `drafts` has a row
+ * SQL of drafts: documents to issue, in temporary tables that `issueDocuments` turns into documents. `drafts` has a row
  * for each document, keyed by partner, currency and arrangement, with the amounts as the document will print them;
  * `draft_lines` has its lines, signed as the ledger has them.
  */
@@ -41,8 +41,8 @@ export async function createEmptyDrafts(tx: Transaction): Promise<void> {
 
 /**
  * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. A closed
- * month's rows are those posted after the month before it and up to it: the first month includes all earlier rows. Where
- * tax is configured from that month on, each draft has its tax.
+ * month's rows are those posted after the month before it and up to it: the first month includes all earlier rows.
+ * Where tax is configured from that month on, drafts include tax.
  */
 export async function draftMonth(
   tx: Transaction,
@@ -88,7 +88,7 @@ interface RowsOfMonth {
   readonly partnerId: string | null;
 }
 
-/** Creates `draft_lines`: the rows by policy, kind and month. */
+/** Creates `draft_lines`: rows by policy, kind and month. */
 async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<void> {
   // Only CREATE TABLE AS totals the rows in parallel.
   await execute(
@@ -106,8 +106,8 @@ async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<void> {
 }
 
 /**
- * Creates `taxed_lines`: the same, divided by the month whose tax a row has. A reversal has that of what it reverses; if an
- * earlier month billed that, `billed_month` and `billed_kind` say on which lines, and else are empty.
+ * Creates `taxed_lines`: the same, divided by the month whose tax a row has. A reversal has that of what it reverses;
+ * if an earlier month billed it, `billed_month` and `billed_kind` name its lines, otherwise they are empty.
  */
 async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.taxed_lines`);
@@ -171,11 +171,11 @@ export async function draftAdjustment(
     documentId: number;
     amount: string;
     reason: string;
-    /** What of it is applied to the invoice at once, and what then remains to be paid. */
+    /** How much of it is applied to the invoice at once, and what then remains to be paid. */
     loweredBy: string;
     left: string;
     tax: string;
-    /** Of each tax total of the invoice; none on an invoice without tax. */
+    /** The share of each tax total of the invoice; none on an invoice without tax. */
     shares: readonly CreditShare[];
   },
 ): Promise<void> {

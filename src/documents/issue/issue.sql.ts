@@ -16,8 +16,8 @@ export async function readLatestAction(tx: Transaction): Promise<LatestAction | 
   const rows = await query<LatestAction>(
     tx,
     `WITH actions (document_id, action, dated) AS (
-       -- Documents are dated in the order in which they are issued, so the last one has the latest date. Those of
-       -- an opening have the dates of the system before.
+       -- Documents are dated in the order in which they are issued, so the last one has the latest date. Those of an
+       -- opening have the dates of the previous system.
        (SELECT document_id, 'issued', issued_on FROM documents WHERE purpose <> 'opening'
         ORDER BY document_id DESC LIMIT 1)
        UNION ALL
@@ -32,8 +32,8 @@ export async function readLatestAction(tx: Transaction): Promise<LatestAction | 
 }
 
 /**
- * What an invoice may take of an open credit note when it is issued: all of it where the setting `credit_at_close` allows,
- * otherwise what the void of the invoice that it replaces released.
+ * What an invoice may take of an open credit note when it is issued: all of it where the setting `credit_at_close`
+ * allows, otherwise the credit released by the void of the invoice that it replaces.
  */
 const usableCredit = (note: string, replaces: string): string => `
          SELECT CASE WHEN :creditAtClose = 'all' OR (:creditAtClose = 'months' AND ${note}.purpose = 'month')
@@ -44,8 +44,8 @@ const usableCredit = (note: string, replaces: string): string => `
                   WHERE r.document_id = ${replaces} AND a.credit_note_id = ${note}.document_id)) END AS amount`;
 
 /**
- * Issues a document for each draft. Numbers continue each series, after those that were given or skipped, in order of
- * partner, currency and arrangement. An invoice takes what it can and may of the partner's open credit in its currency.
+ * Issues a document for each draft. Numbers continue each series, after those given or skipped, in order of partner,
+ * currency and arrangement. An invoice takes what it can and may of the partner's open credit in its currency.
  */
 export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(tx, 'ANALYZE pg_temp.drafts');
@@ -199,7 +199,7 @@ export function readIssued(tx: Transaction): Promise<{ document_id: number; numb
 export interface IssueBatch {
   readonly month: Month;
   readonly purpose: 'month' | 'adjustment' | 'missing_shares';
-  /** What their e-mails were queued by. */
+  /** What queued their e-mails. */
   readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly issuedOn: string;

@@ -4,11 +4,14 @@ import type { Logo } from '../../config/logo.ts';
 import type { Issuer } from '../../config/settings.ts';
 import { execute, queryOne, type Transaction } from '../../database/transaction.ts';
 
-/** Records the issuer as the settings have it now and returns its version. The logo is kept apart, named by its hash. */
+/**
+ * Records the issuer as the settings have it now and returns its version. The logo is stored separately, named by its
+ * hash.
+ */
 export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
   const { logo } = issuer;
   if (logo !== null) await recordLogo(tx, logo, now);
-  // Without a logo the content is what it was before there were any, and so the same version.
+  // Without a logo, the content and version are the same as before logos existed.
   const bindings = { content: JSON.stringify({ ...issuer, logo: logo === null ? '' : { sha256: logo.sha256 } }), now };
   await execute(
     tx,

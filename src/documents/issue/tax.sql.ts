@@ -1,6 +1,6 @@
 /**
- * SQL that gives drafts their tax: each sale by the rule of its tax point, what takes back a billed sale as that was taxed,
- * totals by category and rate, and the drafted lines divided by total. Refusal: tax_rule_missing.
+ * SQL that gives drafts their tax: each sale by the rule of its tax point, a reversal of a billed sale as that was
+ * taxed, totals by category and rate, and the drafted lines divided by total. Refusal: tax_rule_missing.
  */
 import { rulesOfOtherDays, type Tax, taxRuleFor } from '../../config/tax.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
@@ -13,16 +13,16 @@ interface DraftedSale {
   readonly country: string;
   readonly policy_id: string;
   readonly policy_kind: string;
-  /** The month of acceptance; of a reversal that of what it reverses. */
+  /** The month of acceptance; for a reversal, that of what it reverses. */
   readonly tax_month: Month;
 }
 
-/** Of a country that the settings do not name. */
+/** For a country that the settings do not name. */
 const UNNAMED = { name: 'VAT', registration: '' };
 
-/** What `sale_taxes` knows a tax by. */
+/** The columns that identify a tax in `sale_taxes`. */
 const SALE = 'partner_id, currency, policy_id, tax_month, billed_month, billed_kind';
-/** Of a line `l`: nothing says yet how it is taxed. */
+/** Of a line `l`: it has no tax yet. */
 const NOT_BILLED = `NOT EXISTS (
        SELECT FROM pg_temp.sale_taxes s
        WHERE s.partner_id = l.partner_id AND s.currency = l.currency AND s.policy_id = l.policy_id
@@ -42,8 +42,9 @@ export async function createDraftTaxes(tx: Transaction): Promise<void> {
 }
 
 /**
- * Taxes the drafted lines of a month. `taxed_lines` has them divided by tax month and by where what they take back was
- * billed; they become `draft_lines`, with the position of their total. Refuses if a sale has no rule, and names all of them.
+ * Taxes the drafted lines of a month. `taxed_lines` has them divided by tax month and by where the sale they reverse
+ * was billed; they become `draft_lines`, with the position of their total. If sales have no rule, refuses and names all
+ * of them.
  */
 export async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): Promise<void> {
   await takeBilledTaxes(tx, tax);
@@ -79,9 +80,9 @@ const saleOf = ({ partner_id, policy_id, policy_kind, country }: DraftedSale) =>
 const pointOf = ({ tax_month }: DraftedSale) => ({ date: lastDay(tax_month) });
 
 /**
- * Creates `sale_taxes` with what takes back a sale of an earlier month: as the live document taxed it that billed it, whatever
- * the rules and the partner's country are today. Only our tax number and the name of the tax are today's. The first month
- * billed all rows before it. What a policy sold in a month is on one line, so that it has one tax.
+ * Creates `sale_taxes` with the reversals of earlier months' sales: taxed as on the live document that billed them,
+ * whatever the rules and the partner's country are today. Only our tax number and the name of the tax are today's. The
+ * first month billed all rows before it. A policy's sales of a month are on one line, so they have one tax.
  */
 async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.sale_taxes`);
@@ -119,9 +120,9 @@ async function insertRules(tx: Transaction, rules: readonly object[]): Promise<v
 }
 
 /**
- * Totals by country, category and rate, reduced rates apart, each taxed once. Those of the partner's present country are first:
- * the document has our tax number there. Different reasons of one total stand together, each once, and a code only if there is
- * one for all.
+ * Totals by country, category and rate, reduced rates apart, each taxed once. Those of the partner's current country
+ * are first: the document has our tax number there. Different reasons of one total are joined, each once, and a code is
+ * kept only if it is the same for all.
  */
 async function totalTaxes(tx: Transaction): Promise<void> {
   await execute(
@@ -133,7 +134,7 @@ async function totalTaxes(tx: Transaction): Promise<void> {
                 array_position(ARRAY['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'], category),
                 rate DESC, country COLLATE "C", reduced),
             country, registration, name, category, rate, reduced,
-            -- What was billed may state several already.
+            -- A billed total may state several already.
             CASE WHEN billed AND reason <> '' THEN (
               SELECT string_agg(DISTINCT part, '; ') FROM unnest(string_to_array(reason, '; ')) AS part)
               ELSE reason END,
@@ -164,7 +165,7 @@ async function totalTaxes(tx: Transaction): Promise<void> {
   );
 }
 
-/** Drafts the totals of a credit note against an invoice: those of the invoice, with the shares credited of each. */
+/** Drafts the totals of a credit note against an invoice: those of the invoice, with the share credited of each. */
 export async function draftCreditTaxes(
   tx: Transaction,
   documentId: number,

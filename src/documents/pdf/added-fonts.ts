@@ -1,7 +1,7 @@
 /**
  * Fonts that an installation adds for scripts that the program's own fonts lack, such as Japanese: files in
- * RECKONER_HOME/templates/fonts. A document remembers those that it was rendered with by their hashes, and is rendered again
- * with exactly these. Right-to-left scripts are not supported: their words would stand in the wrong order.
+ * RECKONER_HOME/templates/fonts. A document remembers the fonts it was rendered with by their hashes, and is rendered
+ * again with exactly these. Right-to-left scripts are not supported: their words would be in the wrong order.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -19,7 +19,9 @@ const FONT_FILE = /\.(ttf|otf|ttc|otc|woff2?)$/i;
 
 const listed = new Map<string, { readonly changed: string; readonly fonts: readonly AddedFont[] }>();
 
-/** The fonts of a folder in order of their names; none if there is no such folder. Files that are no fonts are skipped. */
+/**
+ * The fonts of a folder in order of their names; none if there is no such folder. Files that are not fonts are skipped.
+ */
 export function addedFontsIn(folder: string): readonly AddedFont[] {
   const names = statSync(folder, { throwIfNoEntry: false })?.isDirectory()
     ? readdirSync(folder)
@@ -42,7 +44,7 @@ export function addedFontsIn(folder: string): readonly AddedFont[] {
 
 interface ParsedFont {
   readonly open: () => Font;
-  /** For questions only: a font that renders is a document's own (see fonts.ts). */
+  /** Only for queries: rendering uses a font object of the document's own (see fonts.ts). */
   readonly font: Font;
   readonly weight: Weight;
 }
@@ -69,7 +71,7 @@ function parsedFont({ path, sha256 }: AddedFont): ParsedFont {
   return made;
 }
 
-/** The font of a file; of a collection its first. */
+/** The font of a file; for a collection, its first. */
 function firstOf(data: Uint8Array): Font {
   const made = create(data);
   return made.fonts?.[0] ?? made;
@@ -85,17 +87,17 @@ function isFont(file: AddedFont): boolean {
   }
 }
 
-/** A font object of one document's own. */
+/** A font object for one document. */
 export const openAddedFont = (font: AddedFont): Font => parsedFont(font).open();
 
 // --- Which font prints a character ---------------------------------------------------------------------------------------
 
 let inUse: readonly AddedFont[] = [];
 
-/** Renders or asks with these fonts besides the program's own. `work` must not wait for anything. */
+/** Renders or queries with these fonts besides the program's own. `work` must be synchronous. */
 export function withAddedFonts<Result>(fonts: readonly AddedFont[], work: () => Result): Result {
   const before = inUse;
-  // By their hashes, because a document remembers these and not the names.
+  // By their hashes, because a document remembers these, not the names.
   inUse = [...fonts].sort((one, other) => (one.sha256 < other.sha256 ? -1 : 1));
   try {
     return work();
@@ -109,7 +111,7 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10ff
 
 const prints = (font: AddedFont, codePoint: number): boolean => parsedFont(font).font.hasGlyphForCodePoint(codePoint);
 
-/** The font among these that prints a character in this weight: one of the same weight before another. */
+/** The font among these that prints a character, preferably in this weight. */
 function fontAmong(fonts: readonly AddedFont[], codePoint: number, weight: Weight): AddedFont | undefined {
   if (STAND_INS.has(codePoint) || RIGHT_TO_LEFT.test(String.fromCodePoint(codePoint))) return undefined;
   const able = fonts.filter((font) => prints(font, codePoint));
@@ -119,7 +121,7 @@ function fontAmong(fonts: readonly AddedFont[], codePoint: number, weight: Weigh
 export const isPrintable = (codePoint: number): boolean =>
   hasGlyph(codePoint) || fontAmong(inUse, codePoint, 'regular') !== undefined;
 
-/** The added fonts that texts need, of those that there are. */
+/** The available added fonts that texts need. */
 export function fontsNeeded(texts: readonly string[], fonts: readonly AddedFont[]): readonly AddedFont[] {
   if (fonts.length === 0) return [];
   const needed = new Set<AddedFont>();

@@ -41,7 +41,7 @@ interface Row {
   readonly label: string;
   readonly value: string;
   readonly style: Style;
-  /** What its header cells are the headers of. */
+  /** The scope of its header cells. */
   readonly heads: 'Column' | 'Row';
 }
 

@@ -1,4 +1,4 @@
-/** What a document is drawn on: a PDF by pdfkit, or a canvas that only measures, to try a layout. */
+/** The surface a document is drawn on: a PDF by pdfkit, or a canvas that only measures, to try a layout. */
 import { type AddedFont, openAddedFont, stretchesOf } from './added-fonts.ts';
 import { embedFacturX } from './factur-x.ts';
 import { PdfFile } from './file.ts';
@@ -46,7 +46,7 @@ export interface Box {
   readonly height: number;
 }
 
-/** Where the corner of a drawing is, and how long its unit. */
+/** The corner of a drawing, and the length of its unit. */
 export interface Placing {
   readonly x: number;
   readonly y: number;
@@ -54,14 +54,14 @@ export interface Placing {
 }
 
 export interface Picture {
-  /** What a screen reader says for it. */
+  /** Its text for screen readers. */
   readonly says: string;
   readonly draw: () => void;
 }
 
 export interface Link {
   readonly url: string;
-  /** What a screen reader says for it. */
+  /** Its text for screen readers. */
   readonly says: string;
   readonly draw: () => void;
 }
@@ -77,7 +77,7 @@ export interface Canvas {
   text(run: Run, x: number, baseline: number): void;
   rule(x: number, y: number, width: number, color: Color, thickness: number): void;
   fill(box: Box, color: Color, radius: number): void;
-  /** Fills many boxes as one shape, so that no seam shows where two of them touch: at a corner and in a unit of their own. */
+  /** Fills many boxes as one shape, so that no seam shows where two of them touch: with their own corner and unit. */
   fillAll(boxes: readonly Box[], at: Placing, color: Color): void;
   /** A PNG or JPEG file's bytes. */
   image(bytes: Buffer, box: Box): void;
@@ -230,7 +230,7 @@ export class PdfCanvas implements Canvas {
     if (shown === undefined) return false;
     this.shared[font] ??= this.document.ref({});
     this.document.page.fonts[font] ??= this.shared[font];
-    // The page counts from its top, so that text is turned upside down once more.
+    // The page is measured from its top, so text is flipped once more.
     const matrix = `1 0 0 -1 ${number(x)} ${number(baseline)}`;
     this.document.addContent(`${this.colors[color]} rg BT /${font} ${number(size)} Tf ${matrix} Tm ${shown} ET`);
     return true;
@@ -272,7 +272,7 @@ export class PdfCanvas implements Canvas {
     this.content(element, draw);
     const options = { structParent: element, Contents: pdfString(says) };
     this.document.link(x, y, width, height, url, options);
-    // Ended while its page is the current one: the reference to the annotation names the page.
+    // Ended while its page is current: the reference to the annotation names the page.
     element.end();
   }
 

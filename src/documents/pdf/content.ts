@@ -13,7 +13,7 @@ import { type Payment, paymentOf } from './payment-content.ts';
 import { fill, type Labels, readTemplate, type Template } from './template.ts';
 import { printable } from './text.ts';
 
-/** What every page repeats: the running head and foot. */
+/** Repeated on every page: the running head and foot. */
 export interface Running {
   /** At the top of each page after the first. */
   readonly continued: string;
@@ -59,7 +59,7 @@ export interface Addressee {
   readonly lines: readonly string[];
   /** Empty if there is none. */
   readonly taxId: string;
-  /** What stands beside the addressee. A fact without a value is left out. */
+  /** The facts beside the addressee. A fact without a value is left out. */
   readonly facts: readonly Fact[];
 }
 
@@ -296,7 +296,7 @@ function sentenceOf(
 ): string {
   const missing = situation === 'due' && purpose === 'missing_shares';
   const sentences = [
-    // The other sentences say what becomes of a credit or a payment, and of a void document nothing does.
+    // The other sentences describe what happens with a credit or a payment; with a void document nothing does.
     ...(isVoid && situation !== 'due' ? [] : [labels.sentence[missing ? 'missing_shares' : situation]]),
     ...(replaces === null ? [] : [labels.replaces]),
   ];

@@ -1,4 +1,6 @@
-/** Embeds an e-invoice in a PDF/A-3 as Factur-X 1.0 (ZUGFeRD 2) demands: the file, its relationship, and the metadata. */
+/**
+ * Embeds an e-invoice in a PDF/A-3 as Factur-X 1.0 (ZUGFeRD 2) requires: the file, its relationship, and the metadata.
+ */
 
 const NAMESPACE = 'urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#';
 const FILE_NAME = 'factur-x.xml';
@@ -22,7 +24,7 @@ export function embedFacturX(document: PDFKit.PDFDocument, xml: Uint8Array, at: 
     relationship: 'Alternative',
   };
   document.file(Buffer.from(xml), attachment);
-  // pdfkit writes the date of creation alone.
+  // pdfkit writes only the date of creation.
   const modified = `<xmp:ModifyDate>${at.toISOString().replace('.000', '')}</xmp:ModifyDate>`;
   document.appendXML(
     `${METADATA}<rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/">${modified}</rdf:Description>`,

@@ -5,7 +5,7 @@
 import PDFDocument from 'pdfkit';
 
 export class PdfFile extends PDFDocument {
-  // Declared only: pdfkit's constructor writes before a field here would have its first value.
+  // Declared without a value: pdfkit's constructor writes before field initializers here would run.
   declare private parts: Buffer[] | undefined;
   declare private lines: string | undefined;
   declare private contents: Map<PDFKit.PDFPage, string> | undefined;

@@ -17,7 +17,7 @@ declare module 'fontkit' {
       readonly positions: readonly { readonly xAdvance: number; readonly xOffset: number; readonly yOffset: number }[];
     };
     getGlyph(id: number): Glyph;
-    /** What of the font goes into a file. */
+    /** The part of the font that goes into a file. */
     createSubset(): Subset;
     /** The decoded OpenType tables by tag, filled as they are needed. */
     _tables: Record<string, unknown>;

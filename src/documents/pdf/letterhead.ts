@@ -1,4 +1,4 @@
-/** The head of a document: who issues it, what it is, what is due, to whom it is addressed, and its facts. */
+/** The head of a document: its issuer, its kind, the amount due, the addressee, and its facts. */
 
 import type { Logo } from '../../config/logo.ts';
 import type { Addressee, Headline, Names } from './content.ts';
@@ -43,7 +43,7 @@ function halves(layout: PageLayout): Halves {
   };
 }
 
-/** The document's name comes first in the reading order, although it stands to the right of the issuer's name. */
+/** The document's name comes first in the reading order, although it is to the right of the issuer's name. */
 export function drawNames(layout: PageLayout, { title, number, issuer, logo, details }: Names): void {
   const { left, right, rightX } = halves(layout);
   right.text(title, shrunk(layout.style('title'), [{ text: title, width: right.width }], layout.measure), {
@@ -67,7 +67,7 @@ function addLogo(layout: PageLayout, column: Column, { content, width, height }:
   column.figure({ width: width * scale, height: height * scale }, says, (box) => layout.image(bytes, box));
 }
 
-/** The amount due in one line, and a sentence that says what for. */
+/** The amount due in one line, and a sentence that explains it. */
 export function drawHeadline(layout: PageLayout, headline: Headline): void {
   const column = new Column(layout, layout.width - 2 * PANEL_PADDING_X);
   column.text(headlineRuns(layout, headline, column.width), layout.style('headline'), { tag: 'H2' });
@@ -98,7 +98,7 @@ function headlineAt(layout: PageLayout, { label, amount, values }: Headline, sca
   return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);
 }
 
-/** To whom it is addressed, beside its facts. */
+/** The addressee, beside the facts. */
 export function drawAddressee(layout: PageLayout, { heading, name, lines, taxId, facts }: Addressee): void {
   const { left, right, rightX } = halves(layout);
   const body = layout.style('body');

@@ -10,7 +10,9 @@ import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 export interface PageLayoutOptions {
   readonly canvas: Canvas;
   readonly size: readonly [width: number, height: number];
-  /** The part of the usual distances that is kept, from 0 to 1: a document that just misses one page is set closer. */
+  /**
+   * The fraction of the usual distances that is kept, from 0 to 1: a document that just misses one page is set closer.
+   */
   readonly spacing: number;
   readonly running: Running;
   readonly template: Template;
@@ -28,7 +30,7 @@ const CONTINUATION_HEIGHT = 28;
 const CONTINUATION_RULE = 14;
 const CONTINUATION_GAP = 16;
 const RULE_WIDTH = 0.6;
-/** Height of capitals in the two fonts, in parts of the size: text is centered in its line by its capitals. */
+/** Height of capitals in the two fonts, as a fraction of the size: text is centered in its line by its capitals. */
 const CAPITALS = 0.714;
 const WATERMARK_ANGLE = 40;
 /** As a part of the height. Below the headline, whose panel would hide some of the watermark. */

@@ -37,7 +37,7 @@ export interface Payment {
   readonly cards: readonly Card[];
   /** Whom to ask where there is no way to pay; otherwise empty. */
   readonly none: string;
-  /** What the payer is to quote. */
+  /** The reference that the payer should quote. */
   readonly reference: string;
 }
 

@@ -16,7 +16,7 @@ const CARD_PADDING_X = 10;
 const CARD_PADDING_Y = 11;
 const ONLINE_PADDING = 9;
 const CARD_RADIUS = 4;
-/** Around the code, which has a quiet zone of its own. */
+/** Around the code, which has its own quiet zone. */
 const CODE_MARGIN = 2;
 const CODE_GAP = 4;
 const CARD_GAP = 12;
@@ -31,9 +31,9 @@ const REFERENCE_SPACE = 8;
 /** The address of the payment page shrinks to this part of its size before it breaks into lines. */
 const LEAST_LINK = 0.85;
 
-/** Bank details alone, under a heading of their own. */
+/** Bank details alone, under their own heading. */
 export interface BankDetails extends Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> {
-  /** Under the heading: what else there is to know. */
+  /** Notes under the heading. */
   readonly note: string;
 }
 
@@ -48,7 +48,7 @@ export function drawBankDetails(
     ...(cards.length === 0 ? [] : [cardsPart(layout, cards, reference)]),
   ];
   if (parts.length === 0) return;
-  // On one page, if they fit one.
+  // On one page, if they fit.
   const draw = () => {
     for (const part of parts) part.draw();
   };
@@ -74,7 +74,7 @@ function changedPart(layout: PageLayout): Part {
 function drawWays(layout: PageLayout, title: string, ways: readonly Part[]): void {
   layout.y += layout.space(BEFORE_PAYMENT);
   const heading = headingPart(layout, title);
-  // What fits below the table stands there, and only the rest moves to a new page. The heading never stands alone.
+  // What fits below the table goes there, and only the rest moves to a new page. The heading is never alone.
   layout.keepTogether(heading.height + (ways[0] as Part).height);
   heading.draw();
   for (const way of ways) way.draw();
@@ -104,7 +104,7 @@ function onlinePart(layout: PageLayout, { text, url, code, says, scan: scanSays 
   const button: Run = { text: online, style: layout.style('button') };
   const buttonWidth = layout.measure(button) + 2 * BUTTON_PADDING_X;
   const buttonHeight = button.style.leading + 2 * BUTTON_PADDING_Y;
-  // Beside the code there is room for its label above the address.
+  // Beside the code, its label fits above the address.
   const buttonIndent = code === undefined ? CARD_PADDING_X : CODE_MARGIN + code.side + CODE_GAP;
   const addressIndent = buttonIndent + buttonWidth + CARD_GAP;
   const addressWidth = layout.width - addressIndent - CARD_PADDING_X;

@@ -55,7 +55,7 @@ function drawContent(content: Content, eInvoice: Uint8Array | undefined): PdfCan
   return pdf;
 }
 
-/** The widest spacing with which the document fits one page, or else its table does; the widest of all if none makes it fit. */
+/** The widest spacing with which the document, or else its table, fits one page; the widest of all if none does. */
 function spacingFor(content: Content, canvas: MeasuringCanvas): number {
   const { body } = content;
   const lines = 'table' in body ? body.table.sections.reduce((sum, section) => sum + section.lines.length, 0) : 0;

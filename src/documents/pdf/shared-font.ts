@@ -42,7 +42,7 @@ function eachGlyph(text: string, take: (place: number) => void): boolean {
   return true;
 }
 
-/** A font file's part for the shared characters, as it stands in every document. */
+/** A font file's part for the shared characters, the same in every document. */
 interface Embedded {
   /** Deflated. */
   readonly file: Buffer;
@@ -59,7 +59,7 @@ export class SharedFont {
   /** As a text of a PDF names them, in hexadecimal. */
   private readonly codes: readonly string[];
   private readonly embedded: Embedded;
-  /** By the places of both glyphs; asked of the font when a pair is first met. */
+  /** By the places of both glyphs; read from the font when a pair first occurs. */
   private readonly kerns = new Float64Array(SYMBOLS.length ** 2).fill(Number.NaN);
 
   constructor(weight: Weight) {
@@ -109,7 +109,9 @@ export class SharedFont {
     return all ? `${shown}>]TJ` : undefined;
   }
 
-  /** By how many thousandths of the size a glyph stands closer to the one before. A space ends a word and kerns nothing. */
+  /**
+   * How much closer a glyph is to the one before, in thousandths of the size. A space ends a word and is not kerned.
+   */
   private kern(before: number, place: number): number {
     if (before === SPACE) return 0;
     const pair = before * SYMBOLS.length + place;

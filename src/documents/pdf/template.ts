@@ -52,7 +52,7 @@ export function filledWith<T>(label: string, values: Readonly<Record<string, T>>
   return label.split(PLACEHOLDER).map((part, index) => {
     if (index % 2 === 0) return words(part);
     const value = values[part];
-    if (value === undefined) throw new Error(`templates/document.json: nothing stands for {${part}} in '${label}'`);
+    if (value === undefined) throw new Error(`templates/document.json: {${part}} in '${label}' has no value`);
     return value;
   });
 }

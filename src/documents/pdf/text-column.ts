@@ -15,7 +15,7 @@ interface Fact {
   readonly before: number;
   readonly label: readonly Line[];
   readonly value: readonly Line[];
-  /** Drawn on a panel of its own. */
+  /** Drawn on its own panel. */
   readonly emphasized: boolean;
 }
 

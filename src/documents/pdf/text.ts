@@ -39,7 +39,7 @@ const PLAIN = /^(?:[!-~]+(?: [!-~]+)*)?$/;
 
 /**
  * The text as it is printed. Characters without glyphs are shown by their code points, `[U+682A U+5F0F]`, never as
- * empty boxes; marks that belong to such a character go with it.
+ * empty boxes; marks on such a character go with it.
  */
 export function printable(text: string): string {
   if (PLAIN.test(text)) return text;
@@ -101,7 +101,7 @@ export function wrap(runs: readonly Run[], width: number, measure: Measure): Lin
 
 const SPACES_TO_DROP = /^ | $| {2}/;
 
-/** Most texts fit: they need not be taken apart. */
+/** Most texts fit and need not be split. */
 function inOneLine(runs: readonly Run[], width: number, measure: Measure): Line | undefined {
   const [run] = runs;
   if (run === undefined || runs.length > 1 || run.text === '' || SPACES_TO_DROP.test(run.text)) return undefined;
@@ -180,7 +180,7 @@ function partLength(clusters: readonly string[], style: Style, width: number, me
 
 const ELLIPSIS = '…';
 
-/** One line, for running heads: what does not fit is cut and marked with an ellipsis. */
+/** One line, for running heads: excess text is cut and marked with an ellipsis. */
 export function shortened(run: Run, width: number, measure: Measure): Run {
   if (measure(run) <= width) return run;
   const clusters = clustersOf(run.text);

@@ -1,6 +1,6 @@
 /**
- * The account statement by e-mail: when the books of a month have closed, to each partner that asks for one
- * (`account_statement` in partners.json); or when finance asks. Before the books close it is preliminary, and another
+ * The account statement by e-mail: sent when the books of a month have closed, to each partner that wants one
+ * (`account_statement` in partners.json), or when finance asks. Before the books close it is preliminary, and another
  * follows when they do. Refusals: partner_unknown, month_not_closed, usage (no month is named and no books are closed).
  */
 
@@ -28,7 +28,7 @@ import { type CurrencyAccount, overdueOf, readAccountStatement } from '../../rep
 import { pdfOfStatement } from '../../reports/account-statement-file.ts';
 import { BUCKETS } from '../../reports/aging.ts';
 
-/** Months that were closed longer ago are not mailed by themselves: somebody may have asked for statements just now. */
+/** Months closed longer ago are not mailed automatically: the setting may have been turned on just now. */
 const NEWS_FOR_DAYS = 7;
 
 export const accountStatementEmail: EmailComposer = {
@@ -45,7 +45,7 @@ export const accountStatementEmail: EmailComposer = {
     if (statement.accounts.length === 0) return { withdrawn: `nothing on this account was dated by ${day}` };
     const { preliminary } = statement;
     if (email.preliminary && !preliminary) {
-      return { withdrawn: 'the books of the month are closed by now, and the final statement is sent' };
+      return { withdrawn: 'the books of the month are closed now, and the final statement is sent instead' };
     }
     const month = day.slice(0, 7) as Month;
     const locale = localeOf(partner.address.country);
@@ -119,7 +119,7 @@ function accountView(account: CurrencyAccount, pay: HowToPay, locale: Locale) {
   };
 }
 
-/** Bank details as the e-mails of documents show them. */
+/** Bank details as in documents' e-mails. */
 function payView(way: AccountPayment | undefined) {
   const { ach, wire } = bankDetails(way?.instructions ?? null, oneLine);
   return {
@@ -130,8 +130,8 @@ function payView(way: AccountPayment | undefined) {
 }
 
 /**
- * The partners that want a statement of the month whose books were closed last, if that was lately, and those that have a
- * preliminary one of it.
+ * The partners that want a statement of the month whose books were closed last, if that was recent, and those that have
+ * a preliminary one for it.
  */
 async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const since = context.environment.now().minus({ days: NEWS_FOR_DAYS }).toISO();
@@ -160,9 +160,9 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
 }
 
 /**
- * Queues the statements of a closed month, for one partner or for all that ask for one; without a month, of the last one
- * whose books are closed. Gives the e-mails to send: the new ones, and those that an earlier run queued and did not send. A
- * partner that has one of this month keeps that.
+ * Queues the statements of a closed month, for one partner or for all that ask for one; without a month, of the last
+ * one whose books are closed. Returns the e-mails to send: the new ones, and those that an earlier run queued but did
+ * not send. A partner that already has one for this month gets no other.
  */
 export async function sendStatements(
   tx: Transaction,
@@ -199,7 +199,7 @@ interface Statements {
   readonly preliminary: boolean;
 }
 
-/** The statements of a month that were asked for before, and which of them still have to be sent. */
+/** The statements of a month that were requested before, and which of them are still unsent. */
 function readQueued(
   tx: Transaction,
   { month, preliminary }: Statements,

@@ -1,6 +1,6 @@
 /**
- * The e-mails about approvals: what is asked for, to whoever may decide, and what became of it, to the user who asked. A
- * program that asked reads no e-mail: the status names its requests.
+ * The e-mails about approvals: the request, to those who may decide it, and the decision, to the requester. A program
+ * that requests reads no e-mail: the status lists its requests.
  */
 
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
@@ -18,10 +18,10 @@ import type { ActorContext } from '../../people/audit-events.ts';
 import { readActiveUser } from '../../people/users.sql.ts';
 import { minuteOf } from '../../text.ts';
 
-/** An older decision is no news. */
+/** Older decisions are not reported. */
 const NEWS_FOR_DAYS = 7;
 
-/** What is longer is on the request's page. */
+/** A longer text is on the request's page. */
 const CHANGES_SHOWN = 20;
 const LINES_SHOWN = 40;
 
@@ -55,7 +55,7 @@ export const approvalRequestEmail: EmailComposer = {
     );
     if (first === undefined) {
       const role = partnerIds === null ? 'approver' : `approver [--partner ${partnerIds.join(' or ')}]`;
-      return { held: `nobody may decide request ${request.request_id}: give a user the role ${role}` };
+      return { held: `no one may decide request ${request.request_id}: give a user the role ${role}` };
     }
     const lines = request.preview.text.split('\n').map(printedLine);
     const { changes } = request.preview;
@@ -104,7 +104,7 @@ export const approvalDecisionEmail: EmailComposer = {
   async compose(tx, email, context, templates) {
     const request = await requestNumbered(tx, email.approval_request_id as number);
     const requester = await readActiveUser(tx, request.requester);
-    if (requester?.user_id !== request.requested_by) return { withdrawn: 'the user who asked was deactivated' };
+    if (requester?.user_id !== request.requested_by) return { withdrawn: 'the requester was deactivated' };
     const status = statusOf(request, context.environment.now().toMillis());
     const { decision_reason: reason, decided_by: decider } = request;
     return {
@@ -124,7 +124,7 @@ export const approvalDecisionEmail: EmailComposer = {
 
 const printedLine = (line: string): string => line.replaceAll(/\p{Cc}|\p{Cf}/gu, '');
 
-/** What both say of a request. */
+/** The fields of a request in both. */
 const viewOf = (request: RequestRow, { environment, settings }: ActorContext) => ({
   sandbox: environment.name === 'sandbox',
   issuer: issuerView(settings.issuer),

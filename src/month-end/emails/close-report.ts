@@ -1,4 +1,4 @@
-/** The e-mail to finance after a close: what the month issued, as `report close` shows it. */
+/** The e-mail to finance after a close: the documents of the month, as `report close` shows them. */
 
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import { LOCKS } from '../../database/locks.ts';
@@ -17,7 +17,7 @@ import { approvalsOf, beforeTax, describeClose, largestChanges } from '../../rep
 import { plural } from '../../text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
 
-/** A close this long ago is no news: months that were closed before anybody asked for reports are not sent. */
+/** Closes older than this are not reported, so months closed before reports were turned on are not sent. */
 const NEWS_FOR_DAYS = 7;
 
 export const closeReportEmail: EmailComposer = {
@@ -39,7 +39,7 @@ export const closeReportEmail: EmailComposer = {
   },
 };
 
-/** Each month that was closed lately and has no report. */
+/** Each recently closed month without a report. */
 async function queueDue(tx: Transaction, { environment, settings, actor }: ActorContext): Promise<void> {
   if (settings.finance_email === '') return;
   const now = environment.now();
@@ -65,7 +65,7 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
   await queueEmails(tx, emails, { now: now.toISO(), eventId, mailDomain: mailDomain(settings) });
 }
 
-/** `+1,234.50`, `-2.80`; of zero "no change". */
+/** `+1,234.50`, `-2.80`; "no change" for zero. */
 function signed(change: string): string {
   if (Number(change) === 0) return 'no change';
   return `${change.startsWith('-') ? '' : '+'}${groupThousands(change)}`;

@@ -1,7 +1,7 @@
 /**
- * The alarm that the bank details on invoices have changed, to finance and to operations. Changed bank details are the
- * classic invoice fraud, so it goes out as soon as the file has changed, also where a second person has to put the change
- * in force, and to the addresses that the same change replaced as well.
+ * The alert that the bank details on invoices have changed, to finance and operations. Changed bank details are the
+ * classic invoice fraud, so it goes out as soon as the file has changed, even if a second person must still put the
+ * change in force, and also to the addresses that the same change replaced.
  */
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
@@ -50,14 +50,14 @@ const shown = (value: FieldChange['new']): string =>
 
 const dayOf = ({ occurred_at }: ChangeEvent): string => occurred_at.slice(0, 10);
 
-/** The changes of bank details; the first record of the settings is none. */
+/** The changes of bank details; the first record of the settings is not a change. */
 const readAlarming = async (tx: Transaction): Promise<ChangeEvent[]> =>
   (await readSettingsChanges(tx)).slice(1).filter(({ changes }) => changes.some(isOfInstructions));
 
 const addressesOf = ({ finance_email: finance, operations_email: operations }: Settings): string[] =>
   [finance, operations].filter((address) => address !== '');
 
-/** Whoever changes the bank details may change who is told. */
+/** The person who changes the bank details may also change who is notified. */
 const replacedAddresses = ({ changes }: ChangeEvent): string[] =>
   changes.flatMap(({ field, old }) =>
     /^(finance|operations)_email$/.test(field) && typeof old === 'string' && isOneAddress(old) ? [old] : [],

@@ -20,7 +20,7 @@ export const missingFeedsEmail: EmailComposer = {
     if (recipient === undefined) return { held: 'settings.json has neither finance_email nor operations_email' };
     const feeds = await readWaiting(tx, context);
     if (feeds === undefined || feeds.month !== monthOf(day)) {
-      return { withdrawn: 'the month is closed or complete by now' };
+      return { withdrawn: 'the month is closed or complete now' };
     }
     const missing = missingFeeds(feeds);
     return {

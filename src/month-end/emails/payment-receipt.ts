@@ -1,6 +1,6 @@
 /**
- * The receipt for a payment: once to its payer, when it first pays an invoice of a month. It says what was received and
- * what it paid. A payment that was reversed before its receipt was sent gets none; one whose payer was corrected is
+ * The receipt for a payment: sent once to its payer, when it first pays a month's invoice. It states what was received
+ * and what it paid. A payment that was reversed before its receipt was sent gets none; one whose payer was corrected is
  * acknowledged to the right payer too.
  */
 import { query, type Transaction } from '../../database/transaction.ts';
@@ -15,7 +15,7 @@ import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 
-/** What was applied longer ago is no news: no receipts go out for it when the setting is turned on. */
+/** Older applications get no receipt when the setting is turned on. */
 const NEWS_FOR_DAYS = 7;
 
 const METHODS = { ach: 'by ACH', wire: 'by bank transfer', link: 'online', other: '' } as const;
@@ -27,7 +27,7 @@ export const paymentReceiptEmail: EmailComposer = {
     const partnerId = email.partner_id as string;
     const payment = await readReceipt(tx, email.payment_id as number);
     if (payment.status === 'reversed') return { withdrawn: 'the payment was reversed' };
-    if (payment.partner_id !== partnerId) return { withdrawn: "the payment is another partner's by now" };
+    if (payment.partner_id !== partnerId) return { withdrawn: 'the payment now belongs to another partner' };
     if (payment.paid.length === 0) return { withdrawn: 'the payment is not applied to an invoice any more' };
     const [partner] = await readPartners(tx, partnerId);
     if (partner === undefined) throw new Error(`no partner ${partnerId} to send a receipt to`);
@@ -68,17 +68,17 @@ interface Receipt {
   /** Its payer now. */
   readonly partner_id: string | null;
   readonly currency: string;
-  /** What was received: without what was recorded by mistake or twice. */
+  /** The amount received, without what was recorded by mistake or twice. */
   readonly amount: string;
   readonly received_on: string;
   readonly method: keyof typeof METHODS;
   readonly reference: string;
   readonly status: 'reversed' | 'applied' | 'unapplied' | 'partly_applied';
   readonly paid_back: string;
-  /** What was received and is no payment of the partner's. */
+  /** The part received that is not a payment of the partner. */
   readonly elsewhere: string;
   readonly unapplied: string;
-  /** What it pays now, by invoice. */
+  /** The amount it pays now, by invoice. */
   readonly paid: readonly {
     readonly number: string;
     readonly partner_id: string;
@@ -120,8 +120,8 @@ async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt>
 }
 
 /**
- * Payments that were lately applied to invoices of a month or of the system before, and of which the present payer has no
- * receipt. Shares of connected accounts, which pay invoices of another purpose, get none.
+ * Payments recently applied to monthly or carried-over invoices whose current payer has no receipt. Shares of connected
+ * accounts, which pay invoices of another purpose, get none.
  */
 async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   if (!settings.payment_receipts) return;

@@ -1,4 +1,6 @@
-/** The notice of a refund of credit to its partner, once. A refund that was returned before it was sent gets none. */
+/**
+ * The notice of a refund of credit, sent once to its partner. A refund returned before the notice was sent gets none.
+ */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { localeOf } from '../../documents/locale.ts';
@@ -10,7 +12,7 @@ import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 
-/** An older refund is no news: no notices go out for it when the setting is turned on. */
+/** Older refunds get no notice when the setting is turned on. */
 const NEWS_FOR_DAYS = 7;
 
 const METHODS = { ach: 'by ACH', wire: 'by bank transfer', other: '' } as const;
@@ -23,7 +25,7 @@ export const refundNoticeEmail: EmailComposer = {
     const refund = await readRefund(tx, email.credit_refund_id as number);
     if (refund.returned) return { withdrawn: 'the refund was returned' };
     const [partner] = await readPartners(tx, partnerId);
-    if (partner === undefined) throw new Error(`no partner ${partnerId} to tell of a refund`);
+    if (partner === undefined) throw new Error(`no partner ${partnerId} to notify of a refund`);
     const { name, email: address, cc } = partner.invoicing_contact;
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
     const locale = localeOf(partner.address.country);
@@ -55,10 +57,10 @@ interface Refund {
   readonly amount: string;
   readonly refunded_on: string;
   readonly method: keyof typeof METHODS;
-  /** Empty where it is not known. */
+  /** Empty if it is not known. */
   readonly reference: string;
   readonly returned: boolean;
-  /** What is still open of the credit note. */
+  /** The open amount of the credit note. */
   readonly balance: string;
 }
 
@@ -71,7 +73,7 @@ async function readRefund(tx: Transaction, refundId: number): Promise<Refund> {
      WHERE f.credit_refund_id = :refundId`,
     { refundId },
   );
-  if (refund === undefined) throw new Error(`no refund ${refundId} to tell of`);
+  if (refund === undefined) throw new Error(`no refund ${refundId} to announce`);
   return refund;
 }
 

@@ -1,4 +1,4 @@
-/** The letters to the auditor: the seal of a month, of its books, of a checkpoint, each on the day that it is made. */
+/** The letters to the auditor: the seal of a month, of its books, of a checkpoint, each on the day it is made. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ interface Seals {
   readonly of: SealKind;
   /** What the Message-ID begins with. */
   readonly name: string;
-  /** The names of those made since `:since` and of the latest, without those that an e-mail tells. */
+  /** The names of those made since `:since` and of the latest, without those that have an e-mail. */
   readonly untold: string;
 }
 
@@ -37,7 +37,7 @@ const verifiers = (): readonly { readonly file: string; readonly sha256: string 
       .digest('hex'),
   }));
 
-/** The signed note, and what to say of its key. Without a signature the note is the record. */
+/** The signed note and its key's state. Without a signature the note is the record. */
 export function noteView(record: string, signature: Awaited<ReturnType<typeof readSignature>>) {
   if (signature === undefined) return { note: record.trimEnd(), vkey: '', firstKey: false, newKey: false };
   const { previous_key: previous, public_key: key } = signature;
@@ -83,7 +83,7 @@ const sealEmailOf = (seals: Seals): EmailComposer => ({
   },
 });
 
-/** A seal, and the one that was made before it: its letter is the one before. */
+/** A seal and the one before it, whose letter came before. */
 function readPlace(
   tx: Transaction,
   { kind, name }: SealName,
@@ -103,7 +103,7 @@ function readPlace(
   );
 }
 
-/** Which letters come next, and the day by which each is there, in the issuer's time zone. */
+/** Which letters come next, and the day by which each arrives, in the issuer's time zone. */
 async function readDueLetters(
   tx: Transaction,
   { settings }: Pick<ActorContext, 'settings'>,
@@ -153,7 +153,7 @@ export const checkpointEmail = sealEmailOf({
      ORDER BY checkpoint_number`,
 });
 
-/** A seal made this lately is mailed; of those made before there was an address, the latest alone, which binds them all. */
+/** Seals this recent are mailed; of those made before there was an address, only the latest, which covers them all. */
 const NEWS_FOR_DAYS = 7;
 
 async function queueDue(

@@ -18,7 +18,7 @@ export const statusEmail: EmailComposer = {
     if (settings.operations_email === '') return { held: 'settings.json has no operations_email' };
     const status = await readStatus(tx, { environment, settings });
     const attention = status.findings.map((finding) => withLinks(finding, publicAddress(settings)));
-    if (attention.length === 0) return { withdrawn: 'nothing needs attention by now' };
+    if (attention.length === 0) return { withdrawn: 'nothing needs attention now' };
     return {
       to: { name: 'Operations', address: settings.operations_email },
       cc: [],
@@ -33,7 +33,7 @@ export const statusEmail: EmailComposer = {
   },
 };
 
-/** What to do as the address of the console's page of it; of what only the machine does, the command. */
+/** Remedies as addresses of console pages, or as commands if only the machine can do them. */
 const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
   [
     urgent,
@@ -45,7 +45,7 @@ const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
     }),
   ].join(' ');
 
-/** Queues the status for operations, unless one waits already: it says what is true when it is sent. */
+/** Queues the status for operations, unless one is waiting already: its content is as of sending. */
 export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   const now = environment.now().toISO();
   const name = `status.${environment.now().toUTC().toFormat("yyyyMMdd'T'HHmmssSSS")}`;

@@ -1,4 +1,4 @@
-/** SQL over bank files and their lines. */
+/** SQL of bank files and their lines. */
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
 import type { BankLine, BankStatement } from '../bank/statement.ts';
@@ -20,14 +20,14 @@ export interface NewBankFile {
   readonly bytes: number;
   readonly statements: readonly {
     readonly statement: BankStatement;
-    /** Of its lines, in their order. */
+    /** The identities of its lines, in order. */
     readonly identities: readonly string[];
   }[];
 }
 
 /**
- * Records a file with its statements and all of their lines. Gives the ids of the new lines by account and identity
- * (`lineKey`). A line that another file brought is the same line, on one more statement.
+ * Records a file with its statements and all of their lines. Returns the ids of the new lines by account and identity
+ * (`lineKey`). A line already in another file is the same line, on one more statement.
  */
 export async function insertBankFile(
   tx: Transaction,
@@ -101,7 +101,7 @@ const total = ({ lines, currency }: BankStatement, direction: BankLine['directio
     .reduce((sum, line) => sum.plus(line.amount), Amount.zero(currency))
     .toString();
 
-/** As `bank_lines` has them; JSON leaves out what is undefined. */
+/** Lines with the columns of `bank_lines`; JSON omits undefined values. */
 const lineRows = ({ statements }: NewBankFile) =>
   statements.flatMap(({ statement, identities }, index) =>
     statement.lines.map(({ booked_on, reversal, amount, ...line }, place) => ({
@@ -116,13 +116,13 @@ export interface EqualLineRow {
   readonly equal_line_id: number;
   readonly account: string;
   readonly bank_reference: string | null;
-  /** The name of another file that has it, where it is of the same account; else null. */
+  /** The name of another file that has it, if it is of the same account; otherwise null. */
   readonly other_file: string | null;
   /** Null: it came in the same file, and has no outcome yet. */
   readonly outcome: NewOutcome['outcome'] | null;
   /** Its payment, or the one that this was reversed as a duplicate of. */
   readonly payment_id: number | null;
-  /** The payment was wholly returned or refunded. */
+  /** The payment was completely returned or refunded. */
   readonly sent_back: boolean;
 }
 

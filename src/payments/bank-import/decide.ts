@@ -1,6 +1,6 @@
 /**
- * Decides for each credit of a bank file what it is: a payment, a payment that is recorded already, a payout of the
- * processor, or no money of a partner. Duplicates are decided by duplicates.ts, applications by match.ts. Pure.
+ * Decides what each credit of a bank file is: a payment, a payment already recorded, a payout of the processor, or not
+ * a partner's money. Duplicates are decided by duplicates.ts, applications by match.ts. Pure.
  */
 import type { Amount } from '../../money.ts';
 import type { BankLine } from '../bank/statement.ts';
@@ -16,7 +16,7 @@ import { findCreditNotes } from '../reference.ts';
 import { returnReason, withCode } from '../reverse.ts';
 import type { EqualLineRow } from './bank-lines.sql.ts';
 
-/** A line that no file has brought before, with its id. */
+/** A line that no earlier file has, with its id. */
 export interface NewLine {
   readonly id: number;
   readonly account: string;
@@ -36,21 +36,21 @@ export interface PayoutDecision {
   readonly kind: 'payout';
   /** The payment that the line names. */
   readonly of: Candidate | undefined;
-  /** What of it the payout brings; undefined: finance settles it, or the oldest payments do. */
+  /** Its part in the payout; undefined: finance settles it, or the oldest payments do. */
   readonly gross: Amount | undefined;
-  /** The line names no payment: the payout is settled with the oldest. */
+  /** The line names no payment: the payout is settled with the oldest ones. */
   readonly namesNone?: true;
   readonly why: string;
 }
 
-/** What a line may duplicate: a recorded payment, by its id, or the payment of an earlier line of the same file. */
+/** What a line may duplicate: a recorded payment, by id, or the payment of an earlier line of the same file. */
 export interface PossibleDuplicate {
   readonly of: number | NewLine;
   readonly evidence: string;
 }
 
 export interface Known {
-  /** Payments of the lines' amounts, or with a processor id that a line names. */
+  /** Payments with the lines' amounts, or with a processor id that a line names. */
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];
   /** Recorded refunds of the lines' amounts: one of them may come back. */
@@ -61,7 +61,7 @@ export interface Known {
 
 export const SETTLE_BY_HAND = 'settle it by hand';
 
-/** In the order of the lines: what one pays is no longer open for the next. */
+/** In line order: what one pays is no longer open for the next. */
 export function decideCredits(
   credits: readonly NewLine[],
   items: OpenItems,
@@ -96,14 +96,14 @@ export function decideCredits(
   return file.decisions;
 }
 
-/** The later lines of a file know an account by what the earlier ones paid from it. */
+/** Later lines of a file recognize an account by what earlier ones paid from it. */
 function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems): void {
   if (decision.kind !== 'payment' || decision.match.applied.length === 0) return;
   const { partner_id } = decision.match;
   if (partner_id !== undefined) items.learn(line, partner_id);
 }
 
-/** What is known after the lines before. */
+/** The state after the previous lines. */
 interface FileState extends Pick<Known, 'refunds' | 'payoutNames'> {
   readonly items: OpenItems;
   readonly current: CurrentCandidates;
@@ -116,9 +116,9 @@ interface FileState extends Pick<Known, 'refunds' | 'payoutNames'> {
 }
 
 /**
- * The candidates after the lines before. What the bank has brought already is compared only with lines that name its
- * processor id, or that equal its line in another file: no other rule applies to it. Otherwise each line of a file would be
- * compared with all payments of its amount that there ever were.
+ * The candidates after the previous lines. A payment that the bank has already reported is compared only with lines
+ * that name its processor id, or that equal its line in another file: no other rule applies to it. Otherwise each line
+ * of a file would be compared with all payments of its amount ever made.
  */
 class CurrentCandidates {
   private readonly all = new Map<number, Candidate>();
@@ -151,8 +151,8 @@ class CurrentCandidates {
 
 /**
  * A line that may report an earlier one again. A payout, or a payment that was sent back, is not recorded again. A line
- * equal to one of another account is perhaps one account under two names: this comes before the rules for payments,
- * because an equal line is stronger evidence. Undefined where there is none.
+ * equal to one of another account may come from one account under two names: this precedes the rules for payments,
+ * because an equal line is stronger evidence. Undefined if there is none.
  */
 function decideEqualLine(
   { id, line }: NewLine,
@@ -190,7 +190,7 @@ export function equalEvidence({
   return `${other_file} has a line of the same account, day and amount, with ${reference}`;
 }
 
-/** Money that comes back to us: perhaps a refund of ours. It is no payment, and nothing is lost: finance sees it. */
+/** Money that comes back to us, perhaps one of our refunds. It is not a payment; finance decides. */
 function decideReversedDebit(each: NewLine, refunds: readonly RecordedRefund[]): Decision {
   const { line } = each;
   const found = refundOf(outgoingLine(each), refunds);
@@ -201,14 +201,14 @@ function decideReversedDebit(each: NewLine, refunds: readonly RecordedRefund[]):
     line.return_code === undefined ? '' : ` (${withCode(line.return_code, returnReason(line.return_code))})`;
   const what =
     found === undefined
-      ? `reverses an earlier debit${because}: no payment. If a refund${note === undefined ? '' : ` of ${note}`} came back, ${record}`
+      ? `reverses an earlier debit${because}: not a payment. If a refund${note === undefined ? '' : ` of ${note}`} came back, ${record}`
       : note === null
         ? `the refund of payment ${found.refund.payment_id} came back${because}: ${found.evidence}. Enter it as a payment by hand`
         : `the refund of ${note} came back${because}: ${found.evidence}. ${record}`;
   return { kind: 'ignored', why: what, needsReview: true };
 }
 
-/** A debit of a bank file, or the credit that reverses one, as it is compared with refunds. */
+/** A debit of a bank file, or the credit that reverses one, for comparison with refunds. */
 export const outgoingLine = ({ id, account, line }: NewLine): OutgoingLine => ({
   bank_line_id: id,
   account,
@@ -245,7 +245,7 @@ function decideCredit(each: NewLine, file: FileState): Decision {
   );
 }
 
-/** A line that reports a payment that is recorded already: directly, or in a payout. */
+/** A line that reports a payment already recorded: directly, or in a payout. */
 function decideKnown(line: BankLine, { payment, rule, evidence }: Finding<Candidate>): Decision {
   const name = `payment ${payment.payment_id}`;
   if (rule === 'known_processor_id') return unexpectedPayout(payment, name);
@@ -254,7 +254,7 @@ function decideKnown(line: BankLine, { payment, rule, evidence }: Finding<Candid
   return { kind: 'duplicate', payment, evidence };
 }
 
-/** A payout brings what was left of a payment on that day, less a plausible fee. */
+/** A payout contains what was left of a payment on that day, less a plausible fee. */
 function payoutOf(payment: Candidate, line: BankLine, why: string): Decision {
   const left = leftOn(payment, line.booked_on);
   if (feesPlausible(left.minus(line.amount), left, 1)) return { kind: 'payout', of: payment, gross: left, why };
@@ -266,10 +266,10 @@ const unexpectedPayout = (of: Candidate | undefined, name: string): Decision => 
   kind: 'payout',
   of,
   gross: undefined,
-  why: `names ${name}, which is no link payment that waits for its payout: ${SETTLE_BY_HAND}`,
+  why: `names ${name}, which is not a link payment waiting for its payout: ${SETTLE_BY_HAND}`,
 });
 
-/** Nothing is applied of a possible duplicate; what it would have paid is suggested. */
+/** A possible duplicate is not applied; what it would have paid is suggested. */
 function heldPayment(found: Match, possibleDuplicates: readonly PossibleDuplicate[]): Decision {
   if (possibleDuplicates.length === 0) return { kind: 'payment', match: found, possibleDuplicates };
   const of = (each: PossibleDuplicate) =>
@@ -307,7 +307,7 @@ function reportedBy(line: BankLine, items: OpenItems): ReportedPayment {
   };
 }
 
-/** Everything that a line is known by. */
+/** Everything that identifies a line. */
 export const referencesOf = (line: BankLine): string[] => [
   ...(line.bank_reference === undefined ? [] : [line.bank_reference]),
   ...line.references.map((each) => each.text),

@@ -1,6 +1,6 @@
 /**
  * Imports a bank file: whole or not at all, once. Every new line becomes exactly one thing, with its reason: a payment,
- * another source record of a payment, a payout of the processor, a return, or nothing of ours.
+ * another source record of a payment, a payout of the processor, a return, or not ours.
  * Refusals: those of bank/read.ts.
  */
 import { createHash } from 'node:crypto';
@@ -42,12 +42,12 @@ export interface BankImport {
   readonly outcomes: Readonly<Record<LineReport['outcome'], number>>;
   /** Small differences that this import wrote to bank charges, by currency. */
   readonly bank_charges: Readonly<Record<string, string>>;
-  /** Statements that do not continue what is known of their account; only the import that shows it reports them. */
+  /** Statements that do not continue the known ones of their account; only the import that finds them reports them. */
   readonly breaks: readonly PaymentException[];
   readonly new_lines: readonly LineReport[];
 }
 
-/** `read`: the file as it was read before the transaction began. */
+/** `read`: the file, read before the transaction began. */
 export async function importBankFile(
   tx: Transaction,
   caller: Caller,
@@ -66,7 +66,7 @@ export async function importBankFile(
   if (importedAt !== undefined) {
     return { ...head, ...NOTHING_NEW, already_imported: importedAt, lines: { total, new: 0, known: total } };
   }
-  // Nothing of it is known yet: a file of which nothing is booked is not taken for one that was imported.
+  // Nothing in it is booked yet, so it does not count as imported.
   if (total === 0 && statements.some(({ pending }) => pending > 0)) return { ...head, ...NOTHING_NEW };
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
@@ -139,7 +139,7 @@ function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[]
   if (problems.length > 0) throw invalidFile(file.name, problems);
 }
 
-/** Records the file with all its lines, and gives the new ones. */
+/** Records the file with all its lines, and returns the new ones. */
 async function recordFile(
   tx: Transaction,
   context: PaymentContext,
@@ -198,7 +198,7 @@ async function recordLines(
       outcome === 'payment' ? [[payment_id as number, each] as const] : [],
     ),
   );
-  // After the credits: a return may be of a payment of the same file.
+  // After the credits: a return may concern a payment of the same file.
   const candidates = await readLineCandidates(tx, debits);
   const debitReports = await recordDebits(tx, context, debits, { candidates, equalLines, ownLines });
   return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);

@@ -29,7 +29,7 @@ import { ignoredLine, type LineReport, paymentReport, plainReport } from './repo
 
 type PaymentDecision = Extract<Decision, { match: Match }>;
 type PaymentIdOf = (each: NewLine) => number;
-/** What is recorded of one line, apart from payments and payouts. */
+/** What is recorded for one line, apart from payments and payouts. */
 interface LineRecords {
   readonly sources: readonly NewPaymentSource[];
   readonly outcomes: readonly NewOutcome[];
@@ -107,7 +107,7 @@ function recordsOf(each: NewLine, decision: Exclude<Decision, PayoutDecision>, p
   const source = bankSource(each, decision.kind === 'duplicate' ? decision.payment.payment_id : paymentIdOf(each));
   const { payment_id } = source;
   if (decision.kind === 'duplicate') {
-    const reason = `payment ${payment_id} is recorded already: ${decision.evidence}`;
+    const reason = `payment ${payment_id} is already recorded: ${decision.evidence}`;
     const report = plainReport(each, 'duplicate', reason, { payment_id });
     return { sources: [source], outcomes: [{ bank_line_id: each.id, outcome: 'payment', payment_id, reason }], report };
   }
@@ -205,7 +205,7 @@ async function recordPayouts(
     const isLink = decision.kind === 'link_payment';
     const gross = isLink ? amount : decision.gross;
     const payment_id = isLink ? paymentIdOf(each) : decision.of?.payment_id;
-    const why = isLink ? `brings one payment of the processor, ${decision.processorId}` : decision.why;
+    const why = isLink ? `contains one payment of the processor, ${decision.processorId}` : decision.why;
     outcomes.push({ bank_line_id: each.id, outcome: 'payout', payout_id, reason: why });
     if (gross !== undefined && payment_id !== undefined) {
       const fees = gross.minus(amount).toString();
@@ -234,7 +234,7 @@ interface Settled {
   readonly why: string;
 }
 
-/** What may be a payout of a connected account is never settled with link payments. */
+/** A possible payout of a connected account is never settled with link payments. */
 function whichPayout(possible: readonly AccountPayout[]): Settled {
   const names = possible.map(({ payout, account }) => `${payout ?? 'a payout'} of ${account}`).join(' or ');
   return possible.some(({ certain }) => certain)
@@ -242,7 +242,7 @@ function whichPayout(possible: readonly AccountPayout[]): Settled {
     : { settled: false, why: `it may be ${names}: ${SETTLE_BY_HAND}, by its account` };
 }
 
-/** Settles a payout that names no payment with the oldest payments that it can consist of. */
+/** Settles a payout that names no payment with the oldest payments it can consist of. */
 async function settleWithOldest(
   tx: Transaction,
   context: PaymentContext,

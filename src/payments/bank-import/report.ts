@@ -1,4 +1,4 @@
-/** What an import reports, line by line. */
+/** The report of an import, line by line. */
 import { Amount } from '../../money.ts';
 import type { Match, Suggested } from '../evidence.ts';
 import type { NewOutcome } from './bank-lines.sql.ts';
@@ -20,7 +20,7 @@ export interface LineReport {
   readonly currency: string;
   readonly payer: string | null;
   readonly bank_reference: string | null;
-  /** `duplicate`: a payment that is recorded already. `refund`: pays a refund that is recorded. */
+  /** `duplicate`: a payment already recorded. `refund`: pays a recorded refund. */
   readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'ignored';
   readonly payment_id: number | null;
   readonly applied: readonly (LineDocument & { readonly small_difference: string | null })[];
@@ -63,7 +63,7 @@ export function plainReport(
   };
 }
 
-/** A line from which nothing is recorded. */
+/** A line that records nothing. */
 export function ignoredLine(
   each: NewLine,
   why: string,
@@ -73,7 +73,7 @@ export function ignoredLine(
   return { outcome, report: plainReport(each, 'ignored', why, { needs_review }) };
 }
 
-/** A line that became a payment. What stays unapplied needs a review. */
+/** A line that became a payment. An unapplied rest needs a review. */
 export function paymentReport(
   each: NewLine,
   payment_id: number,

@@ -1,6 +1,6 @@
 /**
- * The debits of a bank file: returned payments are reversed, and refunds are matched to those that finance has recorded.
- * Other debits are no money of partners.
+ * The debits of a bank file: returned payments are reversed, and refunds are matched to those that finance has
+ * recorded. Other debits do not concern partners.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { Amount, isZero } from '../../money.ts';
@@ -18,13 +18,13 @@ import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines
 import { equalEvidence, type NewLine, outgoingLine, referencesOf } from './decide.ts';
 import { ignoredLine, type LineReport, plainReport } from './report.ts';
 
-/** A return comes at most this long after its payment: 60 days for an unauthorized debit, and the bank's own time. */
+/** A return comes at most this long after its payment: 60 days for an unauthorized debit, plus the bank's own time. */
 const RETURNED_WITHIN_DAYS = 90;
 
 const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_code !== undefined;
 
 export interface KnownPayments {
-  /** Payments of the returns' amounts. */
+  /** Payments with the returns' amounts. */
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];
   /** The lines of the same file that reported payments first, by payment. */
@@ -69,7 +69,7 @@ export async function recordDebits(
     const { payment_reversal_id, reopened } = reversed.get(bankIdentity(each.account, each.identity)) as Reversed;
     const why = `${nameOf(payment_id)} is returned by the bank: ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
     outcomes.push({ bank_line_id: each.id, outcome: 'return', payment_reversal_id, reason: why });
-    // A paid invoice is open again: finance should know.
+    // A paid invoice is open again: finance must know.
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
   }
   await insertOutcomes(tx, context, outcomes);
@@ -107,7 +107,7 @@ function decideDebits(
   const decide = (each: NewLine): DebitDecision => {
     if (!isReturn(each)) {
       const doubt = whyPerhapsReturn(each.line, [...left.values()], nameOf);
-      const why = doubt ?? 'an outgoing payment that is no refund of ours';
+      const why = doubt ?? 'an outgoing payment that is not one of our refunds';
       return { why, needsReview: doubt !== undefined, goesOut: true };
     }
     const equal = equalLines.find(
@@ -149,10 +149,13 @@ const newReversal = ({ id, account, identity, line }: NewLine, payment: Candidat
 
 const RETURN_WORDS =
   /\b(?:RETURN(?:ED|S)?|RTN|NSF|REVERS(?:AL|ED)|CHARGE(?:D)? ?BACK|DISHONOU?RED|UNAUTHORI[SZ]ED|RECALL(?:ED)?)\b/i;
-/** What the bank takes for a return. */
+/** The bank's fee for a return. */
 const FEE_WORDS = /\b(?:FEES?|CHARGES?)\b(?! ?BACK)/i;
 
-/** Why a debit that the bank does not call a return may be one; undefined if neither its words, its amount nor a number speaks for it. */
+/**
+ * Why a debit that the bank does not call a return may be one; undefined if neither its words, its amount nor a number
+ * suggests it.
+ */
 function whyPerhapsReturn(
   line: BankLine,
   candidates: readonly Candidate[],
@@ -176,7 +179,7 @@ function whyPerhapsReturn(
   return `${isWorded ? 'looks like' : 'may be'} a return${of}, but its payment is not certain: if it is one, reverse that as returned`;
 }
 
-/** The payments of its amount that a return can be of. */
+/** The payments of its amount that a return may concern. */
 const returnable = (line: BankLine, candidates: readonly Candidate[]): Candidate[] =>
   candidates.filter(
     (each) =>
@@ -187,7 +190,10 @@ const returnable = (line: BankLine, candidates: readonly Candidate[]): Candidate
       daysApart(each.received_on, line.booked_on) <= RETURNED_WITHIN_DAYS,
   );
 
-/** The only payment that a return can be of: of its amount, and with one of its references or a document that it names. */
+/**
+ * The only payment that a return may concern: of its amount, and with one of its references or a document that it
+ * names.
+ */
 function returnedPayment(line: BankLine, candidates: readonly Candidate[]): Candidate | undefined {
   const texts = referencesOf(line);
   const numbers = findReferences(line.references)

@@ -67,7 +67,7 @@ interface Level {
   readonly name: LevelName;
   /** All amounts, as written. */
   sum: bigint;
-  /** Physical records, its header and trailer among them. */
+  /** Physical records, including its header and trailer. */
   records: number;
   /** The groups of a file, the accounts of a group. */
   parts: number;
@@ -107,7 +107,7 @@ class Bai2Reader {
     for (const record of records) {
       const level = this.open.at(-1);
       if (level === undefined) {
-        this.complain(record.line, 'stands after the file trailer (99)');
+        this.complain(record.line, 'is after the file trailer (99)');
         continue;
       }
       level.records += record.count;
@@ -168,7 +168,7 @@ class Bai2Reader {
     const level = this.open[2];
     const account = level?.account;
     if (level === undefined || account === undefined) {
-      this.complain(line, 'a transaction (16) stands outside an account (03)');
+      this.complain(line, 'a transaction (16) is outside an account (03)');
       return;
     }
     const [type = '', amount = '', funds = ''] = fields;
@@ -197,7 +197,7 @@ class Bai2Reader {
     this.statements.push(statementOf(account, group, this.totals));
   }
 
-  /** Opens a level. Its header is counted in it, not in the level above. */
+  /** Opens a level. Its header counts in it, not in the level above. */
   private openLevel(
     name: LevelName,
     { line, count }: LogicalRecord,
@@ -206,12 +206,12 @@ class Bai2Reader {
     const depth = LEVELS.indexOf(name);
     const title = `${article(name)} (${HEADER[name]})`;
     (this.open.at(-1) as Level).records -= count;
-    if (this.open.length < depth) this.complain(line, `${title} stands outside a group (02)`);
+    if (this.open.length < depth) this.complain(line, `${title} is outside a group (02)`);
     if (this.open.length > depth) {
       this.complain(line, `${title} begins before the previous one has ended (${TRAILER[name]})`);
       this.open.length = depth;
     }
-    // So that what follows is not reported as well.
+    // So that the records that follow are not reported as well.
     while (this.open.length < depth) {
       this.open.push({ name: LEVELS[this.open.length] as LevelName, sum: 0n, records: 0, parts: 0 });
     }
@@ -312,7 +312,7 @@ const headLength = (fields: readonly string[]): number => 5 + fundsFields(fields
 
 /**
  * How many fields a funds type adds: V has a value date, S three amounts, D as many pairs as its first field says. A D
- * whose first field is no such number has none; the record is refused (`isDistribution`).
+ * whose first field is not such a number has none; the record is refused (`isDistribution`).
  */
 const fundsFields = (type: string, first: string | undefined): number =>
   ({ V: 2, S: 3, D: 1 + 2 * (PAIRS.test(first ?? '') ? Number(first || '0') : 0) })[type.toUpperCase()] ?? 0;
@@ -396,8 +396,8 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
 }
 
 /**
- * Type codes of money that goes back. Debits: credit reversal, deposited item returned, posting error, individual ACH
- * return item, ACH reversal, returned items, adjustment. Credits: the same of what we paid.
+ * Type codes of reversed money. Debits: credit reversal, deposited item returned, posting error, individual ACH return
+ * item, ACH reversal, returned items, adjustment. Credits: the same for what we paid.
  */
 const REVERSALS = {
   debit: new Set(['552', '554', '555', '557', '558', '561', '566', '568']),
@@ -411,7 +411,7 @@ export function methodOfCode(type: string): Method | undefined {
   return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }
 
-// The text has no fields of its own. These labels stand in the addenda of ACH and Fedwire transactions.
+// The text has no fields of its own. These labels appear in the addenda of ACH and Fedwire transactions.
 const PAYER_NAME = /\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|SENDER NAME|B\/O|ORG)\s*[:=]/i;
 const PAYER_ACCOUNT = /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT)\s*[:=]/i;
 const LABEL =
@@ -422,8 +422,8 @@ const LABEL_FIRST = new RegExp(`^${LABEL}`, 'i');
 const FULL_RECORD = 72;
 
 /**
- * What stands after a label. Where the text of several records reads otherwise with and without a space between them, a bank
- * that fills its records has cut a word, and of another bank nothing is certain.
+ * The text after a label. If the text of several records differs with and without a space between them, a bank that
+ * fills its records has cut a word; for another bank nothing is certain.
  */
 function labelled({ pieces, raw }: LogicalRecord, label: RegExp): string | undefined {
   const apart = valueAfter(pieces.join(' '), label);
@@ -443,7 +443,7 @@ function valueAfter(text: string, label: RegExp): string | undefined {
   const spaced = text.replace(/\s+/g, ' ');
   const found = label.exec(spaced);
   if (found === null) return undefined;
-  // The space before the next label stays where nothing stands between: a label is no value.
+  // The space before the next label stays if nothing is between: a label is not a value.
   const rest = ` ${spaced.slice(found.index + found[0].length)}`;
   return meaningful(rest.split(NEXT_LABEL)[0]);
 }

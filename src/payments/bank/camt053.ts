@@ -30,7 +30,7 @@ const parser = new XMLParser({
   ignoreAttributes: false,
   attributeNamePrefix: '@',
   removeNSPrefix: true,
-  // Amounts and numbers stay texts.
+  // Keeps amounts and numbers as texts.
   parseTagValue: false,
   parseAttributeValue: false,
   // Numeric character references (&#252;) too. A document type, which could define entities, is refused.
@@ -257,11 +257,11 @@ class EntryReader {
 
   private refuseNegative(amount: Amount, where: string): void {
     if (!amount.isNegative()) return;
-    const reason = `'${amount.toString()}' is negative, though an amount has no sign: CRDT or DBIT tells its direction`;
+    const reason = `'${amount.toString()}' is negative, but an amount has no sign: CRDT or DBIT gives its direction`;
     this.problems.push({ path: where, reason });
   }
 
-  /** A batch gives a line for each part. An entry whose parts have no amounts of their own is one line. */
+  /** A batch gives a line for each part. An entry whose parts have no amounts is one line. */
   private lines(shared: Shared, amount: Amount, where: string): BankLine[] {
     const details = nodes(shared.entry, 'NtryDtls');
     const parts = details.flatMap((each) => nodes(each, 'TxDtls'));
@@ -281,7 +281,7 @@ class EntryReader {
     return parts.map((part, index) => lineOf(shared, [part], known[index] as Amount));
   }
 
-  /** In the account's currency: an amount in another currency is what was instructed, not what arrived. */
+  /** In the account's currency: an amount in another currency is the instructed amount, not the amount received. */
   private partAmount(part: Node, currency: string, where: string): Amount | undefined {
     for (const path of [['Amt'], ['AmtDtls', 'TxAmt', 'Amt'], ['AmtDtls', 'InstdAmt', 'Amt']]) {
       const text = textAt(part, ...path);
@@ -337,7 +337,7 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
   const code = [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
   const type = code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd');
   const nameOf = (party: Node): string => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
-  // Who pays behind a payment provider, and who sent it.
+  // The ultimate payer behind a payment provider, and the sender.
   const behind = ['UltmtDbtr', 'InitgPty'].map((role) => nameOf(child(only, 'RltdPties', role)));
   const text = [...remittance, ...behind, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' ');
   return {
@@ -353,7 +353,7 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
     payer_account: meaningful((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
     type,
     method: methodOf(type, text),
-    // xs:boolean writes true in two ways.
+    // xs:boolean has two forms of true.
     reversal:
       ['true', '1'].includes(textAt(entry, 'RvslInd')) || reason !== '' || /RRTN|RPCR|UPDD|RIMB/.test(code[2] ?? ''),
     return_code: reason || undefined,

@@ -1,6 +1,6 @@
 /**
- * A bank's CSV, read by a column map of the settings ("bank_csv"). If there is a column with the running balance, every row
- * must lead from the previous balance to its own, whether the bank lists the oldest or the newest row first.
+ * A bank's CSV, read with a column map from the settings ("bank_csv"). If there is a column with the running balance,
+ * every row must lead from the previous balance to its own, whether the bank lists the oldest or the newest row first.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
@@ -21,7 +21,7 @@ import {
 } from './statement.ts';
 
 interface NamedMap extends BankCsvMap {
-  /** As the settings have it under "bank_csv". */
+  /** As in the settings under "bank_csv". */
   readonly name: string;
 }
 
@@ -217,8 +217,8 @@ function signedAmount(
 }
 
 /**
- * `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00`, `12.00 DR` as a plain decimal; undefined for anything else. Whole
- * digits must be grouped by threes or not at all, so that a wrong decimal separator is noticed.
+ * `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00`, `12.00 DR` as a plain decimal; undefined for anything else.
+ * Whole digits must be grouped by threes or not at all, so that a wrong decimal separator is detected.
  */
 function plainAmount(written: string, decimal: '.' | ','): string | undefined {
   let text = written.replace(/[\s\u00A0\u202F]/g, '').replace(/^([+-]?)(?:[A-Z]{3}|[$€£¥])/, '$1');

@@ -6,22 +6,22 @@ export interface BankFile {
   /** For messages; also tells CSV. */
   readonly name: string;
   readonly bytes: Buffer;
-  /** The name of the format; left out: it is detected. */
+  /** The name of the format; if omitted, it is detected. */
   readonly format?: string | undefined;
   /** The name of the column map, for CSV. */
   readonly map?: string | undefined;
 }
 
 export interface BankFormat {
-  /** As `--format` and the import's report have it. */
+  /** As in `--format` and the import's report. */
   readonly name: string;
   /** Whether a file is of this format. `head` is its beginning, without byte order mark and white space. */
   readonly matches: (file: { readonly name: string; readonly head: string }) => boolean;
-  /** Refuses the whole file where its contents, totals or balances are wrong. */
+  /** Refuses the whole file if its contents, totals or balances are wrong. */
   readonly read: (file: BankFile, maps: Readonly<Record<string, BankCsvMap>>) => BankStatement[];
 }
 
-/** Refuses bytes that are not of the encoding, rather than storing a wrong payer's name. */
+/** Refuses bytes that are invalid in the encoding, rather than storing a wrong payer's name. */
 export function decode({ name, bytes }: BankFile, encoding: string): string {
   const invalid = () => invalidFile(name, [{ path: '', reason: `is not text in ${encoding}` }]);
   let text: string;

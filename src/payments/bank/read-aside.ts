@@ -1,4 +1,4 @@
-/** Reads a bank file in a process of its own (reading/aside.ts). Refusals: those of read.ts. */
+/** Reads a bank file in a separate process (reading/aside.ts). Refusals: those of read.ts. */
 import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { Amount } from '../../money.ts';
 import { readAside, readerOf } from '../../reading/aside.ts';
@@ -8,7 +8,7 @@ import type { BankLine, BankStatement } from './statement.ts';
 
 type Maps = Readonly<Record<string, BankCsvMap>>;
 
-/** Amounts as texts: processes exchange no classes. */
+/** Amounts as texts: processes cannot exchange classes. */
 interface SentStatement extends Omit<BankStatement, 'opening' | 'closing' | 'lines'> {
   readonly opening: string | undefined;
   readonly closing: string | undefined;

@@ -1,5 +1,5 @@
 /**
- * Reads a bank file with the format that it is of. Refusals: bank_format_not_read, bank_format_unknown, bank_map_unknown,
+ * Reads a bank file in its format. Refusals: bank_format_not_read, bank_format_unknown, bank_map_unknown,
  * bank_file_invalid, bank_file_totals.
  */
 import type { BankCsvMap } from '../../config/bank-csv.ts';
@@ -12,10 +12,10 @@ import type { BankFile, BankFormat } from './format.ts';
 import type { BankStatement } from './statement.ts';
 import { unreadFormatOf } from './unread-formats.ts';
 
-/** All bank formats, in the order in which a file is tried. */
+/** All bank formats, in the order in which they are tried. */
 export const BANK_FORMATS: readonly BankFormat[] = [bai2, camt053, csv];
 
-/** Enough of a file to recognize its format, also of a message within an envelope. */
+/** Enough of a file to recognize its format, even of a message within an envelope. */
 const HEAD_BYTES = 16 * 1024;
 
 export interface ReadBankFile {

@@ -1,6 +1,6 @@
 /**
- * What every bank format gives: bank statements of one account each, with their lines, checked against the totals and
- * balances that the file states. Refusals of all formats: bank_file_invalid, bank_file_totals.
+ * The result of every bank format: bank statements of one account each, with their lines, checked against the file's
+ * totals and balances. Refusals of all formats: bank_file_invalid, bank_file_totals.
  */
 import { createHash } from 'node:crypto';
 import { type FieldProblem, refuse } from '../../errors/refusals.ts';
@@ -12,33 +12,33 @@ export interface BankStatement {
   /** IBAN or account number as the bank writes it, without spaces. */
   readonly account: string;
   readonly currency: string;
-  /** The bank's name of the statement; empty where it has none. */
+  /** The bank's name for the statement; empty if it has none. */
   readonly reference: string;
   readonly opening: Amount | undefined;
   readonly closing: Amount | undefined;
-  /** `YYYY-MM-DD`: the day that the statement reaches; undefined where only its lines tell. */
+  /** `YYYY-MM-DD`: the day that the statement reaches; undefined if only its lines show it. */
   readonly closed_on: string | undefined;
   readonly lines: readonly BankLine[];
-  /** Entries that are announced but not booked. They are skipped; a later file has them booked. */
+  /** Entries announced but not booked. They are skipped; a later file has them booked. */
   readonly pending: number;
 }
 
-/** A remittance text that may contain a document number, and where it stood. */
+/** A remittance text that may contain a document number, and its place. */
 export interface ReferenceField {
-  /** As the format names it: `EndToEndId`, `customer reference`, `text`. */
+  /** The format's name for it: `EndToEndId`, `customer reference`, `text`. */
   readonly field: string;
   readonly text: string;
 }
 
 export interface BankLine {
-  /** Where it stands in the file: the line, or the entry's place in its statement. */
+  /** Its place in the file: the line, or the entry's place in its statement. */
   readonly position: number;
   /** `YYYY-MM-DD`: the day on which the bank booked it. */
   readonly booked_on: string;
   readonly value_on: string | undefined;
   readonly direction: 'credit' | 'debit';
   readonly amount: Amount;
-  /** The bank's own reference; undefined where it gives none. */
+  /** The bank's own reference; undefined if it gives none. */
   readonly bank_reference: string | undefined;
   /** The remittance fields, the most reliable first. */
   readonly references: readonly ReferenceField[];
@@ -49,7 +49,7 @@ export interface BankLine {
   readonly payer_account: string | undefined;
   /** The format's transaction code. */
   readonly type: string;
-  /** How it was paid, by the format's codes, or else by `methodInWords`. */
+  /** How it was paid, by the format's codes, otherwise by `methodInWords`. */
   readonly method: Method;
   /** It reverses an earlier transaction. */
   readonly reversal: boolean;
@@ -62,11 +62,11 @@ export interface BankLine {
 export const invalidFile = (file: string, problems: readonly FieldProblem[], map?: string) =>
   refuse('bank_file_invalid', { file, problems: distinct(problems), ...(map !== undefined && { map }) });
 
-/** An amount is stated by an entry and by its only transaction: what is wrong with it is one problem. */
+/** An entry and its only transaction both state the amount: an error in it is one problem. */
 const distinct = (problems: readonly FieldProblem[]): FieldProblem[] =>
   [...new Map(problems.map((each) => [`${each.path}\n${each.reason}`, each])).values()].slice(0, PROBLEMS_TOLD);
 
-/** Compares what a file states with what its lines add up to. */
+/** Compares a file's stated totals with the sums of its lines. */
 export class Totals {
   private readonly problems: FieldProblem[] = [];
 
@@ -89,17 +89,17 @@ const NEITHER_LETTER_NOR_DIGIT = /[^A-Z0-9]/g;
 /** A reference as it is compared: only letters, in capitals, and digits. */
 export const normalizeReference = (text: string): string => text.toUpperCase().replace(NEITHER_LETTER_NOR_DIGIT, '');
 
-/** What banks write where there is no reference. */
+/** What banks write when there is no reference. */
 const NO_REFERENCE = new Set(['', 'NOTPROVIDED', 'NOTAVAILABLE', 'NONREF', 'NOREF', 'NONE', 'NA', 'UNKNOWN']);
 
-/** The text; undefined where it means that there is none: empty, NOTPROVIDED, zeros. */
+/** The text; undefined if it means that there is none: empty, NOTPROVIDED, zeros. */
 export function meaningful(text: string | undefined): string | undefined {
   const trimmed = (text ?? '').trim();
   const plain = normalizeReference(trimmed);
   return NO_REFERENCE.has(plain) || /^0*$/.test(plain) ? undefined : trimmed;
 }
 
-/** Remittance fields as references: those that say something, each once. */
+/** Remittance fields as references: those with content, each once. */
 export function references(fields: readonly (readonly [field: string, text: string | undefined])[]): ReferenceField[] {
   const found = new Map<string, ReferenceField>();
   for (const [field, content] of fields) {
@@ -110,9 +110,9 @@ export function references(fields: readonly (readonly [field: string, text: stri
 }
 
 /**
- * The identities of an account's lines, in their order: bank reference, day, direction and amount. The reference alone is
- * not enough, because banks repeat it on reversals and on the parts of a batch. Without a reference the text takes its
- * place. Lines that are equal in everything are counted.
+ * The identities of an account's lines, in their order: bank reference, day, direction and amount. The reference alone
+ * is not enough, because banks repeat it on reversals and on the parts of a batch. Without a reference, the text is
+ * used. Completely equal lines are counted.
  */
 export function lineIdentities(lines: readonly BankLine[]): string[] {
   const seen = new Map<string, number>();
@@ -125,7 +125,7 @@ export function lineIdentities(lines: readonly BankLine[]): string[] {
   });
 }
 
-/** The method that a bank's words name. */
+/** The payment method in a bank's words. */
 export function methodInWords(...texts: readonly string[]): Method {
   const words = texts.join(' ').toUpperCase();
   if (/\bACH\b/.test(words)) return 'ach';

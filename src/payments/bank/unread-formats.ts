@@ -1,6 +1,6 @@
 /**
- * Formats that banks deliver and that are not read. They are told by their content, because their names end in anything,
- * and refused by their name: asking the bank for the same file again would not help.
+ * Formats that banks deliver but that cannot be read. They are recognized by content, because file names vary, and
+ * named in the refusal: asking the bank for the same file again would not help.
  */
 export interface UnreadFormat {
   /** With its article: `an OFX file (also .qfx and .qbo)`. */
@@ -11,21 +11,21 @@ export interface UnreadFormat {
 
 const EXPORT = 'Order camt.053 or BAI2 statements of this account from the bank, or export its transactions as CSV.';
 
-/** What ISO 20022 messages of accounts are, by the name of their message. */
+/** ISO 20022 account messages by name. */
 const MESSAGES: Readonly<Record<string, string>> = {
   'camt.052': 'Its entries are interim. Order the camt.053 statements of this account from the bank.',
   'camt.054':
     'It has the details of batches. Order the camt.053 statements of this account from the bank, with details.',
 };
-const OTHER_MESSAGE = 'It is no statement. Order the camt.053 statements of this account from the bank.';
+const OTHER_MESSAGE = 'It is not a statement. Order the camt.053 statements of this account from the bank.';
 
-/** The element of a message names it where there is no namespace. */
+/** Without a namespace, the message's element names it. */
 const ELEMENTS: readonly (readonly [RegExp, string])[] = [
   [/<(?:\w+:)?BkToCstmrAcctRpt[\s>]/, 'camt.052'],
   [/<(?:\w+:)?BkToCstmrDbtCdtNtfctn[\s>]/, 'camt.054'],
 ];
 
-/** The format of a file that is not read, by its beginning without byte order mark and white space. */
+/** The format of an unreadable file, from its beginning without byte order mark and white space. */
 export function unreadFormatOf(head: string): UnreadFormat | undefined {
   if (head.startsWith('PK\x03\x04')) {
     const instead = 'Unpack it and import the files in it one by one. Save a spreadsheet as CSV.';
@@ -43,7 +43,7 @@ export function unreadFormatOf(head: string): UnreadFormat | undefined {
   return { format: `a ${message} message`, instead: MESSAGES[message] ?? OTHER_MESSAGE };
 }
 
-/** The ISO 20022 message within any envelope; undefined of other XML. */
+/** The ISO 20022 message within any envelope; undefined for other XML. */
 const messageOf = (head: string): string | undefined =>
   /<(?:\w+:)?BkToCstmrStmt[\s>]/.test(head)
     ? 'camt.053'

@@ -1,7 +1,8 @@
 /**
- * Erases the data of processor events that nobody needs any more: it names payers. What the books need was recorded in columns
- * when the event was processed; the hash of the data stays, so seals and `verify` hold. The database erases nothing that was
- * received in the last 30 days, waits, needs a review, or is about a payment that is unapplied or disputed (payload_may_go).
+ * Erases the data of processor events that is no longer needed, because it names payers. The books' data was recorded
+ * in columns when the event was processed; the hash of the data stays, so seals and `verify` remain valid. The database
+ * erases nothing that was received in the last 30 days, waits, needs a review, or is about a payment that is unapplied
+ * or disputed (payload_may_go).
  */
 import { execute, queryOne, type Transaction } from '../../database/transaction.ts';
 import { recordEvent } from '../../people/audit-events.ts';
@@ -12,7 +13,7 @@ export interface ErasureRange {
   /** ISO instant. */
   readonly before: string;
   readonly afterId: number;
-  /** How many are read at most. */
+  /** The most that are read. */
   readonly batch: number;
 }
 
@@ -31,9 +32,9 @@ const READ = `
   SELECT count(*) AS read, max(processor_event_id) AS last_id,
          count(*) FILTER (WHERE payload_may_go(processor_event_id)) AS deleted FROM over`;
 
-/** Records the erasures of a batch under one audit event; the database erases what is recorded. */
+/** Records the erasures of a batch under one audit event; the database then erases the data. */
 export async function eraseEventData(tx: Transaction, caller: Caller, range: ErasureRange): Promise<ErasureBatch> {
-  // An event that is processed, or a dispute that is opened meanwhile, waits.
+  // An event processed or a dispute opened meanwhile waits.
   await lockPayments(tx);
   const found = await queryOne<ErasureBatch>(tx, READ, { ...range });
   if (found.deleted === 0) return found;

@@ -1,4 +1,6 @@
-/** What the modules of processor events share: an event, its outcome, and the context in which its facts are recorded. */
+/**
+ * Shared by the modules of processor events: an event, its outcome, and the context in which its facts are recorded.
+ */
 import type { DateTime } from 'luxon';
 import type { Caller, PaymentContext } from '../context.ts';
 
@@ -38,7 +40,7 @@ export interface Waits {
 
 export interface EventContext {
   readonly caller: Caller;
-  /** Opened by the first fact that changes anything, so that events that only wait leave no audit event. */
+  /** Opened by the first fact that changes anything, so events that only wait leave no audit event. */
   readonly open: () => Promise<PaymentContext>;
   readonly event: Pick<WaitingEvent, 'id' | 'created'>;
   /** The account of the event. */

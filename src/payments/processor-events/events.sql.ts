@@ -1,11 +1,11 @@
-/** SQL over the processor's events and the disputes that they report. */
+/** SQL of the processor's events and the disputes that they report. */
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
 import { type PaymentState, readState } from '../payments.sql.ts';
 import type { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
 
-/** Gives the accounts of the events that are new, one for each. */
+/** Returns the accounts of the new events, one for each. */
 export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string): Promise<string[]> {
   const stored = await query<{ account: string }>(
     tx,
@@ -60,7 +60,7 @@ export async function readInstallation(tx: Transaction): Promise<string> {
   return (await queryOne<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)).installation_id;
 }
 
-/** What a payment link of ours was made for. */
+/** The document and amount of one of our payment links. */
 export interface OwnLink {
   readonly document_id: number;
   readonly version: number;
@@ -69,7 +69,7 @@ export interface OwnLink {
   readonly currency: string;
 }
 
-/** The link that we made under the processor's id, whether or not it is still active; undefined where it is not ours. */
+/** Our link with the processor's id, active or not; undefined if it is not ours. */
 export async function readOwnLink(tx: Transaction, provider: string, id: string): Promise<OwnLink | undefined> {
   const [link] = await query<OwnLink>(
     tx,
@@ -82,7 +82,7 @@ export async function readOwnLink(tx: Transaction, provider: string, id: string)
   return link;
 }
 
-/** What a checkout of ours was made for. */
+/** The invoices of one of our checkouts. */
 export interface OwnCheckout {
   readonly checkout_id: number;
   readonly amount: string;
@@ -92,8 +92,8 @@ export interface OwnCheckout {
 }
 
 /**
- * The checkout whose session we made under the processor's id, whether or not it has ended; or, which proves nothing, the
- * one of that name. Undefined where there is none.
+ * The checkout whose session has the processor's id, ended or not; otherwise, though it proves nothing, the one with
+ * that name. Undefined if there is none.
  */
 export async function readOwnCheckout(
   tx: Transaction,
@@ -113,7 +113,7 @@ export async function readOwnCheckout(
   return checkout;
 }
 
-/** The payer has ordered a debit by a checkout. Nothing where that is recorded, or the checkout has ended. */
+/** Records that the payer has ordered a debit by a checkout, unless that is recorded or the checkout has ended. */
 export async function insertCheckoutOrder(
   tx: Transaction,
   { eventId }: PaymentContext,
@@ -136,7 +136,7 @@ export async function readDocumentsOfCheckout(tx: Transaction, checkoutId: numbe
   return rows.map(({ document_id }) => document_id);
 }
 
-/** The payer has ordered a debit by a payment link. Nothing where that is recorded. */
+/** Records that the payer has ordered a debit by a payment link, unless that is recorded. */
 export async function insertLinkOrder(
   tx: Transaction,
   { eventId }: PaymentContext,
@@ -151,7 +151,7 @@ export async function insertLinkOrder(
   );
 }
 
-/** What a payment link came to. The first that is known stands. */
+/** Records the outcome of a payment link. The first one counts. */
 export async function insertLinkOutcome(
   tx: Transaction,
   { now }: PaymentContext,
@@ -197,7 +197,7 @@ export function readRefunds(
   );
 }
 
-/** The processed events about a payment; without the data of those whose data is erased. */
+/** The processed events about a payment, without erased data. */
 export function readEventsOf(
   tx: Transaction,
   paymentId: number,
@@ -268,7 +268,7 @@ export async function insertDisputeOutcome(
   );
 }
 
-/** The payment that one of the processor's ids stands for. */
+/** The payment with one of the processor's ids. */
 export async function paymentOf(
   tx: Transaction,
   { account }: EventContext,

@@ -180,7 +180,7 @@ describe('paying several invoices at once', () => {
     expect(await checkoutOf(reference)).toMatchObject({ ordered_on: '2026-10-15', ending: null });
     expect(await pay(AUGUST, SEPTEMBER)).toMatchObject({
       status: 'refused',
-      reason: expect.stringContaining('under way'),
+      reason: expect.stringContaining('in progress'),
     });
     expect(await books.balance(JULY)).toMatchObject({ status: 'open' });
     const { skipped } = await books.database.reading((tx) =>
@@ -348,7 +348,7 @@ describe('what cannot be paid at once', () => {
   test('is said, and nothing is recorded', async () => {
     await books.record({ number: SEPTEMBER, amount: '77.77', reference: 'WIRE-1' });
     expect(await pay()).toEqual(says(/at least one/));
-    expect(await pay(JULY, SEPTEMBER)).toEqual(says(/Nothing is to be paid on INV-2026-000009/));
+    expect(await pay(JULY, SEPTEMBER)).toEqual(says(/Nothing is due on INV-2026-000009/));
     expect(await pay(JULY, inv(3))).toEqual({ status: 'unknown' });
     expect(await pay(JULY, 'INV-2026-999999')).toEqual({ status: 'unknown' });
     const none = linkProvider(settingsWith({}), context.environment);

@@ -110,9 +110,8 @@ function expectedOf(
 ): Session | 'new' | RegExp {
   const parts = new Map(chosen.map(({ number, balance }) => [number, units(balance)]));
   const [{ currency } = { currency: '' }] = chosen;
-  if (chosen.some(({ status, balance }) => status !== 'open' || units(balance) <= 0n))
-    return /Nothing is to be paid on/;
-  if (chosen.some(({ number }) => byLink.has(number))) return /a bank debit is under way/;
+  if (chosen.some(({ status, balance }) => status !== 'open' || units(balance) <= 0n)) return /Nothing is due on/;
+  if (chosen.some(({ number }) => byLink.has(number))) return /a bank debit is in progress/;
   if (chosen.some((each) => each.currency !== currency)) return /different currencies/;
   if (!isPayable(parts, currency)) return /cannot be paid online at once/;
   const live = sessionsOf(history).filter(
@@ -126,7 +125,7 @@ function expectedOf(
   );
   for (const other of live.filter((each) => each !== same)) {
     const is = ended(history, other, 'replaced');
-    if (is !== 'over') return is === 'paid' ? /has just been made/ : /a bank debit is under way/;
+    if (is !== 'over') return is === 'paid' ? /has just been made/ : /a bank debit is in progress/;
   }
   return same ?? 'new';
 }
