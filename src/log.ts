@@ -39,9 +39,9 @@ function stderrLog(): LogDestination {
 }
 
 /** Accepts a line, or returns false if there is no room now. Calls back if an accepted line is lost later. */
-export type Sink = (line: string, lost: () => void) => boolean;
+type Sink = (line: string, lost: () => void) => boolean;
 
-export interface LogDestination extends DestinationStream {
+interface LogDestination extends DestinationStream {
   readonly dropped: () => number;
 }
 

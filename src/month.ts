@@ -16,7 +16,7 @@ export const isMonth = (text: string): text is Month => MONTH.test(text) && text
 export const isDate = (text: string): boolean =>
   /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && DateTime.fromISO(text, { zone: 'utc' }).isValid;
 
-export interface MonthInterval {
+interface MonthInterval {
   readonly startsAt: DateTime<true>;
   /** The first instant that is no longer in the month. */
   readonly endsAt: DateTime<true>;

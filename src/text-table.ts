@@ -57,7 +57,7 @@ export const printableLines = (text: string): string =>
   text.replace(ACTING, (character) => (character === '\n' ? character : '\uFFFD'));
 
 /** Cuts a text to a width and shows that it did. */
-export function short(text: string, width: number): string {
+function short(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 

@@ -57,7 +57,7 @@ export interface AfterContext extends ActionContext {
 }
 
 /** For an action of several transactions. */
-export interface RunContext extends AfterContext {
+interface RunContext extends AfterContext {
   /** The database that asks before each transaction whether the action may be done: what the action writes goes through it. */
   readonly permitted: Database;
   /** Whether what follows is done as well: such an action does it itself, or leaves it to `after`. */

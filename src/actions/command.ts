@@ -59,7 +59,7 @@ export const namesOf =
   };
 
 /** An input, or what is known of one. */
-export type KnownInput = Readonly<Record<string, string | number | true | readonly string[]>>;
+type KnownInput = Readonly<Record<string, string | number | true | readonly string[]>>;
 
 /** `reckoner dispute close INV-2026-000003 --reason REASON`: what must be given and is not known is in capitals. */
 export function commandText(action: Typed, known: KnownInput): string {

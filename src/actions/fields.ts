@@ -137,7 +137,7 @@ export const choice = <const Choice extends string>(label: string, help: string,
 export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
 
 /** A file as it was given. As JSON its bytes are base64, so an input can be stored and read again. */
-export const FILE = z.strictObject({
+const FILE = z.strictObject({
   name: z.string(),
   bytes: z.union([
     z.instanceof(Uint8Array).transform((bytes): Buffer => (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes))),

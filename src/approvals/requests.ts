@@ -27,7 +27,7 @@ export const PAST: Readonly<Record<Decision, string>> = {
   withdraw: 'withdrawn',
 };
 
-export interface Asked {
+interface Asked {
   readonly request_id: number;
   readonly expires_at: string;
   readonly is_new: boolean;

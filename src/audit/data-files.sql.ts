@@ -4,7 +4,7 @@ import { type Column, columnsOf, type DataFile, type TableFormat } from './dicti
 import type { FactRange } from './exports.sql.ts';
 
 /** What is exported: months, and the facts under their seals. */
-export interface ExportRange {
+interface ExportRange {
   readonly from: Month;
   readonly to: Month;
   readonly facts: FactRange;

@@ -62,7 +62,7 @@ export interface ExportRequest {
   readonly parquet?: boolean;
 }
 
-export interface Exported {
+interface Exported {
   readonly out: string;
   readonly files: readonly PackedFile[];
   readonly months: readonly {

@@ -28,7 +28,7 @@ export interface JournalEntry {
   readonly postings: readonly Posting[];
 }
 
-export type Account = Pick<Posting, 'control' | 'detail' | 'currency'>;
+type Account = Pick<Posting, 'control' | 'detail' | 'currency'>;
 
 export interface JournalFormat {
   /** The file's name in a pack. */

@@ -46,7 +46,7 @@ export const CHECKS_IN_ALL = CHECKS.length;
 const DIFFERENCES_KEPT = 20;
 const SEEN_EVERY_MS = 5000;
 /** The largest pack that the console writes, before compression. The command has no limit. */
-export const LARGEST_PACK = 2 * 1024 ** 3;
+const LARGEST_PACK = 2 * 1024 ** 3;
 const PACKS_KEPT = 5;
 export const PACK_HOURS = 24;
 

@@ -37,7 +37,7 @@ export interface Verification {
 }
 
 /** What the caller passes to the checks. */
-export interface CheckOptions {
+interface CheckOptions {
   /** Fonts that the installation adds. Without them, PDFs that need one are verified by hash only. */
   readonly fonts?: CheckContext['fonts'];
   /**
@@ -47,7 +47,7 @@ export interface CheckOptions {
   readonly schema?: SchemaComparison | undefined;
 }
 
-export interface VerifyOptions extends CheckOptions {
+interface VerifyOptions extends CheckOptions {
   readonly onCheck?: (report: CheckReport) => void;
   /** A second transaction of the same snapshot, in which rows are hashed beside the other checks. */
   readonly beside?: Transaction | undefined;

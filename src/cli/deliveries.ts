@@ -48,10 +48,10 @@ function remarksOn({ number, status, detail, link }: Delivery): string[] {
 }
 
 /** The reason begins with the authority. */
-export const describeUnstamped = (seal: SealName, reason: string): string =>
+const describeUnstamped = (seal: SealName, reason: string): string =>
   `The ${sealTitle(seal)} has no time stamp yet: ${reason}`;
 
-export function describeEmail({ email, status, detail }: EmailResult): string {
+function describeEmail({ email, status, detail }: EmailResult): string {
   const name = nameOf(email);
   const state = status === 'deferred' ? 'not sent yet' : status;
   return `${name[0]?.toUpperCase()}${name.slice(1)} ${state}${detail === '' ? '' : `: ${detail}`}`;

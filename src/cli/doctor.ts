@@ -237,7 +237,7 @@ async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
 }
 
 /** What `checkDkim` asks; of tests, another. */
-export type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
+type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
 
 /** Without the record of its key, a signature counts for nothing, and a policy (DMARC) may have e-mails rejected. */
 export async function checkDkim(

@@ -39,7 +39,7 @@ export function readClosedWithout(tx: Transaction, month: Month): Promise<{ acco
 }
 
 /** A bank statement that does not continue the one before it. */
-export interface BankGap {
+interface BankGap {
   readonly account: string;
   /** The exception that it is listed as, `bank-statement-7`. */
   readonly exception: string;

@@ -12,7 +12,7 @@ import { type ToDo, toDo } from '../remedy.ts';
 /** A partner that skipped one of these months is not expected. With one closed month, that one decides. */
 const MONTHS_COMPARED = 2;
 
-export interface ExpectedFeed {
+interface ExpectedFeed {
   readonly partner_id: string;
   readonly name: string;
   /** Whether the month has rows of the partner by now. */

@@ -12,7 +12,7 @@ import { type CloseRequest, closeNext, planClose } from './close.ts';
 import { type Feeds, readPartnerFeeds } from './feeds.ts';
 import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencies } from './months.sql.ts';
 
-export interface PreviewedClose {
+interface PreviewedClose {
   readonly months: readonly MonthFacts[];
   readonly documents: readonly DocumentRow[];
   /** Of each month. A close is refused while one of them is incomplete. */

@@ -7,7 +7,7 @@ export const E_INVOICE_FORMATS = ['facturx', 'ubl', 'xrechnung'] as const;
 export type EInvoiceFormat = (typeof E_INVOICE_FORMATS)[number];
 
 /** Schemes of electronic addresses: the EAS code list of the European Commission, as the rules 1.3.16 have it. */
-export const ADDRESS_SCHEMES: ReadonlySet<string> = new Set(
+const ADDRESS_SCHEMES: ReadonlySet<string> = new Set(
   `0002 0007 0009 0037 0060 0088 0096 0097 0106 0130 0135 0142 0147 0151 0154 0158 0170 0177 0183 0184 0188 0190 0191
    0192 0193 0194 0195 0196 0198 0199 0200 0201 0202 0203 0204 0205 0208 0209 0210 0211 0212 0213 0215 0216 0217 0218
    0219 0220 0221 0225 0230 0235 0240 0242 0244 0245 0246 0248 9910 9913 9914 9915 9918 9919 9920 9922 9923 9924 9925
@@ -69,7 +69,7 @@ export const electronicAddress = line(130).refine((text) => {
 export const isRefusedByPeppol = (address: string): boolean => /^(AN|AQ|AS|AU|EM):/.test(address);
 
 /** `0002:732829320`, or an id alone: a register's code of ISO 6523, a colon and the id there. */
-export const registrationId = line(100).refine((text) => {
+const registrationId = line(100).refine((text) => {
   const [, register] = /^(?:(\d{4}):)?[^:\s][^:]*$/.exec(text) ?? ['', 'none'];
   return register === undefined || isRegister(register);
 }, "must be the seller's id in a register, alone or after its code of ISO 6523, such as 0002:732829320");

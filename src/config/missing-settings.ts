@@ -4,7 +4,7 @@ import { firstSettings } from './first-settings.ts';
 import { type Settings, settingsSchema, type WrittenSettings } from './settings.ts';
 
 /** A setting that production needs: empty, or still the sandbox's fictitious one. */
-export interface MissingSetting {
+interface MissingSetting {
   readonly path: string;
   readonly needs: string;
 }

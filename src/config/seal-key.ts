@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { refuse } from '../errors/refusals.ts';
 import { readSecretFile } from './secret-files.ts';
 
-export const SEAL_SIGNING_KEY = 'SEAL_SIGNING_KEY';
+const SEAL_SIGNING_KEY = 'SEAL_SIGNING_KEY';
 export const SEAL_SIGNING_KEY_FILE = 'SEAL_SIGNING_KEY_FILE';
 
 /** Node prints a KeyObject without its content, so that the key cannot end up in a log. */

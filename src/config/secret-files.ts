@@ -20,7 +20,7 @@ const SECRETS: ReadonlySet<string> = new Set([
 const SECRETS_OF_ACCOUNTS = ['STRIPE_SECRET_KEY_', 'STRIPE_WEBHOOK_SECRET_'];
 
 /** A variable whose value must appear nowhere: in no log, no message and no export. */
-export const isSecret = (variable: string): boolean =>
+const isSecret = (variable: string): boolean =>
   SECRETS.has(variable) || SECRETS_OF_ACCOUNTS.some((prefix) => variable.startsWith(prefix) && variable !== prefix);
 
 /** The variables, with the content of the files that they name in place of their names. */

@@ -173,7 +173,7 @@ export const taxSchema = z
   });
 
 export type Tax = z.output<typeof taxSchema>;
-export type TaxRule = Tax['rules'][number];
+type TaxRule = Tax['rules'][number];
 
 const equallySpecific = (one: TaxRule, other: TaxRule): boolean =>
   SELECTORS.every((selector) => one[selector] === other[selector]);

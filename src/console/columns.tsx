@@ -16,7 +16,7 @@ export const PARTNER: Column<{ readonly partner_id: string; readonly name: strin
 };
 
 /** What is open of a document: of a credit note below zero. */
-export const BALANCE: Column<{
+const BALANCE: Column<{
   readonly document: DocumentKind;
   readonly balance: string;
   readonly currency: string;

@@ -154,7 +154,7 @@ export const Facts = ({ facts }: { facts: readonly (readonly [name: string, valu
   </dl>
 );
 
-export interface Tab {
+interface Tab {
   readonly name: string;
   readonly href: string;
   readonly current: boolean;

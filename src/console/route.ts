@@ -326,7 +326,7 @@ function queryOf({ query }: FastifyRequest): Record<string, string> {
   return Object.fromEntries(given) as Record<string, string>;
 }
 
-export const sendScreen = (reply: FastifyReply, reader: Reader, screen: Screen, status = 200): FastifyReply =>
+const sendScreen = (reply: FastifyReply, reader: Reader, screen: Screen, status = 200): FastifyReply =>
   reply.code(status).type('text/html; charset=utf-8').send(page(reader, screen));
 
 /** Shown in a frame of ours, or downloaded. */

@@ -30,7 +30,7 @@ export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { he
 /** Whether the place has a name. Passkeys belong to names, not to addresses. */
 export const isNamed = ({ origin }: Place): boolean => isIP(new URL(origin).hostname.replace(/^\[|\]$/g, '')) === 0;
 
-export type CookieName = 'reckoner' | 'reckoner-sign-in' | 'reckoner-partner';
+type CookieName = 'reckoner' | 'reckoner-sign-in' | 'reckoner-partner';
 
 /** Browsers take a `__Host-` cookie only over https, for one host and the whole of it: no other host can set it. */
 const nameOf = (name: CookieName, { secure }: Place): string => (secure ? `__Host-${name}` : name);

@@ -46,7 +46,7 @@ export interface Backup {
   readonly rows: Readonly<Record<string, number>>;
 }
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly encrypt?: Encrypt | undefined;
   /** The approximate number of bytes to read. Called after the snapshot is taken; the backup waits for its result. */
   readonly onStart?: (bytes: number) => unknown;

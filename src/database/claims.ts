@@ -106,7 +106,7 @@ export class Claims {
   }
 }
 
-export interface Work {
+interface Work {
   /** Items under way at once. */
   readonly atOnce: number;
   /** Items claimed in advance, so that no worker waits for a claim. Others cannot claim them meanwhile. */

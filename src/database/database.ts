@@ -58,7 +58,7 @@ export interface Database {
   readonly abandon: () => Promise<void>;
 }
 
-export interface PoolState {
+interface PoolState {
   readonly used: number;
   readonly free: number;
   readonly waiting: number;

@@ -10,7 +10,7 @@ import { refuseOthers } from './migrate.ts';
 import type { Queryable } from './session.ts';
 import { queryOne, type Transaction } from './transaction.ts';
 
-export type Clock = Pick<Environment, 'now' | 'clockIsSet'>;
+type Clock = Pick<Environment, 'now' | 'clockIsSet'>;
 
 /** Network time keeps clocks within a second of each other. More than this is a fault. */
 const TOLERANCE_MILLISECONDS = 120_000;

@@ -10,7 +10,7 @@
 /** The largest batch. A transaction of this many rows locks the ledger for less than a tenth of a second. */
 const MAX_BATCH = 500;
 
-export interface Gathering<Item> {
+interface Gathering<Item> {
   readonly add: (item: Item) => void;
   /** Returns items of a failed batch to the front of the queue. */
   readonly putBack: (items: readonly Item[]) => void;

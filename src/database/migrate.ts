@@ -54,7 +54,7 @@ const sourceOf = ({ client }: Transaction, ids: readonly string[]): Knex.Migrati
 });
 
 /** How long to wait for others, in seconds. */
-export interface MigrationPatience {
+interface MigrationPatience {
   /** For another migration, a backup or a restore to end. */
   readonly lock: number;
   /** For a table: its next users wait behind us meanwhile. */

@@ -44,7 +44,7 @@ import { type Recording, recordSchema } from './schema.ts';
 import { execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
 
 /** A backup whose content matches its hash and counts. */
-export interface CheckedBackup {
+interface CheckedBackup {
   readonly file: string;
   /** Of an encrypted file. */
   readonly decrypt: Decrypt | undefined;
@@ -59,7 +59,7 @@ export interface CheckedBackup {
   readonly isAuthentic: boolean;
 }
 
-export interface Restored<Proof> {
+interface Restored<Proof> {
   readonly rows: Readonly<Record<string, number>>;
   /** Tables in the backup that this program's migrations do not create. They were not restored. */
   readonly leftOut: readonly string[];

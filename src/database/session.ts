@@ -47,7 +47,7 @@ const TAKE_APP_ROLE = `
 /** Tells the database that RECKONER_NOW is set, so that months of a sandbox may end in its future. */
 const CLOCK_IS_SET = `SET reckoner.clock_is_set TO on`;
 
-export interface SessionOptions {
+interface SessionOptions {
   /** `owner` is the login itself: the owner of the tables, or a login that owns nothing. */
   readonly role: 'app' | 'owner';
   readonly patience?: Patience | undefined;

@@ -44,7 +44,7 @@ export async function deliverThese(options: DeliveryOptions, numbers: readonly s
   await withWorkerPool(options, documents.length, (pool) => pool.deliverAll(documents));
 }
 
-export interface StandingOptions extends DeliveryOptions {
+interface StandingOptions extends DeliveryOptions {
   /** Sends e-mails without a document: called at the start and every minute. */
   readonly sendOthers?: () => Promise<void>;
 }

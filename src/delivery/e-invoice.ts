@@ -51,7 +51,7 @@ export interface EInvoiceToKeep {
 const BLANK_SELLER = { contact_name: '', electronic_address: '', registration_id: '', no_tax: null };
 
 /** The seller by the current settings, and the current partner. */
-export function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, buyer: PresentBuyer): Parties {
+function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, buyer: PresentBuyer): Parties {
   const { no_tax, ...own } = issuer.e_invoice ?? BLANK_SELLER;
   const { legal_name: name, tax_id, email, phone, address } = issuer;
   const { partner_id: _, e_invoice: __, currency: ___, ...theirs } = buyer;
@@ -126,7 +126,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
 }
 
 /** Why there can be no e-invoice yet, as a sentence with the remedy; undefined if there can be one. */
-export function whyNoEInvoice({ format, parties, currency, taxes, instructions }: Wanted): string | undefined {
+function whyNoEInvoice({ format, parties, currency, taxes, instructions }: Wanted): string | undefined {
   const name = FORMAT_NAMES[format];
   if (!isCurrencyOfEInvoices(currency)) {
     const cure = 'Set e_invoice to none in partners.json, and rerun the issued documents';

@@ -12,7 +12,7 @@ import { PROCESSORS } from '../processors/processors.ts';
 
 export type { LinkFacts };
 
-export interface PaymentLink {
+interface PaymentLink {
   readonly provider: string;
   /** The unguessable name of the invoice's payment page. */
   readonly token: string;

@@ -14,7 +14,7 @@ import { currentRenderer, librariesWith, type PdfRendererPool } from './pdf-rend
 import { isPayable, linkToPrint, type PrintContext } from './printed-link.ts';
 import type { DeliverySteps } from './steps.ts';
 
-export interface PrepareContext extends PrintContext {
+interface PrepareContext extends PrintContext {
   readonly settings: Settings;
   readonly steps: DeliverySteps;
   readonly renderer: PdfRendererPool;

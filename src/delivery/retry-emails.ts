@@ -17,7 +17,7 @@ export interface RetryRequest {
   readonly since?: string | undefined;
 }
 
-export interface Retried {
+interface Retried {
   readonly documents: number;
   /** E-mails that carry no document. */
   readonly others: number;

@@ -60,7 +60,7 @@ export interface Preparation {
   readonly buyer?: string | undefined;
 }
 
-export interface Prepared {
+interface Prepared {
   /** The URL of the stored link. */
   readonly paymentLink: string | undefined;
   /** Those in force, if wanted and if there are any. */
@@ -71,7 +71,7 @@ export interface Prepared {
 }
 
 /** A PDF rendered just now, an e-mail to be offered, or both; or how an attempt ended. */
-export interface Keeping {
+interface Keeping {
   readonly pdf?: PdfToKeep | undefined;
   readonly offer?: Offer | undefined;
   readonly outcome?: AttemptOutcome | undefined;

@@ -35,7 +35,7 @@ export interface WorkerPoolOptions extends ActorContext {
   readonly onDelivery?: ((delivery: Delivery) => void) | undefined;
 }
 
-export class WorkerPool {
+class WorkerPool {
   private readonly options: WorkerPoolOptions;
   private readonly context: DeliveryContext;
   private readonly claims: Claims;

@@ -4,7 +4,7 @@ import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './em
 
 const REOPENED_ON = 'greatest(earliest_postable_date(), invoice_reopened_on(:documentId::bigint))';
 
-export interface VoidFacts {
+interface VoidFacts {
   readonly documents: readonly { readonly document_id: number; readonly reason: string }[];
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly today: string;

@@ -18,7 +18,7 @@ import { type IssuedDocument, issueDocuments } from './issue/issue.ts';
 import { readCreditedTaxes } from './issue/tax.sql.ts';
 import { insertCreditApplications } from './placed-credit.sql.ts';
 
-export interface CreditRequest {
+interface CreditRequest {
   readonly number: string;
   /** In the invoice's currency, before tax: its tax is added. */
   readonly amount: string;

@@ -78,7 +78,7 @@ export function withoutTax({
 }
 
 /** What delivery adds to the document: its payment link and its payment instructions. */
-export interface SnapshotAdditions {
+interface SnapshotAdditions {
   readonly paymentLink: string | null;
   readonly instructions: Instructions | null;
   readonly instructionsChanged: boolean;

@@ -13,7 +13,7 @@ export async function queueIssuedDocuments(tx: Transaction, batch: IssueBatch): 
   );
 }
 
-export interface RepeatedEmail {
+interface RepeatedEmail {
   readonly documentId: number;
   /** An address that replaces the partner's contacts. */
   readonly addressedTo: string | null;

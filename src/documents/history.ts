@@ -14,7 +14,7 @@ export interface HistoryLine {
   readonly by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
 }
 
-export type Action = keyof typeof SENTENCES;
+type Action = keyof typeof SENTENCES;
 
 /** One sentence for each action, from the facts that `readHappenings` returns. */
 const SENTENCES = {

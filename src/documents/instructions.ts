@@ -12,7 +12,7 @@ import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { changesBetween, type FieldChange, fieldsOf } from '../people/field-changes.ts';
 
-export const ADOPTION = 'instructions.adopt';
+const ADOPTION = 'instructions.adopt';
 
 type AllInstructions = Settings['instructions'];
 
@@ -37,7 +37,7 @@ export async function settingsInForce(database: Database, settings: Settings): P
 }
 
 /** How settings.json differs from the instructions in force, in the order of the fields. */
-export const instructionChanges = (before: AllInstructions | undefined, after: AllInstructions): FieldChange[] =>
+const instructionChanges = (before: AllInstructions | undefined, after: AllInstructions): FieldChange[] =>
   changesBetween(fieldsOf(before ?? {}), fieldsOf(asJson(after)));
 
 const asJson = (instructions: AllInstructions): AllInstructions => JSON.parse(JSON.stringify(instructions));

@@ -15,7 +15,7 @@ import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { dateOfAction, type IssueContext } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
 
-export interface PlaceRequest {
+interface PlaceRequest {
   /** The number of the credit note. */
   readonly creditNote: string;
   /** The number of the invoice. */

@@ -2,7 +2,7 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { requestLinkChecks } from './emails.ts';
 
-export interface NewCreditApplication {
+interface NewCreditApplication {
   readonly credit_note_id: number;
   readonly invoice_id: number;
   readonly amount: string;
@@ -10,7 +10,7 @@ export interface NewCreditApplication {
   readonly applied_on: string;
 }
 
-export interface CreditAction {
+interface CreditAction {
   /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
@@ -44,7 +44,7 @@ export async function insertCreditApplications(
   );
 }
 
-export interface LiveCreditApplication {
+interface LiveCreditApplication {
   readonly credit_application_id: number;
   readonly amount: string;
 }

@@ -13,10 +13,10 @@ import { type PresentedTax, taxOf } from './present-tax.ts';
 import { type DocumentKind, type DocumentSnapshot, keepsDueDate, type RowKind } from './snapshot.ts';
 
 /** Why a document asks for money, or why not. */
-export type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
+type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
 
 /** Makes a text from a partner or the settings safe for its destination. */
-export type Clean = (text: string) => string;
+type Clean = (text: string) => string;
 
 export interface Fact {
   readonly label: string;

@@ -21,7 +21,7 @@ export interface RerunCandidate {
   readonly differences: string[];
 }
 
-export interface RerunQuestion {
+interface RerunQuestion {
   readonly month: Month;
   /** One partner's documents only. */
   readonly partnerId?: string | undefined;

@@ -32,7 +32,7 @@ export interface RerunOptions {
   readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
 }
 
-export interface MonthRerunOptions extends RerunOptions {
+interface MonthRerunOptions extends RerunOptions {
   /** Also replaces live documents that differ; without it they are only listed. */
   readonly changed: boolean;
   /** Only the documents of this partner. */

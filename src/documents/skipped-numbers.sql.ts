@@ -1,7 +1,7 @@
 /** SQL of document numbers: the last of each series, given or skipped. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
-export interface LastNumber {
+interface LastNumber {
   readonly series: string;
   readonly last: number;
 }

@@ -49,7 +49,7 @@ export type CallRefusalCode = keyof typeof CALLS | (typeof BOTH)[number];
 type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Definition<infer Facts> ? Facts : never;
 
 /** All codes. A test has one reproducible case for each. */
-export const REFUSAL_CODES = Object.keys(CATALOGUE) as RefusalCode[];
+const REFUSAL_CODES = Object.keys(CATALOGUE) as RefusalCode[];
 export const CALL_REFUSAL_CODES = [...Object.keys(CALLS), ...BOTH] as CallRefusalCode[];
 /** Codes that a command can be refused with. */
 export type CommandRefusalCode = Exclude<RefusalCode, keyof typeof CALLS | ConsoleRefusalCode>;

@@ -36,7 +36,7 @@ const ruleSchema = z.strictObject({
   class: written(200).default(''),
   location: written(200).default(''),
 });
-export type AccountRule = z.output<typeof ruleSchema>;
+type AccountRule = z.output<typeof ruleSchema>;
 
 /** A luxon format. Journals are dated on the last day of a month, so no program can take the day for the month. */
 const dateFormat = z.enum(['yyyy-MM-dd', 'MM/dd/yyyy', 'dd/MM/yyyy', 'dd.MM.yyyy', 'd LLL yyyy']);

@@ -44,7 +44,7 @@ export const XERO_LINES = 300;
 /**
  * QuickBooks Online accepts 1,000 rows in a file, including the heading, and so many characters of a journal number.
  */
-export const QUICKBOOKS_LINES = 999;
+const QUICKBOOKS_LINES = 999;
 const QUICKBOOKS_NUMBER = 21;
 
 const WRITERS: Readonly<Record<GlFormat, (journal: Journal, of: readonly CurrencyJournal[]) => GlFile[]>> = {

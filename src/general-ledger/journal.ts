@@ -10,7 +10,7 @@ export interface Posting extends Posted {
 }
 
 /** Where a posting goes in their books; '' if it has none. */
-export interface Target {
+interface Target {
   readonly to_account: string;
   readonly class: string;
   readonly location: string;
@@ -28,7 +28,7 @@ const targetKey = (line: Target): string =>
   JSON.stringify([line.to_account, line.class, line.location, line.name !== '', line.memo]);
 
 /** Where a posting goes; undefined if no rule matches. */
-export function targetOf(accounts: Accounts, posted: Posted, partnerName: string | undefined): Target | undefined {
+function targetOf(accounts: Accounts, posted: Posted, partnerName: string | undefined): Target | undefined {
   const rule = ruleOf(accounts.accounts, posted);
   if (rule === undefined) return undefined;
   const byPartner = rule.by_partner ?? posted.control.startsWith('assets:receivable:');
@@ -56,7 +56,7 @@ function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownN
   return (Object.hasOwn(names, partner) ? names[partner] : ownName) ?? partner;
 }
 
-export interface Mapped {
+interface Mapped {
   readonly lines: readonly GlLine[];
   /** Postings that no rule matches. */
   readonly unmapped: readonly Posted[];
@@ -85,7 +85,7 @@ export const runnableNames = (lines: readonly GlLine[]): string[] => [
 ];
 
 /** Several payers with one name. Null is an unknown payer. */
-export interface SharedName {
+interface SharedName {
   readonly name: string;
   readonly partners: readonly (string | null)[];
 }

@@ -14,7 +14,7 @@ import type { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';
 
 /** What is left of a limit, as the RateLimit headers of an answer tell it. */
-export interface Allowance {
+interface Allowance {
   readonly limit: number;
   readonly remaining: number;
   /** Seconds until all of it is available again. */
@@ -29,7 +29,7 @@ export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<stri
 });
 
 /** `call`: with a token, by client; without a valid one, by network, as all others are. */
-export type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
+type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
 
 export interface Limits {
   /** Counts a request of a client, or of an address while the client is unknown. */
@@ -60,7 +60,7 @@ const BAD_SIGNATURES_PER_MINUTE = 60;
 /** Networks and clients that are remembered as refused, so that nothing is written for their next wrong secret. */
 const MOST_REFUSED = 10_000;
 
-export interface LimitOptions {
+interface LimitOptions {
   readonly requestsPerMinute: number;
   /** Told of the first refusal of each minute. */
   readonly onLimited?: (kind: string, key: string) => void;

@@ -18,7 +18,7 @@ export interface ManagementData {
 }
 
 /** A request that the main thread answers. */
-export interface Question {
+interface Question {
   readonly id: number;
   readonly url: string;
   readonly address: string;
@@ -36,7 +36,7 @@ export type FromThread =
   | { readonly failed: { readonly code: string | undefined; readonly message: string } }
   | { readonly question: Question };
 
-export interface Management {
+interface Management {
   readonly url: string;
   readonly close: () => Promise<void>;
 }

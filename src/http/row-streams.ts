@@ -19,7 +19,7 @@ const LONGEST_BATCH_MS = 10_000;
 const LONGEST_MS = 15 * 60_000;
 const RETRY_SECONDS = 10;
 
-export type RowReader = 'partner' | 'link';
+type RowReader = 'partner' | 'link';
 
 export class RowStreams {
   private readonly database: Database;

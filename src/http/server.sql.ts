@@ -3,7 +3,7 @@
 import type { JWK } from 'jose';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 
-export interface SigningKeyRow {
+interface SigningKeyRow {
   readonly kid: string;
   /** The public key as JSON. */
   readonly jwk: string;
@@ -40,7 +40,7 @@ export async function readMigrationNames(tx: Transaction): Promise<string[]> {
   return names;
 }
 
-export interface Backlog {
+interface Backlog {
   readonly depth: number;
   /** Seconds. */
   readonly age: number;

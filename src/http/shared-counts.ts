@@ -22,7 +22,7 @@ interface Window {
   most: number;
 }
 
-export interface Counted {
+interface Counted {
   /** More than the limit for a request that is over it. */
   readonly count: number;
   readonly millisecondsLeft: number;

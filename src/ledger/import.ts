@@ -54,7 +54,7 @@ export interface ImportReport {
   readonly event_id: number | null;
 }
 
-export interface ImportOptions {
+interface ImportOptions {
   /** Record the good rows even if others are bad. */
   readonly skipInvalid: boolean;
   /** Record rows that differ from the quote that our API made with their id. */

@@ -45,7 +45,7 @@ export interface Staged {
   readonly bad: number;
 }
 
-export interface Stager {
+interface Stager {
   readonly add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
   /** Waits while the server is slower than the reader. Call it between batches. */
   readonly drained: () => Promise<void>;

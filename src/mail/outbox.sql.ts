@@ -9,7 +9,7 @@ import type { OtherEmailKind } from './kinds.ts';
 
 // --- Queueing ---------------------------------------------------------------------------------------------------------
 
-export interface EmailToQueue {
+interface EmailToQueue {
   readonly kind: OtherEmailKind;
   readonly partner_id?: string;
   readonly month?: string;

@@ -35,7 +35,7 @@ export interface EmailResult extends SendResult {
   readonly email: EmailSubject;
 }
 
-export interface OutboxOptions extends Mailer, ActorContext {
+interface OutboxOptions extends Mailer, ActorContext {
   readonly composers: readonly EmailComposer[];
   readonly onEmail?: ((result: EmailResult) => void) | undefined;
   /** Sends only these e-mails, and queues none. */

@@ -19,7 +19,7 @@ export interface SentLink {
   readonly reply: string;
 }
 
-export interface LinkToSend {
+interface LinkToSend {
   readonly to: { readonly name: string; readonly address: string };
   readonly url: string;
   readonly expires_at: string;

@@ -18,7 +18,7 @@ import type { SealName } from '../seals/signature.ts';
 import { stampSeals } from '../seals/time-stamps.ts';
 import { COMPOSERS } from './emails/composers.ts';
 
-export interface MonthEndContext extends ActorContext {
+interface MonthEndContext extends ActorContext {
   readonly database: Database;
 }
 

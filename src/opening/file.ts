@@ -13,8 +13,8 @@ import { IDENTIFIER } from '../partners/file.ts';
 import { type GivenFile, readerOf } from '../reading/aside.ts';
 import { LINE_TOO_LONG, PROBLEMS_TOLD, readUntilTold, refuseTooMany, tooLongLine } from '../reading/limits.ts';
 
-export const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
-export type OpeningKind = (typeof OPENING_KINDS)[number];
+const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
+type OpeningKind = (typeof OPENING_KINDS)[number];
 
 /** An open item of the previous system at the end of the day of the cut-over. */
 export interface OpeningItem {
@@ -37,7 +37,7 @@ export interface OpeningItem {
   readonly reference: string;
 }
 
-export const OPENING_COLUMNS = [
+const OPENING_COLUMNS = [
   ...['kind', 'number', 'partner_id', 'date', 'due_on', 'currency', 'amount', 'original_amount', 'reference'],
 ] as const;
 const NEEDED = ['kind', 'number', 'partner_id', 'date', 'due_on', 'currency', 'amount'];
@@ -77,7 +77,7 @@ export function parseOpening({ name, bytes }: GivenFile, cutOverOn: string): Ope
   return items;
 }
 
-export const invalid = (file: string, problems: readonly LineProblem[]) =>
+const invalid = (file: string, problems: readonly LineProblem[]) =>
   refuse('opening_invalid', { file, problems: problems.slice(0, PROBLEMS_TOLD) });
 
 export const problemAt = (line: number, field: string, code: string, reason: string): LineProblem => ({

@@ -32,7 +32,7 @@ import {
   readOpenings,
 } from './openings.sql.ts';
 
-export interface OpeningRequest {
+interface OpeningRequest {
   readonly file: { readonly name: string; readonly bytes: Uint8Array };
   /** The day at whose end these items were open in the previous system. */
   readonly cutOverOn: string;

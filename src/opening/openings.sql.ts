@@ -2,7 +2,7 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { OpeningItem } from './file.ts';
 
-export interface NewOpening {
+interface NewOpening {
   readonly cutOverOn: string;
   readonly sha256: string;
   readonly name: string;

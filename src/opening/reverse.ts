@@ -14,7 +14,7 @@ import { takePaymentsLock } from '../payments/payments.sql.ts';
 import { reverseAll } from '../payments/reverse.ts';
 import { type CarriedItem, readItems, readOpenings } from './openings.sql.ts';
 
-export interface OpeningReversal {
+interface OpeningReversal {
   readonly openingId?: number | undefined;
   readonly numbers?: readonly string[] | undefined;
   readonly reason: string;

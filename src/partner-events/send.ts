@@ -39,7 +39,7 @@ export interface WebhookReporter {
   readonly onEventsFailed?: ((error: unknown) => void) | undefined;
 }
 
-export interface SendContext extends WebhookContext, WebhookReporter {
+interface SendContext extends WebhookContext, WebhookReporter {
   readonly database: Database;
 }
 

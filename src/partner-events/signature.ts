@@ -6,7 +6,7 @@ import { createHmac } from 'node:crypto';
 import { WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 
-export interface SecretOf {
+interface SecretOf {
   readonly installationId: string;
   readonly partnerId: string;
   readonly version: number;

@@ -21,7 +21,7 @@ import {
 } from './webhooks.sql.ts';
 
 /** How long events are signed with the previous secret, too. */
-export const OVERLAP_HOURS = 24;
+const OVERLAP_HOURS = 24;
 
 export interface WebhookContext {
   readonly environment: Environment;

@@ -45,7 +45,7 @@ export async function lockWebhook(tx: Transaction, partnerId: string): Promise<v
   await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
 }
 
-export interface WebhookChange {
+interface WebhookChange {
   readonly partnerId: string;
   readonly url: string;
   readonly secretVersion: number;

@@ -22,7 +22,7 @@ export async function insertClient(
   );
 }
 
-export interface NewSecret {
+interface NewSecret {
   readonly clientId: string;
   readonly sequence: number;
   readonly sha256: string;

@@ -34,7 +34,7 @@ export interface Action {
   readonly now: DateTime<true>;
 }
 
-export interface Rotation extends Credentials {
+interface Rotation extends Credentials {
   /** When the previous secret stops working. */
   readonly previous_ends_at: string;
 }

@@ -39,7 +39,7 @@ export interface PartnerImport {
 }
 
 /** Who imports what. Partners are updated in place and the file is not stored: its hash identifies it. */
-export interface ImportedFile {
+interface ImportedFile {
   readonly file: string;
   readonly sha256: string;
   readonly actor: Actor;

@@ -6,7 +6,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import { type Actor, type ActorContext, type Installation, recordEvent, thisProcess } from '../people/audit-events.ts';
 import { hashOf, newSecret, SECRET } from '../people/secrets.ts';
 
-export interface PartnerContact {
+interface PartnerContact {
   readonly partner_id: string;
   readonly partner_name: string;
   readonly contact_name: string;
@@ -27,7 +27,7 @@ const CONTACT = `p.partner_id, p.name AS partner_name, p.contact_name, p.contact
 const isOfContact = (held: string) =>
   `p.inactive_since IS NULL AND (p.contact_name, p.contact_email) = (${held}.contact_name, ${held}.contact_email)`;
 
-export interface MadePartnerLink {
+interface MadePartnerLink {
   readonly contact: PartnerContact;
   /** Sent once; its hash is stored. */
   readonly secret: string;

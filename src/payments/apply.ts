@@ -24,7 +24,7 @@ import { OpenItems } from './open-items.ts';
 import { type PaymentState, readLiveApplications, readPayments, readState } from './payments.sql.ts';
 import { isSmallDifference } from './small-difference.ts';
 
-export interface ApplyRequest {
+interface ApplyRequest {
   readonly paymentId: number;
   /** The invoices that it pays, in order; they may belong to several partners. */
   readonly numbers: readonly string[];
@@ -159,7 +159,7 @@ async function suggestionsOf(tx: Transaction, paymentId: number): Promise<(numbe
   };
 }
 
-export interface Application {
+interface Application {
   readonly amount: Amount;
   /** As much as possible: only then may a small difference be written to bank charges. */
   readonly whole: boolean;

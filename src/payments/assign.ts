@@ -12,7 +12,7 @@ import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 import { insertAssignments } from './insert.sql.ts';
 import type { PaymentState } from './payments.sql.ts';
 
-export interface AssignRequest {
+interface AssignRequest {
   readonly paymentId: number;
   readonly partnerId: string;
 }

@@ -14,7 +14,7 @@ export interface FoundNumbers {
   readonly short: readonly ShortReference[];
 }
 
-export interface Contradiction {
+interface Contradiction {
   /** A clause for finance. */
   readonly why: string;
   /** Only the documents are doubtful, not the payer. */

@@ -13,7 +13,7 @@ const DOCUMENTS_TRIED = 40;
 const SET_AT_MOST = 5;
 const LARGEST = Math.floor(Number.MAX_SAFE_INTEGER / SET_AT_MOST);
 
-export interface CoveringSet {
+interface CoveringSet {
   /** Oldest first. */
   readonly documents: readonly Payable[];
   /** The amount that the bank kept; zero if the sum is exact. */

@@ -176,7 +176,7 @@ export interface Finding<Known extends Candidate> {
   readonly evidence: string;
 }
 
-export type Identity<Known extends Candidate> =
+type Identity<Known extends Candidate> =
   | { readonly verdict: 'same'; readonly of: Finding<Known> }
   | { readonly verdict: 'possible_duplicate'; readonly of: readonly Finding<Known>[] }
   | { readonly verdict: 'new' };

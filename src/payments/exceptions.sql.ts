@@ -133,7 +133,7 @@ export function readBreaks(tx: Transaction, accounts: readonly string[]): Promis
 
 /** The kinds that a reason alone closes. */
 const CLOSABLE = ['bank_line', 'bank_statement', 'event', 'possible_duplicate', 'digits_swapped'] as const;
-export type ClosableKind = (typeof CLOSABLE)[number];
+type ClosableKind = (typeof CLOSABLE)[number];
 export const isClosable = (kind: ExceptionKind): kind is ClosableKind => CLOSABLE.some((each) => each === kind);
 
 export async function insertClosing(

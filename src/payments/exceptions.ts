@@ -39,7 +39,7 @@ export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
 };
 
 /** What resolves each kind if no suggestion does. */
-export function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'exception' | 'amount'>): Remedy[] {
+function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'exception' | 'amount'>): Remedy[] {
   const id = /\d+$/.exec(exception)?.[0] ?? '';
   const apply = (when?: string) => toDo('Apply it', 'payment.apply', { paymentId: id }, when);
   const close = (label: string, when?: string) => toDo(label, 'payment.close_exception', { exception }, when);
@@ -70,7 +70,7 @@ export function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind
 }
 
 /** A suggestion, with what accepts it; null if it cannot be accepted unchanged. */
-export interface Acceptable {
+interface Acceptable {
   readonly number: string | null;
   readonly same_as: number | null;
   readonly partner_id: string | null;

@@ -15,7 +15,7 @@ export const shareIdentity = (account: string, allocation: number): string =>
   processorIdentity(account, `share ${allocation}`);
 export const isShareIdentity = (identity: string): boolean => /^processor\|[^|]+\|share \d+$/.test(identity);
 
-export interface HandEntry {
+interface HandEntry {
   readonly partnerId: string;
   /** The document that it pays, if one is named. */
   readonly number: string | undefined;

@@ -71,9 +71,9 @@ export const insertPaymentSources = inserting<NewPaymentSource>(
 );
 
 /** `named`: by finance or a manual entry. `assumed`: from the first invoice that a payment of an unknown payer pays. */
-export type AssignmentKind = 'named' | 'assumed' | 'part';
+type AssignmentKind = 'named' | 'assumed' | 'part';
 
-export interface NewAssignment {
+interface NewAssignment {
   readonly payment_id: number;
   readonly from_partner_id: string | null;
   readonly partner_id: string;

@@ -21,7 +21,7 @@ export interface KnownPayer {
 }
 
 /** The possible partners behind a name, and its words. */
-export interface Mention {
+interface Mention {
   readonly ids: ReadonlySet<string>;
   readonly fit: NamePlace['fit'];
   readonly found: string;
@@ -32,7 +32,7 @@ export interface Carried {
   readonly invoices: CarriedNumbers;
   readonly credits: CarriedNumbers;
 }
-export const NONE_CARRIED: Carried = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
+const NONE_CARRIED: Carried = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
 
 /** The open items for matching; kept current while the lines of a file are matched one after another. */
 export class OpenItems {

@@ -22,14 +22,14 @@ import { namePlausible } from './payer-names.ts';
 /** A transfer is booked within days of its order, but finance may record it late. */
 const WITHIN_DAYS = 30;
 
-export interface MatchedRefund {
+interface MatchedRefund {
   readonly refund: RecordedRefund;
   /** Why, as a clause. */
   readonly evidence: string;
 }
 
 /** Lines with their refunds, and possible duplicates of lines that pay a refund: these pay none. */
-export interface MatchedDebits {
+interface MatchedDebits {
   readonly paid: ReadonlyMap<number, MatchedRefund>;
   readonly held: ReadonlyMap<number, EqualDebit>;
 }

@@ -3,7 +3,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
 /** Payments of a partner from an account, under one name. */
-export interface AccountUse {
+interface AccountUse {
   readonly payer_account: string;
   readonly partner_id: string;
   readonly partner_name: string;

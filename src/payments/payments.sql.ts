@@ -175,7 +175,7 @@ export interface PaymentRow {
   }[];
 }
 
-export interface PaymentFilter {
+interface PaymentFilter {
   readonly ids?: readonly number[] | undefined;
   readonly partnerId?: string | undefined;
 }

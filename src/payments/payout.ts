@@ -45,7 +45,7 @@ export interface WithProcessor {
   readonly amount: Amount;
 }
 
-export interface Settlement {
+interface Settlement {
   readonly payments: readonly WithProcessor[];
   readonly gross: Amount;
   readonly fees: Amount;

@@ -13,7 +13,7 @@ import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
 
-export interface RefundRequest {
+interface RefundRequest {
   readonly number: string;
   /** In the credit note's currency; left out: all open credit. */
   readonly amount?: string | undefined;

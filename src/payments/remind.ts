@@ -25,7 +25,7 @@ import {
   type SkipReason,
 } from './remind.sql.ts';
 
-export interface DueReminder {
+interface DueReminder {
   readonly partner_id: string;
   /** The latest level that one of its documents has reached, in days after the due date. */
   readonly dunning_level: number;

@@ -27,7 +27,7 @@ import {
 const MOST_ATTACHED = 10;
 
 /** `notice`: nothing is overdue. The others escalate from the first level after the due date to the last. */
-export type Tone = 'notice' | 'first' | 'firm' | 'final';
+type Tone = 'notice' | 'first' | 'firm' | 'final';
 
 /** The tone of a dunning level among those of the settings. A single level after the due date is never the final one. */
 export function toneOf(level: number, levels: readonly number[]): Tone {

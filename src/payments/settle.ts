@@ -21,7 +21,7 @@ import {
   readWithProcessor,
 } from './payouts.sql.ts';
 
-export interface SettleRequest {
+interface SettleRequest {
   readonly payoutId: number;
   readonly paymentIds: readonly number[];
   /** Instead of payments: the connected account that paid it out. */

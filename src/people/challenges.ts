@@ -3,7 +3,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { ActorContext } from './audit-events.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
 
-export type ChallengeKind = 'passkey' | 'new_passkey' | 'provider';
+type ChallengeKind = 'passkey' | 'new_passkey' | 'provider';
 
 const MINUTES = 10;
 

@@ -87,7 +87,7 @@ export async function removePasskey(
   );
 }
 
-export interface KnownCredential {
+interface KnownCredential {
   readonly passkey_id: number;
   readonly public_key: Buffer;
   readonly counter: number;

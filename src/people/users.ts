@@ -26,7 +26,7 @@ import {
 } from './users.sql.ts';
 
 /** The user of jobs and of whatever else runs unattended. It is made with the first person. */
-export const CRON = 'cron';
+const CRON = 'cron';
 
 /** From here on this transaction's events are the user's, whatever records them. */
 export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
@@ -63,7 +63,7 @@ export async function identifyIfKnown(tx: Transaction, actor: Actor, login: stri
   return user === undefined ? actor : { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
 }
 
-export interface Invitation {
+interface Invitation {
   readonly login: string;
   readonly name: string | undefined;
   readonly roles: readonly Role[];

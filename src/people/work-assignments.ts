@@ -24,7 +24,7 @@ export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>
      WHERE u.kind = 'person'`,
   );
 
-export interface AssignmentRequest {
+interface AssignmentRequest {
   /** As the queue names it: `dispute:INV-2026-000003`. */
   readonly item: string;
   /** The login of a person; undefined: nobody. */

@@ -40,7 +40,7 @@ const frameOf = (visit: PartnerVisit, tab: (typeof TABS)[number][0]) => ({
   ),
 });
 
-export interface OpenView {
+interface OpenView {
   readonly as_of: string;
   readonly balances: readonly PartnerBalance[];
   readonly items: readonly OpenItem[];

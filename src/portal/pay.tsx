@@ -44,7 +44,7 @@ const payableOf = ({ items, underWay }: Awaited<ReturnType<typeof readOpen>>, cu
     document === 'invoice' && of === currency && underWay.get(document_id)?.ordered_on == null ? [number] : [],
   );
 
-export interface PaymentView {
+interface PaymentView {
   readonly checkout: Checkout;
   readonly received: Received | undefined;
   /** What the processor says now; null where it need not be asked, or cannot be. */

@@ -81,7 +81,7 @@ export interface PaymentView {
   readonly place: string;
 }
 
-export interface PaymentViewContext {
+interface PaymentViewContext {
   readonly token: string;
   /** The bank details that are valid today, in the document's currency. */
   readonly instructions: Instructions | undefined;

@@ -28,7 +28,7 @@ export interface PaymentProcessor {
 }
 
 /** What processors read of the environment (`config/environment.ts`), each its own. */
-export interface ProcessorSecrets {
+interface ProcessorSecrets {
   readonly stripeKey: string | undefined;
   readonly stripeBase: string | undefined;
   readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
@@ -74,7 +74,7 @@ export interface MadeLink {
   readonly url: string;
 }
 
-export interface PaymentLinkMaker {
+interface PaymentLinkMaker {
   /** A positive amount in the processor's smallest unit, or why it cannot be charged. Never rounded. */
   readonly units: (amount: Amount) => { readonly unitAmount: number } | { readonly reason: string };
   /** Of the methods in the settings, those that can pay in a currency. */
@@ -114,7 +114,7 @@ export interface CheckoutOrder {
   readonly backTo: string;
 }
 
-export interface CheckoutMaker {
+interface CheckoutMaker {
   readonly mostInvoices: number;
   /** For how long a session is open. */
   readonly openMinutes: number;

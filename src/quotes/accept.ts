@@ -56,7 +56,7 @@ export interface Due {
 }
 
 /** Accepted before, refused, or to be recorded. */
-export type Verdict = { readonly accepted: Accepted } | { readonly refusal: Refusal } | { readonly due: Due };
+type Verdict = { readonly accepted: Accepted } | { readonly refusal: Refusal } | { readonly due: Due };
 
 /**
  * How often an acceptance is tried. It is tried again when the row was recorded meanwhile, which the second try answers

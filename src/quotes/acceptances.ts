@@ -18,7 +18,7 @@ import { type Accepted, type Due, judge, MOST_TRIES, record, unsettled, type Wan
 import { isOvertaken } from './quotes.sql.ts';
 
 /** Makes answers of acceptances; reads what the answers need once for all of them. */
-export type Answering<Answer> = (
+type Answering<Answer> = (
   accepted: readonly Accepted[],
   reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
 ) => Promise<readonly Answer[]>;

@@ -33,7 +33,7 @@ export interface Asked {
 }
 
 /** A call that makes a price, with the settings' rules for prices. */
-export interface AskedPrice extends Asked {
+interface AskedPrice extends Asked {
   readonly rules: Settings['quotes'];
 }
 

@@ -19,7 +19,7 @@ export interface PolicyLimit {
 }
 
 /** The terms that a policy is quoted by; null if it has no price. */
-export interface PolicyTerms extends PolicyLimit {
+interface PolicyTerms extends PolicyLimit {
   readonly currency: string;
   readonly price_rate: string | null;
   readonly price_minimum: string | null;
@@ -92,10 +92,7 @@ export interface QuoteState extends QuoteFacts, PolicyLimit {
 }
 
 /** A client's question about a quote, by the quote's id or that of a requote, at an ISO instant. */
-export type AskedQuote = Caller & { readonly now: string } & (
-    | { readonly quoteId: string }
-    | { readonly requoteId: string }
-  );
+type AskedQuote = Caller & { readonly now: string } & ({ readonly quoteId: string } | { readonly requoteId: string });
 
 /** A row of an outer join. */
 type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null };
@@ -247,7 +244,7 @@ export async function insertRequote(tx: Transaction, requote: RequoteFacts & { c
 }
 
 /** An acceptance to record. `step` is the requote's step of its quote, null for the quote itself. */
-export interface NewAcceptance extends Acceptance {
+interface NewAcceptance extends Acceptance {
   readonly clientId: string;
   readonly step: number | null;
 }
@@ -382,7 +379,7 @@ type Sums = 'spot_price' | 'partner_cut' | 'invoice_amount';
 
 // --- Idempotency keys -------------------------------------------------------------------------------------------------
 
-export interface KeptAnswer {
+interface KeptAnswer {
   readonly request_sha256: string;
   readonly status: number;
   readonly answer: string;

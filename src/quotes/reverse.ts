@@ -14,13 +14,13 @@ import { quoteOf } from './quote.ts';
 import { type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
 /** Decimals at or below zero, as in the row. */
-export interface ReversalAmounts {
+interface ReversalAmounts {
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
 }
 
-export interface WantedReversal {
+interface WantedReversal {
   readonly quoteId: string;
   readonly reversalId: string;
   /** The requote that it gives back, if it is about one. */

@@ -29,7 +29,7 @@ import {
 } from './account-statement.ts';
 import { BUCKETS } from './aging.ts';
 
-export interface StatementToRender {
+interface StatementToRender {
   readonly statement: AccountStatement;
   readonly pay: HowToPay;
   readonly issuer: Issuer;

@@ -14,7 +14,7 @@ import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.ts
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
 /** What changes a partner's balance. Applying a payment or credit does not, and is not listed. */
-export type Activity =
+type Activity =
   | 'document_issued'
   | 'document_voided'
   | 'written_off'
@@ -65,7 +65,7 @@ export interface AccountStatement extends BooksOfDay {
   readonly ties: boolean;
 }
 
-export interface AccountStatementRequest {
+interface AccountStatementRequest {
   readonly partnerId: string;
   /** Left out, the first day of the month of `asOf`. */
   readonly from?: string | undefined;
@@ -75,7 +75,7 @@ export interface AccountStatementRequest {
 }
 
 /** What a label is chosen by: the fact, for a reversed payment why, and for an assigned one in which direction. */
-export type ActivityName =
+type ActivityName =
   | Exclude<Activity, 'payment_reversed'>
   | `payment_${ReversalKind}`
   /** Cash that became another partner's: it pays that partner's invoice, goes back to its payer, or the payer was corrected. */

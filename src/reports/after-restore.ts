@@ -12,7 +12,7 @@ import { type Pause, readPauses } from '../people/pauses.ts';
 import { minuteOf, plural } from '../text.ts';
 import { table } from '../text-table.ts';
 
-export interface AfterRestore {
+interface AfterRestore {
   readonly pauses: readonly Pause[];
   /** The last number of each series here: after these, others may have been issued. */
   readonly numbers: readonly { readonly series: string; readonly last: string }[];

@@ -46,7 +46,7 @@ export interface Aging extends BooksOfDay {
 }
 
 /** One account against what is open; a difference has its partner. */
-export interface Tie {
+interface Tie {
   readonly account: string;
   readonly currency: string;
   readonly open_items: string;

@@ -17,7 +17,7 @@ export interface PartnerBalance {
   readonly net: string;
 }
 
-export interface PartnerBalances {
+interface PartnerBalances {
   readonly as_of: string;
   /** By partner, then by currency; of those that have anything. */
   readonly balances: readonly PartnerBalance[];

@@ -5,7 +5,7 @@ import { fitLines, table } from '../text-table.ts';
 import { type Rates, ratesOf } from './rates.ts';
 
 /** Of an amount in one currency, the side that it is on; the other is zero. */
-export interface Sides {
+interface Sides {
   readonly debit: string;
   readonly credit: string;
 }
@@ -75,7 +75,7 @@ export function presented(balances: readonly Balance[], given: Rates): Presentat
 }
 
 /** What stands for rounding in the column of accounts. */
-export const ROUNDING = 'rounding';
+const ROUNDING = 'rounding';
 
 /** The lines, and that of rounding if there is one. */
 export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & { readonly account: string })[] => [

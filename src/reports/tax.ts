@@ -11,7 +11,7 @@ import type { Sheet } from '../sheet.ts';
 import { table } from '../text-table.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
-export interface TaxLine {
+interface TaxLine {
   /** Of the partners' addresses; empty where they have none. */
   readonly country: string;
   readonly category: TaxCategory;
@@ -26,7 +26,7 @@ export interface TaxLine {
   readonly tax: string;
 }
 
-export interface TaxReport extends BooksOfDay {
+interface TaxReport extends BooksOfDay {
   readonly from: string;
   readonly to: string;
   readonly lines: readonly TaxLine[];

@@ -99,7 +99,7 @@ export const copyBookEntries = (previous: Month | null, month: Month): string =>
          ORDER BY entry_on, fact COLLATE "C", fact_id) TO STDOUT (FORMAT text, HEADER)`;
 
 /** Books as they were sealed, and their record recomputed from the data as it is now. */
-export interface RecomputedBooks {
+interface RecomputedBooks {
   readonly books: ClosedBooks;
   readonly record: string;
 }

@@ -360,7 +360,7 @@ function columnOf(name: string, type: string): string {
   }
 }
 
-export interface CopyOfFacts {
+interface CopyOfFacts {
   readonly name: string;
   /** A COPY, whose first line names the columns. */
   readonly copy: string;

@@ -45,7 +45,7 @@ const dayOf = (at: string, { settings }: Pick<ActorContext, 'settings'>): string
   DateTime.fromISO(at).setZone(settings.time_zone).toFormat('yyyy-MM-dd');
 
 /** The day of the last checkpoint (null before the first), and whether another is due: by the settings one is taken each day. */
-export async function readCheckpointDay(
+async function readCheckpointDay(
   tx: Transaction,
   context: Installation,
 ): Promise<{ readonly last: string | null; readonly today: string; readonly due: boolean }> {
@@ -217,7 +217,7 @@ export async function hashAgain(tx: Transaction, only: Month | null): Promise<Ha
 }
 
 /** A checkpoint, and its record and trees recomputed, with the stored seal of the one before. */
-export interface RecomputedCheckpoint {
+interface RecomputedCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly record: string;
   readonly trees: Checkpoint['trees'];

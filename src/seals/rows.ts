@@ -101,7 +101,7 @@ interface Pass {
   readonly before?: Checkpoint['trees'];
 }
 
-export interface HashedRows {
+interface HashedRows {
   readonly months: ReadonlyMap<Month, Hashed>;
   readonly checkpoints: readonly RowsOfCheckpoint[];
 }

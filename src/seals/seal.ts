@@ -117,7 +117,7 @@ export async function hashCopy(tx: Transaction, copy: string): Promise<{ rows: n
 }
 
 /** A seal, and its record recomputed from the data as it is now. */
-export interface Recomputed {
+interface Recomputed {
   readonly month: Month;
   /** Undefined if the closed month has no seal. */
   readonly seal: Seal | undefined;

@@ -89,7 +89,7 @@ export function isValid(record: string, { public_key, signature }: SealSignature
 }
 
 /** A seal that was just made. */
-export interface NewSeal extends SealName {
+interface NewSeal extends SealName {
   readonly record: string;
   readonly seal: string;
   /** The event that made it. */

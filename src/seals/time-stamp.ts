@@ -28,7 +28,7 @@ export interface TimeStamp {
   readonly stampedAt: string;
 }
 
-export type Answer = TimeStamp | { readonly problem: string };
+type Answer = TimeStamp | { readonly problem: string };
 
 /** Asks the authority at a URL to stamp the SHA-256 of a record. */
 export async function requestTimeStamp(url: string, record: string, timeoutMs = TIMEOUT_MS): Promise<Answer> {

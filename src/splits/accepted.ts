@@ -26,7 +26,7 @@ export interface QuotePlan extends Routing {
 }
 
 /** Why a split cannot be planned. */
-export interface PlanProblem {
+interface PlanProblem {
   readonly code: SplitImpossible['code'];
   readonly reason: string;
 }
@@ -79,7 +79,7 @@ export async function planQuote(tx: Transaction, request: QuotePlanRequest): Pro
   };
 }
 
-export interface AcceptancePlan extends Routing {
+interface AcceptancePlan extends Routing {
   /** What comes to the service, in major units. */
   readonly share: string;
   /** Null where there is no plan: then `problem` says why. */

@@ -24,7 +24,7 @@ const PAYOUT_DAYS = 92;
 /** An account that the daily job has not read for this long needs attention. */
 export const STALE_HOURS = 48;
 
-export interface ConnectedAccount {
+interface ConnectedAccount {
   readonly account: string;
   readonly partners: readonly string[];
   /** The source of its balance transactions. */

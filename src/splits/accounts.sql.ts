@@ -96,7 +96,7 @@ export async function readCursor(tx: Transaction, account: string): Promise<stri
   return read_to;
 }
 
-export interface AccountCursor {
+interface AccountCursor {
   readonly account: string;
   readonly partners: readonly string[];
   readonly balance_transactions_from: 'processor' | 'settlement_file';

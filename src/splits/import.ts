@@ -48,7 +48,7 @@ export interface ImportReport {
   readonly matched: number;
 }
 
-export interface ImportFile {
+interface ImportFile {
   readonly name: string;
   readonly text: string;
 }

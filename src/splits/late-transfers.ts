@@ -47,7 +47,7 @@ export async function payBilledShares(tx: Transaction, acting: IssueContext, { e
   failpoint('shares.paid');
 }
 
-export interface Part {
+interface Part {
   readonly share: ShareOfBilled;
   readonly amount: Amount;
 }

@@ -4,7 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
-export interface PollRequests {
+interface PollRequests {
   readonly take: (accounts: readonly string[]) => void;
   /** Ends after the reading that is under way. */
   readonly stop: () => Promise<void>;

@@ -33,7 +33,7 @@ export interface AccountReading extends ImportReport {
   readonly account: string;
 }
 
-export interface AccountAccess extends ProcessorAccess {
+interface AccountAccess extends ProcessorAccess {
   readonly account: string;
 }
 

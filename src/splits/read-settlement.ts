@@ -8,7 +8,7 @@ import { type GivenFile, readerOf } from '../reading/aside.ts';
 import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '../reading/limits.ts';
 import { lineProblem, readSettlement, type SettlementProblem } from './settlement.ts';
 
-export interface SettlementTask extends GivenFile {
+interface SettlementTask extends GivenFile {
   /** The partner's, for lines that name none. */
   readonly currency: string;
   /** Milliseconds since 1970. */

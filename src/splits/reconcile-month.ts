@@ -38,7 +38,7 @@ import {
  * Of a balance transaction without a quote: `unknown`, it is open; `returned`, a payment and what was taken from it come to
  * zero; `closed`, by finance.
  */
-export type UnknownStatus = 'unknown' | 'returned' | 'closed';
+type UnknownStatus = 'unknown' | 'returned' | 'closed';
 
 /** Of one quote, or of a balance transaction without one. Amounts are texts with exactly the currency's digits. */
 export interface Exception {
@@ -71,7 +71,7 @@ export interface Exception {
   readonly reason: string | null;
 }
 
-export interface PartnerSums {
+interface PartnerSums {
   readonly partner_id: string;
   readonly currency: string;
   /** The month's statement, and what it says; null while the month is open. */
@@ -93,7 +93,7 @@ export interface PartnerSums {
 }
 
 /** A payout of one of our accounts; see PayoutStatus. */
-export interface MonthPayout extends Omit<PayoutState, 'failed' | 'bank_days_after' | 'contents_expected'> {
+interface MonthPayout extends Omit<PayoutState, 'failed' | 'bank_days_after' | 'contents_expected'> {
   readonly status: PayoutStatus;
 }
 
@@ -129,7 +129,7 @@ export interface NotBillable extends Billable {
 }
 
 /** What may be billed of a quote. */
-export interface Billable {
+interface Billable {
   readonly partner_id: string;
   readonly currency: string;
   readonly quote_id: string;

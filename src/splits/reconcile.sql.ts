@@ -43,7 +43,7 @@ export interface MatchedQuotes {
   readonly billed: string;
 }
 
-export interface PositionQuestion {
+interface PositionQuestion {
   readonly month: Month;
   readonly lateAfterDays: number;
 }

@@ -22,7 +22,7 @@ import { lockProcessor } from './accounts.sql.ts';
 import { findBalanceTransaction } from './match.ts';
 import { insertReversalEvidence, type ReversedTransfer, readReversedTransfers } from './reverse.sql.ts';
 
-export interface RecordedReversal {
+interface RecordedReversal {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly reversal_id: string;
@@ -35,7 +35,7 @@ export interface RecordedReversal {
 }
 
 /** A reversal that needs manual review, and why. */
-export interface UnpricedReversal {
+interface UnpricedReversal {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly balance_transaction: string;

@@ -2,7 +2,7 @@
 import { query, type Transaction } from '../database/transaction.ts';
 
 /** A line that is on no quote yet. */
-export interface UnmatchedLine {
+interface UnmatchedLine {
   readonly line: number;
   /** The quote is known and the money is not, or no quote of the partner has this id. */
   readonly status: 'awaited' | 'unknown_quote';
@@ -30,7 +30,7 @@ export interface SettlementFileState {
 }
 
 /** So many lines that are on no quote are listed. */
-export const UNMATCHED_LISTED = 100;
+const UNMATCHED_LISTED = 100;
 
 /**
  * A line is matched when what arrived by its payment or transfer is allocated to its quote, by whatever evidence. A line

@@ -26,7 +26,7 @@ type Field = (typeof SETTLEMENT_FIELDS)[number];
 
 const REQUIRED: readonly Field[] = ['quote_id', 'transfer', 'payment', 'amount'];
 
-export interface SettlementLine {
+interface SettlementLine {
   readonly line: number;
   readonly quote_id: string;
   readonly requote_id: string | null;
@@ -49,7 +49,7 @@ export const SETTLEMENT_CODES = [
   ...(['amount_malformed', 'amount_too_precise', 'amount_too_large', 'amount_sign'] as const),
   ...(['transfer_missing', 'refunded_unexpected', 'conflict'] as const),
 ] as const;
-export type SettlementCode = (typeof SETTLEMENT_CODES)[number];
+type SettlementCode = (typeof SETTLEMENT_CODES)[number];
 
 export interface SettlementProblem extends LineProblem {
   readonly code: SettlementCode;
@@ -61,7 +61,7 @@ export const lineProblem = (line: number, code: SettlementCode, reason: string, 
   ...{ code, reason },
 });
 
-export interface Settlement {
+interface Settlement {
   readonly lines: readonly SettlementLine[];
   readonly problems: readonly SettlementProblem[];
 }

@@ -17,7 +17,7 @@ import type { QuotePosition } from './reconcile.sql.ts';
  *   reversed         the transfer was reversed; open until the ledger says so
  *   disputed         the same, by a dispute
  */
-export type QuoteStatus =
+type QuoteStatus =
   | 'matched'
   | 'awaited'
   | 'short'
@@ -34,7 +34,7 @@ export type ExceptionStatus = Exclude<QuoteStatus, 'matched' | 'awaited'>;
 export const isException = (status: QuoteStatus): status is ExceptionStatus =>
   status !== 'matched' && status !== 'awaited';
 
-export interface QuoteVerdict {
+interface QuoteVerdict {
   readonly status: QuoteStatus;
   /** Expected and not billed; below zero where too much was received. */
   readonly open: Amount;

@@ -13,7 +13,7 @@ import { amountsIn } from '../documents.ts';
 import { choice, type FileInput, file, text } from '../fields.ts';
 import { amountOf } from './describe.ts';
 
-export const FORMATS = BANK_FORMATS.map(({ name }) => name);
+const FORMATS = BANK_FORMATS.map(({ name }) => name);
 
 export const paymentImport = defineAction({
   name: 'payment.import',

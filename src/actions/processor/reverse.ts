@@ -56,7 +56,7 @@ const reversalFacts = (report: ReversalReport | undefined): Facts =>
     ]),
   );
 
-export function describedReversals({ recorded, manual_review }: ReversalReport): string {
+function describedReversals({ recorded, manual_review }: ReversalReport): string {
   return [
     ...recorded.map(
       (each) =>

@@ -20,7 +20,7 @@ export interface WorkItem extends Finding {
 }
 
 /** An item as a list has it. */
-export interface ListedWork extends WorkItem {
+interface ListedWork extends WorkItem {
   /** Of a receipt: what `describeWork` finds payer and suggestions by. Until then its state and reason are the import's. */
   readonly receipt?: PaymentException;
 }

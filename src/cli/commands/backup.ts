@@ -39,7 +39,7 @@ export const define: Definition = (command, action) => {
 export const NOT_IN_A_BACKUP =
   'Not in a backup: settings.json, templates/ and outbox/ of RECKONER_HOME, and the secrets in the environment.';
 
-export async function backup(
+async function backup(
   output: Output,
   place: string,
   { keep, recipient }: { keep?: number; recipient?: string[] } = {},

@@ -31,7 +31,7 @@ interface DeliverOptions {
   readonly since?: string;
 }
 
-export async function deliver(output: Output, options: DeliverOptions): Promise<number> {
+async function deliver(output: Output, options: DeliverOptions): Promise<number> {
   const { retry: status, since } = options;
   if (since !== undefined && status === undefined) throw refuse('usage', { reason: '--since needs --retry' });
   const stopping = new AbortController();

@@ -48,7 +48,7 @@ export const define: Definition = (group, action) => {
     .action(action(reading(exportProof)));
 };
 
-export interface ExportOptions {
+interface ExportOptions {
   readonly month: Month;
   readonly to?: Month;
   readonly format: ExportFormat;

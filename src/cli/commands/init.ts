@@ -25,7 +25,7 @@ export const define: Definition = (command, action) => {
     );
 };
 
-export async function init(output: Output): Promise<number> {
+async function init(output: Output): Promise<number> {
   const environment = readEnvironment();
   const created = await layOutHome(environment);
   readCheckedSettings(environment);

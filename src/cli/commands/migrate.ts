@@ -13,7 +13,7 @@ export const define: Definition = (command, action) => {
   command.action(action(migrate));
 };
 
-export async function migrate(output: Output): Promise<number> {
+async function migrate(output: Output): Promise<number> {
   const environment = readEnvironment();
   const migrations = await bringUpToDate(output, environment);
   output.print({ migrations }, () =>

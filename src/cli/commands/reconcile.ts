@@ -41,7 +41,7 @@ interface ReconcileOptions extends PresentOptions, DeliverOption {
   readonly reverse?: boolean;
 }
 
-export async function reconcile(context: CommandContext, month: Month, options: ReconcileOptions): Promise<number> {
+async function reconcile(context: CommandContext, month: Month, options: ReconcileOptions): Promise<number> {
   const { database, environment, settings, output } = context;
   checkPresentable(output, options);
   const reversals = options.reverse ? await reported(context, reconcileReverse, { month }) : undefined;

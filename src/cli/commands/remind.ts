@@ -17,7 +17,7 @@ export const define: Definition = (command, action) => {
     .action(action(acting(remind)));
 };
 
-export async function remind(context: CommandContext, options: PresentOptions & { dryRun?: boolean }): Promise<number> {
+async function remind(context: CommandContext, options: PresentOptions & { dryRun?: boolean }): Promise<number> {
   const { database, output } = context;
   checkPresentable(output, options);
   const names = await database.reading(readPartnerNames);

@@ -34,7 +34,7 @@ export const define: Definition = (command, action) => {
     .action(action(restore));
 };
 
-export async function restore(output: Output, file: string, given: { identity?: string } = {}): Promise<number> {
+async function restore(output: Output, file: string, given: { identity?: string } = {}): Promise<number> {
   const environment = readEnvironment();
   const identities = given.identity === undefined ? [] : await readIdentities(given.identity);
   const reading = async <Result>(label: string, work: (onProgress: (bytes: number) => void) => Promise<Result>) => {

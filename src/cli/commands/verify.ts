@@ -16,10 +16,7 @@ export const define: Definition = (command, action) => {
 /** How many differences of each check people see; --json has all. */
 const SHOWN = 10;
 
-export async function verify(
-  { database, environment, output }: CommandContext,
-  month: Month | undefined,
-): Promise<number> {
+async function verify({ database, environment, output }: CommandContext, month: Month | undefined): Promise<number> {
   // The renderer is slow to load, and other commands do without it.
   const { installedFonts } = await import('../../documents/printable.ts');
   const fonts = installedFonts(environment);

@@ -38,7 +38,7 @@ type Found = Pick<
   'month' | 'partners' | 'exceptions' | 'payouts' | 'not_paid_out' | 'other_balance_transactions' | 'not_billable'
 >;
 
-export interface AccountsView {
+interface AccountsView {
   readonly found: Found;
   /** The months that have statements, the latest first. */
   readonly months: readonly Month[];

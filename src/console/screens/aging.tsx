@@ -25,11 +25,11 @@ import type { Screen } from '../page.tsx';
 import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
-export type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 'bucket' | 'after', string>>>;
+type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 'bucket' | 'after', string>>>;
 
 type Document = Aging['documents'][number];
 
-export interface AgingView {
+interface AgingView {
   readonly aging: Aging;
   /** Of what the documents are listed; null: the buckets alone. */
   readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: Listed } | null;
@@ -84,7 +84,7 @@ const isOf =
 export const sheetOfAging = ({ aging, documentsOf, documents }: AgingView): Sheet =>
   documentsOf === null ? agingSheet(aging) : agingDocumentsSheet({ documents });
 
-export const BUCKET_NAMES: Readonly<Record<Listed, string>> = {
+const BUCKET_NAMES: Readonly<Record<Listed, string>> = {
   not_due: 'Not due',
   days_1_30: '1–30 days',
   days_31_60: '31–60 days',

@@ -21,7 +21,7 @@ const Amounts = ({ amounts }: { amounts: RequestRow['preview']['amounts'] }) =>
     </>
   ));
 
-export interface ApprovalView {
+interface ApprovalView {
   readonly request: ListedRequest;
   readonly approvers: readonly { readonly login: string; readonly name: string }[];
 }

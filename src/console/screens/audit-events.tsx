@@ -12,7 +12,7 @@ import { AuditMenu } from './audit-menu.tsx';
 
 export type AuditQuestion = Readonly<Partial<Record<'action' | 'by' | 'subject' | 'from' | 'to' | 'before', string>>>;
 
-export interface AuditEventsView {
+interface AuditEventsView {
   readonly filter: Filter;
   readonly events: readonly ListedEvent[];
   readonly actions: readonly string[];

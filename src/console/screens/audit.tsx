@@ -25,7 +25,7 @@ import { MadePacks, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './
 
 // --- Checks -------------------------------------------------------------------------------------------------------------
 
-export interface ChecksView {
+interface ChecksView {
   /** The runs of `verify`, the latest first. */
   readonly runs: readonly Run[];
   /** The latest run of every other job. */
@@ -139,7 +139,7 @@ export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
 
 // --- Packs --------------------------------------------------------------------------------------------------------------
 
-export interface PacksView {
+interface PacksView {
   readonly month: Month | null;
   readonly months: readonly SealedMonth[];
   readonly tasks: readonly AuditTask[];

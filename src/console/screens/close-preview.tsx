@@ -21,7 +21,7 @@ import { choiceAsked } from '../parameters.ts';
 import { Tick, Totals } from './close.tsx';
 import { MonthChanges } from './month-changes.tsx';
 
-export interface ClosePreview {
+interface ClosePreview {
   readonly month: Month;
   /** Whether it has ended everywhere. */
   readonly due: boolean;
@@ -36,7 +36,7 @@ export interface ClosePreview {
   readonly awaiting: Feeds | null;
 }
 
-export type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
+type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
 
 /** Exact where that is asked for, and of any month but the next: that is refused, or is what earlier months lead to. */
 export async function readClosePreview(

@@ -18,7 +18,7 @@ import { monthAsked } from '../parameters.ts';
 import { readSealedMonths } from './audit.sql.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
-export type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
+type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
 
 /** What a reader of some partners may see of it: their lines, without the sums of all. */
 type OwnReport = Pick<
@@ -34,7 +34,7 @@ type OwnReport = Pick<
   | 'held'
 >;
 
-export interface CloseReportView {
+interface CloseReportView {
   readonly report: OwnReport | null;
   /** Null to a reader of some partners only. */
   readonly totals: CloseReport['totals'] | null;

@@ -68,7 +68,7 @@ async function readExpected(tx: Transaction, context: Installation, { month, due
   };
 }
 
-export interface CloseView {
+interface CloseView {
   readonly closed: readonly ClosedMonth[];
   /** The month closed before the first of these. */
   readonly earlier: Month | null;

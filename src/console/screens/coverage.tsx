@@ -20,9 +20,9 @@ import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
 import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 
-export type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
+type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
-export interface CoverageView {
+interface CoverageView {
   /** Of the partners of one page; its gaps are those of all. */
   readonly coverage: Coverage;
   /** How many partners the list has. */

@@ -8,7 +8,7 @@ import { Card, Chip, type Column, DataTable, Instant, Money, type Tone } from '.
 import type { Screen } from '../page.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 
-export interface GeneralLedgerView {
+interface GeneralLedgerView {
   readonly exports: readonly ListedExport[];
   /** Months whose books are closed and have something to export, the latest first, that no program has. */
   readonly waiting: readonly Month[];
@@ -20,7 +20,7 @@ export async function readGeneralLedger(tx: Transaction): Promise<GeneralLedgerV
   return { exports: await readExports(tx, { limit: SHOWN }), waiting: await readUnexported(tx, { limit: SHOWN }) };
 }
 
-export const fileHref = ({ gl_export_id: id }: Pick<ListedExport, 'gl_export_id'>, name: string): string =>
+const fileHref = ({ gl_export_id: id }: Pick<ListedExport, 'gl_export_id'>, name: string): string =>
   `/console/reports/general-ledger/${id}/${name}`;
 
 const STATES: Readonly<Record<ListedExport['state'], readonly [tone: Tone, words: string]>> = {

@@ -18,7 +18,7 @@ import { ActionLink, MoreActions, type RareAction } from '../action-link.tsx';
 import { Card, type Column, DataTable, Marks, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
-export interface InvoiceView {
+interface InvoiceView {
   readonly document: DocumentRow;
   readonly history: readonly HistoryLine[];
   readonly dispute: OpenDispute | null;

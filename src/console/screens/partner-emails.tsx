@@ -8,7 +8,7 @@ import type { Screen } from '../page.tsx';
 import type { Visit } from '../route.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
-export interface PartnerEmailsView {
+interface PartnerEmailsView {
   readonly partner: Partner;
   readonly view: ListView;
 }

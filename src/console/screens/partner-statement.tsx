@@ -23,7 +23,7 @@ import type { ConsoleFile } from '../route.ts';
 import { Verdict } from './aging.tsx';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
-export type StatementQuestion = Readonly<Partial<Record<'from' | 'as_of', string>>>;
+type StatementQuestion = Readonly<Partial<Record<'from' | 'as_of', string>>>;
 
 export interface PartnerStatementView {
   readonly partner: Partner;

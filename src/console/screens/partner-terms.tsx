@@ -32,7 +32,7 @@ interface Client {
   readonly secrets: readonly (string | null)[];
 }
 
-export interface PartnerTermsView {
+interface PartnerTermsView {
   readonly partner: Partner;
   readonly issuerTerms: number;
   /** The latest first. */

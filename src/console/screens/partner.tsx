@@ -21,7 +21,7 @@ import {
   type UnappliedPayment,
 } from './partner.sql.ts';
 
-export interface PartnerOverview {
+interface PartnerOverview {
   readonly partner: Partner;
   readonly as_of: string;
   readonly balances: readonly PartnerBalance[];

@@ -11,7 +11,7 @@ import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
-export interface PaymentsView {
+interface PaymentsView {
   readonly exceptions: readonly ListedException[];
   readonly total: number;
   readonly after: string | undefined;

@@ -28,7 +28,7 @@ interface Filter {
   readonly whose: Whose | undefined;
 }
 
-export interface QueueView extends Filter {
+interface QueueView extends Filter {
   /** Of one page. */
   readonly items: readonly WorkItem[];
   /** The item after which the page begins, and after which the next one does. */
@@ -39,7 +39,7 @@ export interface QueueView extends Filter {
   readonly login: string;
 }
 
-export type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose' | 'after', string | undefined>>>;
+type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose' | 'after', string | undefined>>>;
 
 const PAGE = 50;
 

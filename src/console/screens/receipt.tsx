@@ -22,7 +22,7 @@ import { Remedies } from '../remedies.tsx';
 import { type Report, readLikelyPayers, readOpenItems, readReports } from './cash.sql.ts';
 import { type Choices, Duplicates, type Kept, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
 
-export interface ReceiptView {
+interface ReceiptView {
   readonly exception: ListedException | null;
   readonly payment: PaymentJson | null;
   readonly partner_name: string | null;

@@ -16,7 +16,7 @@ export const SealTheMonth = ({ user }: { user: Seer }) => (
   </ActionLink>
 );
 
-export interface SealView {
+interface SealView {
   readonly seal: ChainedSeal;
   /** The text whose SHA-256 is the seal; where it is signed, as a signed note. */
   readonly note: string;

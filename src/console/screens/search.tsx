@@ -20,7 +20,7 @@ import {
   readFoundRows,
 } from './search.sql.ts';
 
-export interface SearchView {
+interface SearchView {
   readonly q: string | undefined;
   /** The document of exactly this number. */
   readonly exact: string | null;

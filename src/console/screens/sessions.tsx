@@ -8,7 +8,7 @@ import { Form } from '../form.tsx';
 import { Card, DataTable, Instant } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 
-export interface SessionsView {
+interface SessionsView {
   readonly live: readonly ListedSession[];
   readonly passkeys: readonly (Passkey & { readonly login: string })[];
 }

@@ -15,7 +15,7 @@ import type { Screen } from '../page.tsx';
 import { Remedies } from '../remedies.tsx';
 import { SettingsMenu } from './people.tsx';
 
-export interface SettingsView {
+interface SettingsView {
   readonly settings: Settings;
   readonly environment: Environment['name'];
   /** Where e-mails go; no user name and no password. */

@@ -5,7 +5,7 @@ import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
 import { Chip, Money } from '../kit.tsx';
 
-export interface Suggested {
+interface Suggested {
   /** The invoices that it pays; none: it may be the same as another payment. */
   readonly numbers: readonly string[];
   /** Null of invoices that it pays together. */

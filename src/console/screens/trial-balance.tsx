@@ -10,9 +10,9 @@ import { choiceAsked, dayAsked } from '../parameters.ts';
 import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 
-export type TrialBalanceQuestion = Readonly<Partial<Record<'as_of' | 'detail', string>>>;
+type TrialBalanceQuestion = Readonly<Partial<Record<'as_of' | 'detail', string>>>;
 
-export interface TrialBalanceView {
+interface TrialBalanceView {
   readonly trial: TrialBalance;
   readonly detail: boolean;
 }

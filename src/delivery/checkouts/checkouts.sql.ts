@@ -146,7 +146,7 @@ export async function lockPartner(tx: Transaction, partnerId: string): Promise<v
   await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
 }
 
-export interface NewCheckout {
+interface NewCheckout {
   readonly reference: string;
   readonly partnerId: string;
   readonly provider: string;

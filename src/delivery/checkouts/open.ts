@@ -28,7 +28,7 @@ export interface CheckoutContext extends CheckoutCalls, ActorContext {
   readonly links: Pick<LinkProvider, 'wanted' | 'processors'>;
 }
 
-export interface CheckoutRequest {
+interface CheckoutRequest {
   readonly partnerId: string;
   readonly numbers: readonly string[];
   /** Our page of a checkout. */

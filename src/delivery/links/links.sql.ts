@@ -79,7 +79,7 @@ export function readLinkFacts(tx: Transaction, documentId: number): Promise<Link
   );
 }
 
-export interface Intent {
+interface Intent {
   readonly documentId: number;
   readonly version: number;
   readonly provider: string;
@@ -260,7 +260,7 @@ export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
 }
 
 /** One version of a document's link, for its history. */
-export interface LinkVersion {
+interface LinkVersion {
   readonly version: number;
   readonly provider: string;
   readonly amount: string;

@@ -40,7 +40,7 @@ export interface LinkContext {
   readonly links: Pick<LinkProvider, 'wanted' | 'processors'>;
 }
 
-export type LinkState =
+type LinkState =
   /** In step: the URL of the active link, or null if there is to be none. */
   | { readonly status: 'in_sync'; readonly url: string | null }
   | { readonly status: 'waiting'; readonly kind: WaitKind; readonly reason: string; readonly waitedSeconds: number };

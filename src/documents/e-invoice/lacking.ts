@@ -12,7 +12,7 @@ export interface Lack {
   readonly field: string;
 }
 
-export interface Demand {
+interface Demand {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;

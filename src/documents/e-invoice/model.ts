@@ -66,7 +66,7 @@ export interface EInvoiceLine {
   readonly tax: Tax;
 }
 
-export interface TaxTotal extends Tax {
+interface TaxTotal extends Tax {
   readonly taxable: string;
   readonly amount: string;
 }
@@ -77,7 +77,7 @@ export interface Period {
   readonly to: string;
 }
 
-export interface Payment {
+interface Payment {
   /** UNTDID 4461: 58 SEPA credit transfer, 30 credit transfer, 97 clearing between partners. */
   readonly code: '30' | '58' | '97';
   readonly reference: string;

@@ -10,7 +10,7 @@ import { writeUbl } from './ubl.ts';
  */
 export const E_INVOICE_WRITER_VERSION = 1;
 
-export const writeEInvoice = (invoice: EInvoice): Buffer =>
+const writeEInvoice = (invoice: EInvoice): Buffer =>
   invoice.format === 'facturx' ? writeCii(invoice) : writeUbl(invoice);
 
 /** The same snapshot and facts give the same bytes. */

@@ -38,7 +38,7 @@ const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 
 /** A carriage return and a tab are escaped, since a reader would change them. */
-export const escaped = (text: string): string =>
+const escaped = (text: string): string =>
   text
     .replace(NOT_IN_XML, '\ufffd')
     .replace(/[&<>"]/g, (character) => ENTITIES[character] as string)

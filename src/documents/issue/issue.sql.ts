@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings.ts';
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
-export interface LatestAction {
+interface LatestAction {
   readonly number: string;
   readonly action: 'issued' | 'voided' | 'written off';
   /** `YYYY-MM-DD` in the issuer's zone. */

@@ -137,7 +137,7 @@ export function fontsNeeded(texts: readonly string[], fonts: readonly AddedFont[
 }
 
 /** A stretch of text that one font prints; undefined is the program's own font. */
-export interface Stretch {
+interface Stretch {
   readonly text: string;
   readonly font: AddedFont | undefined;
 }

@@ -132,7 +132,7 @@ export class MeasuringCanvas implements Canvas {
   frame(): void {}
 }
 
-export interface PdfOptions {
+interface PdfOptions {
   readonly size: readonly [width: number, height: number];
   readonly title: string;
   readonly author: string;

@@ -22,7 +22,7 @@ export interface Place {
 }
 
 /** A column of amounts. */
-export interface AmountColumn extends Place {
+interface AmountColumn extends Place {
   readonly heading: string;
 }
 

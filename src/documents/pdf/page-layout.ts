@@ -7,7 +7,7 @@ import type { Mark, Running } from './content.ts';
 import { type Color, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
 import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 
-export interface PageLayoutOptions {
+interface PageLayoutOptions {
   readonly canvas: Canvas;
   readonly size: readonly [width: number, height: number];
   /**

@@ -12,7 +12,7 @@ export interface Card {
   readonly facts: readonly CardFact[];
 }
 
-export interface CardFact extends Fact {
+interface CardFact extends Fact {
   readonly kind: PaymentFact['kind'];
   /** Of a party; empty if it has none. */
   readonly address: string;

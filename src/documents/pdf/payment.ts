@@ -32,7 +32,7 @@ const REFERENCE_SPACE = 8;
 const LEAST_LINK = 0.85;
 
 /** Bank details alone, under their own heading. */
-export interface BankDetails extends Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> {
+interface BankDetails extends Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> {
   /** Notes under the heading. */
   readonly note: string;
 }

@@ -192,7 +192,7 @@ export class Column {
   }
 }
 
-export interface Placed {
+interface Placed {
   readonly column: Column;
   readonly x: number;
 }

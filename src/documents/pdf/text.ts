@@ -14,7 +14,7 @@ export interface Line {
   readonly leading: number;
 }
 
-export type Measure = (run: Run) => number;
+type Measure = (run: Run) => number;
 
 /**
  * One line of NFC text: spaces and line breaks of every kind become single spaces; control characters, bidi controls

@@ -38,7 +38,7 @@ const verifiers = (): readonly { readonly file: string; readonly sha256: string 
   }));
 
 /** The signed note and its key's state. Without a signature the note is the record. */
-export function noteView(record: string, signature: Awaited<ReturnType<typeof readSignature>>) {
+function noteView(record: string, signature: Awaited<ReturnType<typeof readSignature>>) {
   if (signature === undefined) return { note: record.trimEnd(), vkey: '', firstKey: false, newKey: false };
   const { previous_key: previous, public_key: key } = signature;
   return {
@@ -50,7 +50,7 @@ export function noteView(record: string, signature: Awaited<ReturnType<typeof re
 }
 
 /** The note as a file, which no mail program wraps. */
-export const noteFile = (filename: string, note: string): Attachment => ({
+const noteFile = (filename: string, note: string): Attachment => ({
   ...{ filename, contentType: 'text/plain; charset=utf-8', content: Buffer.from(note) },
 });
 

@@ -13,7 +13,7 @@ export async function readImportedAt(tx: Transaction, sha256: string): Promise<s
   return file?.recorded_at;
 }
 
-export interface NewBankFile {
+interface NewBankFile {
   readonly sha256: string;
   readonly name: string;
   readonly format: string;

@@ -49,7 +49,7 @@ export interface PossibleDuplicate {
   readonly evidence: string;
 }
 
-export interface Known {
+interface Known {
   /** Payments with the lines' amounts, or with a processor id that a line names. */
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];

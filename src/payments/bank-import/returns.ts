@@ -23,7 +23,7 @@ const RETURNED_WITHIN_DAYS = 90;
 
 const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_code !== undefined;
 
-export interface KnownPayments {
+interface KnownPayments {
   /** Payments with the returns' amounts. */
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];

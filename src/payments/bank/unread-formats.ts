@@ -2,7 +2,7 @@
  * Formats that banks deliver but that cannot be read. They are recognized by content, because file names vary, and
  * named in the refusal: asking the bank for the same file again would not help.
  */
-export interface UnreadFormat {
+interface UnreadFormat {
   /** With its article: `an OFX file (also .qfx and .qbo)`. */
   readonly format: string;
   /** What to do instead, as a sentence. */

@@ -9,7 +9,7 @@ import { recordEvent } from '../../people/audit-events.ts';
 import { type Caller, lockPayments } from '../context.ts';
 
 /** Events received before an instant, those after a number. */
-export interface ErasureRange {
+interface ErasureRange {
   /** ISO instant. */
   readonly before: string;
   readonly afterId: number;
@@ -17,7 +17,7 @@ export interface ErasureRange {
   readonly batch: number;
 }
 
-export interface ErasureBatch {
+interface ErasureBatch {
   readonly deleted: number;
   readonly read: number;
   readonly last_id: number | null;

@@ -167,7 +167,7 @@ export async function insertLinkOutcome(
 }
 
 /** The payment with one of these payment source records. */
-export async function findPayment(tx: Transaction, identities: readonly string[]): Promise<number | undefined> {
+async function findPayment(tx: Transaction, identities: readonly string[]): Promise<number | undefined> {
   const [row] = await query<{ payment_id: number }>(
     tx,
     `SELECT payment_id FROM payment_sources WHERE identity = ANY (:identities::text[]) ORDER BY payment_id LIMIT 1`,
@@ -211,7 +211,7 @@ export function readEventsOf(
   );
 }
 
-export interface DisputeState {
+interface DisputeState {
   readonly dispute_id: number;
   readonly outcome: 'won' | 'lost' | 'closed' | null;
   readonly payment_reversal_id: number | null;
@@ -231,7 +231,7 @@ export async function readDispute(tx: Transaction, identity: string): Promise<Di
   return row;
 }
 
-export interface NewDispute {
+interface NewDispute {
   readonly identity: string;
   readonly paymentId: number;
   readonly amount: string;

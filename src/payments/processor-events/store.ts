@@ -9,14 +9,14 @@ import type { Caller } from '../context.ts';
 import { insertEvents } from './events.sql.ts';
 import { type ReadEvent, readEvents } from './read.ts';
 
-export interface StoredEvents {
+interface StoredEvents {
   readonly stored: number;
   readonly known: number;
   /** Connected accounts with new events. */
   readonly accounts: readonly string[];
 }
 
-export interface EventFile {
+interface EventFile {
   /** For messages. */
   readonly name: string;
   /** NDJSON: an event a line. */

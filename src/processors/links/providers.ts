@@ -16,7 +16,7 @@ const schemas = PROVIDERS.map(({ schema }) => schema) as unknown as SchemasOf<ty
 
 /** Of settings.json's `payment_link`. */
 export const paymentLinkSchema = z.discriminatedUnion('provider', schemas);
-export type PaymentLinkSettings = z.output<typeof paymentLinkSchema>;
+type PaymentLinkSettings = z.output<typeof paymentLinkSchema>;
 
 /** The provider that the settings name. */
 export function openProvider(settings: PaymentLinkSettings, secrets: LinkSecrets): OpenProvider {

@@ -12,7 +12,7 @@ import { type LinkFacts, provider } from './provider.ts';
 /** The fields that a template may name, each percent-encoded where it stands. */
 const LINK_FIELDS = ['number', 'partner_id', 'amount', 'currency', 'due_on', 'expires', 'token'] as const;
 
-export type LinkValues = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
+type LinkValues = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
 
 const LINK_FIELD = /\{([^{}]*)\}/g;
 
@@ -96,7 +96,7 @@ function templateProblem(text: string, signatureParameter: string): string | und
   return undefined;
 }
 
-export interface SignedTemplate {
+interface SignedTemplate {
   readonly template: string;
   readonly signatureParameter: string;
   readonly secret: string;

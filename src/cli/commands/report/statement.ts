@@ -28,7 +28,7 @@ export const define: Definition = (report, action) => {
     .action(action(reading(reportStatement)));
 };
 
-export interface StatementOptions extends PresentOptions, AsOfOption {
+interface StatementOptions extends PresentOptions, AsOfOption {
   readonly partner: string;
   readonly from?: string;
   /** Where to write it as PDF. */

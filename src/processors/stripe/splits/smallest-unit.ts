@@ -30,7 +30,7 @@ const LEAST: Readonly<Record<string, string>> = {
 /** A PaymentIntent's amount has at most eight digits: 999,999.99 in a currency of two decimals. */
 export const MOST_DIGITS = 8;
 
-export type SmallestUnit = { readonly units: number } | { readonly reason: string };
+type SmallestUnit = { readonly units: number } | { readonly reason: string };
 
 /** A plain decimal that is not negative, in units of the processor, or why it has none. The currency in capitals. */
 export function smallestUnit(amount: string, currency: string): SmallestUnit {
