@@ -82,21 +82,23 @@ export function DataTable<Row>({
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     <section class="scroll" tabIndex={0} aria-label={caption}>
       <table class={labelled ? 'cards labelled' : 'cards'}>
-        <thead>
-          <tr>
-            {columns.map(({ heading, number, sort }) => (
-              <th scope="col" class={number ? 'num' : undefined} aria-sort={sort?.now}>
-                {heading === '' ? (
-                  <span class="unseen">Actions</span>
-                ) : sort === undefined ? (
-                  heading
-                ) : (
-                  <a href={sort.href}>{heading}</a>
-                )}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        {rows.length > 0 && (
+          <thead>
+            <tr>
+              {columns.map(({ heading, number, sort }) => (
+                <th scope="col" class={number ? 'num' : undefined} aria-sort={sort?.now}>
+                  {heading === '' ? (
+                    <span class="unseen">Actions</span>
+                  ) : sort === undefined ? (
+                    heading
+                  ) : (
+                    <a href={sort.href}>{heading}</a>
+                  )}
+                </th>
+              ))}
+            </tr>
+          </thead>
+        )}
         <tbody>
           {rows.map((row) => (
             <tr>

@@ -21,7 +21,7 @@ import { KeyStore } from './keys.ts';
 import { countOther, networkOf, openLimits, rateHeaders } from './limits.ts';
 import { openMetrics } from './metrics.ts';
 import { problemsOf, type SendProblem } from './problem.ts';
-import { addReference } from './reference.ts';
+import { addReference } from './reference.tsx';
 import { RowStreams } from './row-streams.ts';
 import { SecurityLog } from './security-log.ts';
 import { addSettlementFiles } from './settlement-files.ts';

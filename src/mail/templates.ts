@@ -2,10 +2,11 @@
  * The templates of e-mails: for each kind a subject, a plain text and an HTML text, with words and layout and no logic.
  * Refusals: settings_invalid (a template that cannot be used), file_unreadable.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Handlebars from 'handlebars';
 import type { Environment } from '../config/environment.ts';
+import { overridesIn } from '../config/overrides.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { packageRoot } from '../package.ts';
 import { type EmailKind, OTHER_EMAIL_KINDS } from './kinds.ts';
@@ -57,7 +58,9 @@ export const templatesOf = ({ home }: Environment): EmailTemplates =>
 export function loadTemplates(folders: readonly string[]): EmailTemplates {
   const files = new Map<string, string>();
   for (const folder of folders) {
-    for (const name of templateNames(folder)) if (!files.has(name)) files.set(name, join(folder, name));
+    for (const name of overridesIn(folder).filter((each) => each.endsWith('.hbs'))) {
+      if (!files.has(name)) files.set(name, join(folder, name));
+    }
   }
   const compiled = new Map(CHANNELS.map((channel) => [channel, compileChannel(channel, files, folders)]));
   const rendered = (kind: TemplateName, channel: Channel, view: object): string => {
@@ -74,15 +77,6 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
       return { subject, text: rendered(kind, 'txt', named), html: rendered(kind, 'html', named) };
     },
   };
-}
-
-function templateNames(folder: string): string[] {
-  try {
-    return readdirSync(folder).filter((name) => name.endsWith('.hbs'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw refuse('file_unreadable', { file: folder, reason: reasonOf(error) }, error);
-  }
 }
 
 /** The templates of one channel with its partials, which are the files whose names begin with `_`. */

@@ -3,8 +3,8 @@ import { disputeOpen } from '../actions/dispute.ts';
 import { runAction } from '../actions/run.ts';
 import { Form } from '../console/form.tsx';
 import { Refusal } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
-import { type PartnerDocumentView, readOwnDocument, readPartnerDocument } from './document.tsx';
+import { readOwnInvoice } from './document.tsx';
+import type { InvoiceView } from './invoice.ts';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 interface Filled {
@@ -14,7 +14,7 @@ interface Filled {
 }
 
 export function disputeScreen(
-  { document: { number, currency, balance } }: PartnerDocumentView,
+  { number, currency, balance }: InvoiceView,
   { reader }: PartnerVisit,
   { reason, amount, problem }: Filled = { reason: '', amount: '', problem: '' },
 ): PartnerScreen {
@@ -45,7 +45,7 @@ export function disputeScreen(
               </label>
               <input id="amount" name="amount" inputMode="decimal" value={amount} aria-describedby="amount-help" />
               <p class="help" id="amount-help">
-                What you do not accept. Left out, all that is open: {Amount.of(balance, currency).forPeople()}.
+                What you do not accept. Left out, all that is open: {balance}.
               </p>
             </div>
             <p class="soft">
@@ -75,12 +75,12 @@ export async function disputeInvoice(
 ): Promise<PartnerAnswer> {
   const { context } = visit;
   const [reason = '', amount = ''] = [fields.get('reason'), fields.get('amount')?.trim()];
-  await context.database.reading((tx) => readOwnDocument(tx, visit, number));
+  await context.database.reading((tx) => readOwnInvoice(tx, visit, number));
   try {
     await runAction(context, disputeOpen, { number, reason, ...(amount !== '' && { amount }) });
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
-    const view = await context.database.reading((tx) => readPartnerDocument(tx, visit, number));
+    const view = await context.database.reading((tx) => readOwnInvoice(tx, visit, number));
     const problem = problemOf(thrown, visit);
     return { screen: disputeScreen(view, visit, { reason, amount, problem }), status: 422 };
   }

@@ -1,118 +1,52 @@
-/** One document as its partner's contact sees it: what is owed, what lowered it, its files, and a dispute. */
+/** One document as its partner's contact sees it in the partner's place: what is owed, what lowered it, its files, and a dispute. */
 import type { ComponentChildren } from 'preact';
-import { Card, type Column, DataTable, Facts, Marks, Money } from '../console/kit.tsx';
+import { Card, type Column, DataTable, Facts, Marks } from '../console/kit.tsx';
 import type { Transaction } from '../database/transaction.ts';
-import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
-import { readLinkTokens } from '../delivery/links/links.sql.ts';
-import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
-import { type DocumentRow, type LineRow, readDocuments } from '../documents/documents.sql.ts';
-import { documentTitle, rowKindName } from '../documents/present.ts';
-import { lineTaxText, taxSteps } from '../documents/present-tax.ts';
 import { refuse } from '../errors/refusals.ts';
-import { partnersStanding } from '../lists/invoices.ts';
-import { Amount } from '../money.ts';
-import { monthName } from '../month.ts';
-import { type Reduction, readReductions } from './invoice.sql.ts';
+import { type FileKind, type InvoiceView, readInvoice } from './invoice.ts';
 import { UnderWay } from './overview.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
-export interface PartnerDocumentView {
-  readonly document: DocumentRow;
-  readonly reductions: readonly Reduction[];
-  readonly dispute: OpenDispute | null;
-  /** The token of its payment page; null if nothing is to be paid now, or the link was revoked. */
-  readonly page: string | null;
-  readonly underWay: InvoiceInCheckout | undefined;
-  readonly canDispute: boolean;
-  readonly today: string;
-}
-
 /** Refusal: page_unknown, of another partner's document as well. */
-export async function readOwnDocument(
+export async function readOwnInvoice(
   tx: Transaction,
-  { partnerId, request }: Pick<PartnerVisit, 'partnerId' | 'request'>,
+  { partnerId, request, context, today }: PartnerVisit,
   number: string,
-): Promise<DocumentRow> {
-  const [document] = await readDocuments(tx, { partnerId, number });
-  if (document === undefined) throw refuse('page_unknown', { path: request.url });
-  return document;
+): Promise<InvoiceView> {
+  const view = await readInvoice(tx, { partnerId, number }, { ...context, today });
+  if (view === undefined) throw refuse('page_unknown', { path: request.url });
+  return view;
 }
 
-export async function readPartnerDocument(
-  tx: Transaction,
-  visit: PartnerVisit,
-  number: string,
-): Promise<PartnerDocumentView> {
-  const document = await readOwnDocument(tx, visit, number);
-  const [dispute = null] = await readOpenDisputes(tx, { number });
-  const isOpen = document.document === 'invoice' && document.status === 'open';
-  const now = visit.context.environment.now().toISO();
-  const inCheckout = isOpen ? await readInvoicesInCheckout(tx, visit.partnerId, now) : [];
-  const underWay = inCheckout.find(({ document_id }) => document_id === document.document_id);
-  return {
-    ...{ document, dispute, underWay, today: visit.today },
-    reductions: await readReductions(tx, document.document_id),
-    page:
-      isOpen && underWay?.ordered_on == null
-        ? ((await readLinkTokens(tx, [document])).get(document.document_id) ?? null)
-        : null,
-    canDispute: isOpen && dispute === null,
-  };
-}
-
-const REDUCTIONS: Readonly<Record<Reduction['kind'], string>> = {
-  payment: 'Payment',
-  credit: 'Credit',
-  bank_charges: 'Bank charges',
-  written_off: 'Written off',
+/** The end of a file's address, and what its button says. */
+export const FILE_LINKS: Readonly<Record<FileKind, readonly [name: string, text: string]>> = {
+  pdf: ['document.pdf', 'PDF'],
+  'e-invoice.xml': ['e-invoice.xml', 'E-invoice (XML)'],
+  'rows.csv': ['rows.csv', 'Rows (CSV)'],
 };
 
-export function documentScreen(view: PartnerDocumentView): PartnerScreen {
-  const { document, reductions, dispute, page, underWay, canDispute, today } = view;
-  const { number, currency } = document;
-  const path = `/place/documents/${number}`;
-  const hasFiles = document.status !== 'void' && document.pdf_sha256 !== null;
-  const isCarried = document.purpose === 'opening';
-  const lines: Column<LineRow>[] = [
-    { heading: 'Policy', cell: ({ policy_name }) => policy_name },
-    { heading: 'Month', cell: ({ month }) => <span class="soft">{monthName(month)}</span> },
-    { heading: 'Count', number: true, cell: ({ count, kind }) => `${count} ${rowKindName(kind, count)}` },
-    {
-      heading: 'Amount',
-      number: true,
-      cell: ({ invoice_amount }) => <Money amount={invoice_amount} currency={currency} />,
-    },
-    ...(document.taxes.length === 0
-      ? []
-      : ([{ heading: 'Tax', number: true, cell: (line) => lineTaxText(line, document) }] satisfies Column<LineRow>[])),
-  ];
+export function documentScreen(view: InvoiceView): PartnerScreen {
+  const path = `/place/documents/${view.number}`;
   return {
-    title: `${documentTitle(document.document)} ${number}`,
-    crumbs: [{ name: document.partner_name, href: '/place' }],
-    lead: <Marks marks={partnersStanding({ ...document, disputed: dispute !== null }, today)} />,
+    title: view.title,
+    crumbs: [{ name: view.partner, href: '/place' }],
+    lead: <Marks marks={view.marks} />,
     actions: (
       <>
-        {page !== null && (
-          <a class="button main" href={`/pay/${page}`}>
+        {view.pay !== null && view.token !== null && (
+          <a class="button main" href={`/pay/${view.token}`}>
             Pay
           </a>
         )}
-        {hasFiles && (
-          <a class="button" href={`${path}/document.pdf`}>
-            PDF
-          </a>
-        )}
-        {hasFiles && document.e_invoice !== 'none' && (
-          <a class="button" href={`${path}/e-invoice.xml`} download>
-            E-invoice (XML)
-          </a>
-        )}
-        {document.status !== 'void' && document.lines.length > 0 && (
-          <a class="button" href={`${path}/rows.csv`} download>
-            Rows (CSV)
-          </a>
-        )}
-        {canDispute && (
+        {view.files.map(({ kind }) => {
+          const [name, text] = FILE_LINKS[kind];
+          return (
+            <a class="button" href={`${path}/${name}`} download={kind !== 'pdf'}>
+              {text}
+            </a>
+          );
+        })}
+        {view.canDispute && (
           <a class="button" href={`${path}/dispute`}>
             Dispute
           </a>
@@ -121,99 +55,78 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
     ),
     content: (
       <div class="stack">
-        <Card title={isCarried ? 'From our previous billing system' : monthName(document.month)}>
-          <Figures document={document} />
+        <Card title={view.month || 'From our previous billing system'}>
+          <Figures view={view} />
           <Facts
             facts={[
-              ...taxSteps(document).map(({ label, amount }): [string, ComponentChildren] => [
-                label,
-                <Money amount={amount.toString()} currency={currency} />,
-              ]),
-              ['Issued on', document.issued_on],
-              ['Due on', document.due_on],
-              [
-                'Issued over',
-                document.original_amount && <Money amount={document.original_amount} currency={currency} />,
-              ],
-              ['Open on', document.carried_over_on && <CarriedOver document={document} />],
-              ['Purchase order', document.purchase_order],
-              ['Replaced by', document.replaced_by && <DocumentLink number={document.replaced_by} />],
-              ['Replaces', document.replaces && <DocumentLink number={document.replaces} />],
-              ['Credits', document.credits && <DocumentLink number={document.credits} />],
-              ['Payment', underWay && <UnderWay payment={underWay} />],
-              ['Disputed', dispute && <Disputed dispute={dispute} />],
+              ['Issued on', view.issuedOn],
+              ['Due on', view.dueOn],
+              ['Purchase order', view.purchaseOrder],
+              ['Replaced by', view.replacedBy && <DocumentLink number={view.replacedBy} />],
+              ['Replaces', view.replaces && <DocumentLink number={view.replaces} />],
+              ['Credits', view.credits && <DocumentLink number={view.credits} />],
+              ['Payment', view.underWay && <UnderWay payment={view.underWay} />],
+              ['Disputed', view.disputed],
             ]}
           />
+          {view.carriedOver && <p class="soft">{view.carriedOver}</p>}
         </Card>
-        {!isCarried && (
-          <Card title="Lines" flush>
-            <DataTable columns={lines} rows={document.lines} labelled nothing="It has no lines." caption="Lines" />
-          </Card>
-        )}
-        {document.document === 'invoice' && (
-          <Card title="Payments and credits" flush>
-            <DataTable
-              columns={reductionColumns(currency)}
-              rows={reductions}
-              labelled
-              nothing="Nothing has been applied yet."
-              caption="Payments and credits"
-            />
-          </Card>
-        )}
+        <Card title="Details" flush>
+          <Details view={view} />
+        </Card>
       </div>
     ),
   };
 }
 
-/** What was open of it when it came over, and when that was. */
-const CarriedOver = ({ document: { carried_over_on: on, invoice_amount, currency } }: { document: DocumentRow }) => (
-  <>
-    {on}: <Money amount={invoice_amount} currency={currency} />
-  </>
-);
-
-const DocumentLink = ({ number }: { number: string }) => (
+const DocumentLink = ({ number, children }: { number: string; children?: ComponentChildren }) => (
   <a class="number" href={`/place/documents/${number}`}>
-    {number}
+    {children ?? number}
   </a>
 );
 
-const Figures = ({ document: { currency, balance, amount_due, amount_paid } }: { document: DocumentRow }) => (
+const Figures = ({ view: { balance, amountDue, paid } }: { view: InvoiceView }) => (
   <dl class="figures">
-    {(
-      [
-        ['Balance', balance],
-        ['Amount due', amount_due],
-        ['Paid', amount_paid],
-      ] as const
-    ).map(([name, amount]) => (
+    {Object.entries({ Balance: balance, 'Amount due': amountDue, Paid: paid }).map(([name, amount]) => (
       <div>
         <dt>{name}</dt>
-        <dd>
-          <Money amount={Amount.of(amount, currency).toString()} currency={currency} />
-        </dd>
+        <dd>{amount}</dd>
       </div>
     ))}
   </dl>
 );
 
-const Disputed = ({ dispute: { amount, currency, disputed_on, promised_on } }: { dispute: OpenDispute }) => (
-  <>
-    <Money amount={amount} currency={currency} /> since {disputed_on}
-    {promised_on !== null && `, an answer is promised for ${promised_on}`}
-  </>
-);
+type Line = InvoiceView['lines'][number];
 
-const reductionColumns = (currency: string): Column<Reduction>[] => [
-  {
-    heading: 'What',
-    cell: ({ kind, credit_note }) => (
-      <>
-        {REDUCTIONS[kind]} {credit_note !== null && <DocumentLink number={credit_note} />}
-      </>
-    ),
-  },
-  { heading: 'Date', cell: ({ on }) => <span class="soft">{on}</span> },
-  { heading: 'Amount', number: true, cell: ({ amount }) => <Money amount={amount} currency={currency} /> },
+const TAX: Column<Line> = { heading: 'Tax', number: true, cell: ({ tax }) => tax };
+const COLUMNS: readonly Column<Line>[] = [
+  { heading: 'Policy', cell: ({ policy }) => policy },
+  { heading: 'Month', cell: ({ month }) => <span class="soft">{month}</span> },
+  { heading: 'Count', number: true, cell: ({ rows }) => rows },
 ];
+const AMOUNT: Column<Line> = { heading: 'Amount', number: true, cell: ({ amount }) => amount };
+
+/** The lines, and below them every step to the balance. */
+const Details = ({ view: { lines, totals, taxNotes } }: { view: InvoiceView }) => {
+  const columns = [...COLUMNS, ...(lines.some(({ tax }) => tax !== '') ? [TAX] : []), AMOUNT];
+  return (
+    <>
+      <DataTable
+        columns={columns}
+        rows={lines}
+        labelled
+        nothing=""
+        caption="Details"
+        foot={totals.map(({ label, amount, creditNote }) => (
+          <tr class="step">
+            <td colSpan={columns.length - 1}>
+              {creditNote === null ? label : <DocumentLink number={creditNote}>{label}</DocumentLink>}
+            </td>
+            <td class="num">{amount}</td>
+          </tr>
+        ))}
+      />
+      {taxNotes.length > 0 && <p class="soft in">{taxNotes.join(' ')}</p>}
+    </>
+  );
+};

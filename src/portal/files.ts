@@ -1,35 +1,43 @@
-/** The files of a document: its PDF, its e-invoice and the rows behind it. A void one has none: its reader might pay it. */
+/** The files of a document, by the end of their address. */
 import type { ConsoleFile } from '../console/route.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { type DocumentRow, readEInvoice, readPdf } from '../documents/documents.sql.ts';
+import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
+import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
+import type { FileKind, InvoiceView } from './invoice.ts';
 
-/** By the end of their address. */
-export const FILES = { pdf: 'files', 'e-invoice.xml': 'files', 'rows.csv': 'rows' } as const;
-export type FileKind = keyof typeof FILES;
+interface FileType {
+  readonly type: string;
+  readonly bound: BoundName;
+  readonly download: boolean;
+  readonly open: (tx: Transaction, shared: Shared, documentId: number) => Promise<ConsoleFile['content'] | undefined>;
+}
+
+const FILES: Readonly<Record<FileKind, FileType>> = {
+  pdf: { type: 'application/pdf', bound: 'files', download: false, open: (tx, _, id) => readPdf(tx, id) },
+  'e-invoice.xml': {
+    type: 'application/xml',
+    bound: 'files',
+    download: true,
+    open: (tx, _, id) => readEInvoice(tx, id),
+  },
+  'rows.csv': {
+    ...{ type: 'text/csv; charset=utf-8', bound: 'rows', download: true },
+    open: async (_, { rowStreams }, id) => rowStreams.open(id, 'link'),
+  },
+};
+
+export const FILE_ROUTES = Object.entries(FILES).map(([kind, { bound }]) => ({ kind: kind as FileKind, bound }));
 
 /** Undefined where the document has no such file. */
 export async function openFile(
   tx: Transaction,
-  { rowStreams }: Pick<Shared, 'rowStreams'>,
-  { document_id: id, number, status, lines }: DocumentRow,
+  shared: Shared,
+  { documentId, files }: Pick<InvoiceView, 'documentId' | 'files'>,
   kind: FileKind,
 ): Promise<ConsoleFile | undefined> {
-  if (status === 'void') return undefined;
-  switch (kind) {
-    case 'pdf': {
-      const content = await readPdf(tx, id);
-      return content && { type: 'application/pdf', name: `${number}.pdf`, content };
-    }
-    case 'e-invoice.xml': {
-      const content = await readEInvoice(tx, id);
-      return content && { type: 'application/xml', name: `${number}.xml`, content, download: true };
-    }
-    case 'rows.csv':
-      if (lines.length === 0) return undefined;
-      return {
-        ...{ type: 'text/csv; charset=utf-8', name: `${number}-rows.csv`, download: true },
-        content: rowStreams.open(id, 'link'),
-      };
-  }
+  const name = files.find((each) => each.kind === kind)?.name;
+  const { type, download, open } = FILES[kind];
+  const content = name === undefined ? undefined : await open(tx, shared, documentId);
+  return content === undefined || name === undefined ? undefined : { type, name, content, download };
 }

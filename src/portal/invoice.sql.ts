@@ -1,6 +1,8 @@
 /** SQL of a partner's invoice: what its pages show besides the document. */
 import type { Instructions } from '../config/instructions.ts';
 import { query, type Transaction } from '../database/transaction.ts';
+import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
+import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 
 /** What lowered the balance of an invoice: a credit or a payment applied to it, bank charges, a write-off. */
@@ -13,8 +15,11 @@ export interface Reduction {
   readonly credit_note: string | null;
 }
 
-export interface PaymentPage {
+/** What a partner's pages show of one of its documents, as it is stored. */
+export interface InvoiceFacts {
   readonly document: DocumentRow;
+  /** That opens its payment page; null where it was revoked, and for what nobody pays. */
+  readonly token: string | null;
   /** The instructions printed on the document. */
   readonly instructions: Instructions | null;
   /** The document says that they differ from those of the partner's invoice before it. */
@@ -23,12 +28,15 @@ export interface PaymentPage {
   readonly reductions: readonly Reduction[];
   /** The processor's payment page; null if there is none. */
   readonly processor_url: string | null;
-  /** A payment that was ordered and is on its way: the day, `YYYY-MM-DD`, and its amount. */
-  readonly ordered: { readonly on: string; readonly amount: string } | null;
-  readonly replacement_number: string | null;
+  /** Payments at the processor that are not done; none of a document that is not open. */
+  readonly payments: readonly InvoiceInCheckout[];
+  readonly dispute: OpenDispute | null;
   /** Since when nothing is asked for, `YYYY-MM-DD`; null while it is open. */
   readonly settled_on: string | null;
 }
+
+/** By the token of its payment page, or by its number, of this partner alone. */
+export type WhichInvoice = { readonly token: string } | { readonly partnerId: string; readonly number: string };
 
 const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(
               d.issued_on,
@@ -37,42 +45,59 @@ const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(
               (SELECT max(written_off_on) FROM write_offs w WHERE w.document_id = d.document_id),
               (SELECT max(voided_on) FROM voids v WHERE v.document_id = d.document_id)) END`;
 
-/** The document of a link's token, with the document that replaced it. */
-export async function readPaymentPage(tx: Transaction, token: string): Promise<PaymentPage | undefined> {
-  const rows = await query<Omit<PaymentPage, 'document' | 'reductions'> & { document_id: number }>(
+export async function readInvoiceFacts(
+  tx: Transaction,
+  which: WhichInvoice,
+  now: string,
+): Promise<InvoiceFacts | undefined> {
+  const [found] = await query<
+    Pick<InvoiceFacts, 'token' | 'instructions' | 'instructions_changed' | 'processor_url' | 'settled_on'> & {
+      readonly document_id: number;
+    }
+  >(
     tx,
-    `SELECT k.document_id, v.content AS instructions,
+    `SELECT d.document_id, k.token, v.content AS instructions,
             coalesce(w.instructions_changed, false) AS instructions_changed, o.url AS processor_url,
-            (SELECT json_build_object('on', min(o.ordered_on), 'amount', sum(o.amount)::text)
-             FROM ordered_payments o WHERE o.document_id = k.document_id HAVING count(*) > 0) AS ordered,
-            r.number AS replacement_number, ${SETTLED_ON} AS settled_on
+            ${SETTLED_ON} AS settled_on
      FROM (
        SELECT document_id FROM payment_links WHERE token = :token
-       UNION SELECT document_id FROM payment_link_changes WHERE token = :token) AS t
-     JOIN current_links k ON k.document_id = t.document_id AND k.token = :token
-     LEFT JOIN document_pdfs w ON w.document_id = k.document_id
+       UNION SELECT document_id FROM payment_link_changes WHERE token = :token
+       UNION SELECT document_id FROM documents WHERE number = :number AND partner_id = :partnerId) AS t
+     JOIN documents d ON d.document_id = t.document_id
+     JOIN document_balances b ON b.document_id = t.document_id
+     LEFT JOIN current_links k ON k.document_id = t.document_id
+     LEFT JOIN document_pdfs w ON w.document_id = t.document_id
      LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
-     JOIN document_balances b ON b.document_id = k.document_id
-     JOIN documents d ON d.document_id = k.document_id
-     LEFT JOIN documents r ON r.replaces = k.document_id
      LEFT JOIN LATERAL (
        -- For the current balance: after a payment or a credit, delivery creates another link.
        SELECT o.url
        FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
-       WHERE o.document_id = k.document_id AND (i.amount, i.currency) = (b.balance, d.currency)
+       WHERE o.document_id = t.document_id AND (i.amount, i.currency) = (b.balance, d.currency)
          AND NOT EXISTS (
            SELECT FROM payment_link_closings c WHERE c.document_id = o.document_id AND c.version = o.version)
-       ORDER BY o.version DESC LIMIT 1) AS o ON true`,
-    { token },
+       ORDER BY o.version DESC LIMIT 1) AS o ON true
+     WHERE :token::text IS NULL OR k.token = :token`,
+    { token: null, number: null, partnerId: null, ...which },
   );
-  const [found] = rows;
   if (found === undefined) return undefined;
   const { document_id: documentId, ...facts } = found;
   const [document] = await readDocuments(tx, { ids: [documentId] });
-  return document === undefined ? undefined : { ...facts, document, reductions: await readReductions(tx, documentId) };
+  if (document === undefined) return undefined;
+  const [dispute = null] = await readOpenDisputes(tx, { number: document.number });
+  return {
+    ...{ ...facts, document, dispute },
+    reductions: await readReductions(tx, documentId),
+    payments: isAskedFor(document)
+      ? await readInvoicesInCheckout(tx, { partnerId: document.partner_id, documentId, now })
+      : [],
+  };
 }
 
-export const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
+/** An invoice that is neither paid nor void. */
+export const isAskedFor = ({ document, status }: Pick<DocumentRow, 'document' | 'status'>): boolean =>
+  document === 'invoice' && status === 'open';
+
+const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
   query(
     tx,
     `SELECT kind, "on", amount, credit_note FROM (

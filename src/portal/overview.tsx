@@ -54,7 +54,7 @@ interface OpenView {
 
 export async function readOpen(tx: Transaction, { partnerId, today, context }: PartnerVisit): Promise<OpenView> {
   const { environment, settings } = context;
-  const inCheckout = await readInvoicesInCheckout(tx, partnerId, environment.now().toISO());
+  const inCheckout = await readInvoicesInCheckout(tx, { partnerId, now: environment.now().toISO() });
   const { as_of, balances, items } = await readPartnerBalances(tx, { today, scope: [partnerId] });
   return {
     ...{ as_of, balances },

@@ -2,9 +2,10 @@
  * What partners see. The payment page of one invoice is at /pay. The place of a partner is at /place: what it owes and was
  * billed, for its invoicing contact, who signs in by a link that only the address on file gets. A visit sees the documents
  * of its own partner and nothing else; what is another partner's does not exist. Refusals: page_unknown, session_missing,
- * sign_in_link_invalid, form_refused, rate_limited.
+ * sign_in_link_invalid, form_refused, rate_limited; settings_invalid at the start, for an override of a page.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { refusePageOverrides } from '../config/overrides.ts';
 import { PAGE_HEADERS } from '../console/headers.ts';
 import { outerPage } from '../console/page.tsx';
 import { outerOf, titleOf } from '../console/problem.tsx';
@@ -12,12 +13,13 @@ import { settingsNow } from '../console/route.ts';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
 import { answerTo } from '../http/problem.ts';
 import type { Shared } from '../http/shared.ts';
-import { addPaymentPages } from './payment-page.ts';
+import { addPaymentPages } from './payment-page.tsx';
 import { hasPartnerPlace, partnerRoutes } from './route.ts';
 import { addPartnerScreens } from './screens.ts';
 import { addPartnerSignIn } from './sign-in.tsx';
 
 export function addPortal(app: FastifyInstance, shared: Shared): void {
+  refusePageOverrides(shared.environment);
   addPaymentPages(app, shared);
   app.register(
     async (place) => {

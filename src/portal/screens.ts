@@ -3,13 +3,12 @@
 import { readList } from '../console/list.tsx';
 import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../console/screens/partner-statement.tsx';
 import { refuse } from '../errors/refusals.ts';
-import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
 import { invoices } from '../lists/invoices.ts';
 import { endPartnerSession } from '../partners/sign-in.ts';
 import { disputeInvoice, disputeScreen } from './dispute.tsx';
-import { documentScreen, readOwnDocument, readPartnerDocument } from './document.tsx';
-import { FILES, type FileKind, openFile } from './files.ts';
+import { documentScreen, FILE_LINKS, readOwnInvoice } from './document.tsx';
+import { FILE_ROUTES, openFile } from './files.ts';
 import { documentsScreen, openScreen, readOpen, statementScreen } from './overview.tsx';
 import { cancelPayment, payInvoices, paymentScreen, readPayment } from './pay.tsx';
 import type { PartnerRoutes, PartnerVisit } from './route.ts';
@@ -31,16 +30,16 @@ export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, 
   file('/statement.pdf', 'files', async (tx, { partnerId, query, today, context }) =>
     fileOfStatement(tx, context, await readPartnerStatement(tx, partnerId, query, { today, scope: [partnerId] })),
   );
-  screen('/documents/:number', (tx, visit) => readPartnerDocument(tx, visit, numberOf(visit)), documentScreen);
-  for (const [kind, bound] of Object.entries(FILES) as [FileKind, BoundName][]) {
-    file(`/documents/:number/${kind === 'pdf' ? 'document.pdf' : kind}`, bound, async (tx, visit) =>
-      openFile(tx, shared, await readOwnDocument(tx, visit, numberOf(visit)), kind),
+  screen('/documents/:number', (tx, visit) => readOwnInvoice(tx, visit, numberOf(visit)), documentScreen);
+  for (const { kind, bound } of FILE_ROUTES) {
+    file(`/documents/:number/${FILE_LINKS[kind][0]}`, bound, async (tx, visit) =>
+      openFile(tx, shared, await readOwnInvoice(tx, visit, numberOf(visit)), kind),
     );
   }
   screen(
     '/documents/:number/dispute',
     async (tx, visit) => {
-      const view = await readPartnerDocument(tx, visit, numberOf(visit));
+      const view = await readOwnInvoice(tx, visit, numberOf(visit));
       if (!view.canDispute) throw refuse('page_unknown', { path: visit.request.url });
       return view;
     },

@@ -14,8 +14,8 @@ import { networkOf } from '../http/limits.ts';
 import { issuerOf, type Shared } from '../http/shared.ts';
 import { mailPartnerLink } from '../mail/sign-in-link.ts';
 import { makePartnerLink, readPartnerLink, takePartnerLink } from '../partners/sign-in.ts';
-import type { PaymentPage } from './invoice.sql.ts';
-import { findPaymentPage } from './payment-page.ts';
+import type { InvoiceView } from './invoice.ts';
+import { findPaymentPage } from './payment-page.tsx';
 
 /** E-mails that are being sent. A mail server that does not answer must not collect more. */
 const MOST_UNDER_WAY = 20;
@@ -52,24 +52,24 @@ export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
 function addAsking(app: FastifyInstance, shared: Shared): void {
   const underWay = new Set<Promise<void>>();
   app.addHook('onClose', async () => void (await Promise.all(underWay)));
-  const find = async (request: FastifyRequest, token: string): Promise<PaymentPage> => {
-    const found = await findPaymentPage(shared, settingsNow(shared), token);
+  const find = async (request: FastifyRequest, token: string): Promise<InvoiceView> => {
+    const found = await findPaymentPage(shared, token);
     if (found === undefined) throw refuse('page_unknown', { path: request.url });
     return found;
   };
   app.get<{ Params: { token: string } }>('/ask/:token', openRoute(shared), async (request, reply) => {
     placeOf(shared, request);
-    const { document } = await find(request, request.params.token);
+    const invoice = await find(request, request.params.token);
     const outer = outerOf(shared, request);
     const html = outerPage(
       { ...outer, brand: outer.issuer, title: 'All your invoices' },
       <>
         <OneButton name="Send the link">
-          We send a sign-in link to the e-mail address on file for the invoices of{' '}
-          <strong>{document.partner_name}</strong>. It shows all open invoices with their balances, and statements.
+          We send a sign-in link to the e-mail address on file for the invoices of <strong>{invoice.partner}</strong>.
+          It shows all open invoices with their balances, and statements.
         </OneButton>
         <p>
-          <a href={`/pay/${request.params.token}`}>Back to {document.number}</a>
+          <a href={`/pay/${request.params.token}`}>Back to {invoice.number}</a>
         </p>
       </>,
     );
@@ -78,24 +78,24 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
   app.post<{ Params: { token: string } }>('/ask/:token', openRoute(shared), async (request, reply) => {
     refuseOtherOrigin(request, placeOf(shared, request));
     const { token } = request.params;
-    const { document } = await find(request, token);
-    await shared.limits.askedForLink(String(document.document_id), request.ip);
+    const invoice = await find(request, token);
+    await shared.limits.askedForLink(String(invoice.documentId), request.ip);
     // Not waited for: how long it takes would say whether there is an address.
     if (underWay.size < MOST_UNDER_WAY) {
-      const sending = sendLink(shared, document.partner_id).finally(() => underWay.delete(sending));
+      const sending = sendLink(shared, invoice.partnerId).finally(() => underWay.delete(sending));
       underWay.add(sending);
-    } else shared.log.warn({ partner: document.partner_id }, 'sign-in link not sent: too many are being sent');
+    } else shared.log.warn({ partner: invoice.partnerId }, 'sign-in link not sent: too many are being sent');
     const outer = outerOf(shared, request);
     const html = outerPage(
       { ...outer, brand: outer.issuer, title: 'Look at your e-mail' },
       <>
         <p>
-          If there is an e-mail address on file for the invoices of <strong>{document.partner_name}</strong>, a link is
-          on its way to it. It works once, for 15 minutes.
+          If there is an e-mail address on file for the invoices of <strong>{invoice.partner}</strong>, a link is on its
+          way to it. It works once, for 15 minutes.
         </p>
         <p class="soft">Nothing arrived? Ask {outer.issuer} which address is on file.</p>
         <p>
-          <a href={`/pay/${token}`}>Back to {document.number}</a>
+          <a href={`/pay/${token}`}>Back to {invoice.number}</a>
         </p>
       </>,
     );

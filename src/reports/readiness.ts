@@ -5,6 +5,7 @@ import { readApprovers } from '../approvals/requests.sql.ts';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
+import { refusePageOverrides } from '../config/overrides.ts';
 import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
 import { rulesOfOtherDays, type Tax, taxRuleFor } from '../config/tax.ts';
@@ -162,9 +163,10 @@ function environmentGaps({ smtpUrl, sealKey }: Environment, { missing }: OpenPro
   return gaps;
 }
 
-/** The first template that cannot be rendered. */
+/** The first template that cannot be used. */
 function templateGaps(environment: Environment, settings: Settings): Gap[] {
   try {
+    refusePageOverrides(environment);
     trySpecimens(templatesOf(environment), settings);
     return [];
   } catch (error) {

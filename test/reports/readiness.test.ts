@@ -138,6 +138,19 @@ test('a template of the house by which no letter can be written is named', async
   expect(await gaps()).toMatchObject([{ scope: 'template', id: join(folder, 'invoice.txt.hbs') }]);
 });
 
+test('an override of a page is named: pages have no templates', async () => {
+  const folder = join(world.home, 'templates', 'pages');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'payment.html.hbs'), 'Pay {{balance}}');
+  expect(await gaps()).toEqual([
+    {
+      scope: 'template',
+      id: join(folder, 'payment.html.hbs'),
+      needs: expect.stringContaining('pages cannot be overridden'),
+    },
+  ]);
+});
+
 test('a page that is not https', async () => {
   expect(await gaps({ public_url: 'http://billing.fathom.example' })).toMatchObject([
     { id: 'public_url', needs: expect.stringContaining('https') },

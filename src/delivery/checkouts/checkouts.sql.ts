@@ -90,21 +90,28 @@ export interface InvoiceInCheckout {
   readonly reference: string | null;
   /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
   readonly ordered_on: string | null;
+  /** What is paid of this invoice. */
+  readonly amount: string;
 }
 
-/** The open invoices of a partner with a payment in progress at the processor. */
-export function readInvoicesInCheckout(tx: Transaction, partnerId: string, now: string): Promise<InvoiceInCheckout[]> {
+/** The open invoices of a partner, or one of them, with a payment in progress at the processor. */
+export function readInvoicesInCheckout(
+  tx: Transaction,
+  { documentId = null, ...given }: { partnerId: string; documentId?: number | null; now: string },
+): Promise<InvoiceInCheckout[]> {
   return query(
     tx,
-    `SELECT o.document_id, o.reference, o.ordered_on
-     FROM ordered_payments o JOIN documents d USING (document_id) WHERE d.partner_id = :partnerId
-     UNION ALL
-     SELECT i.document_id, c.reference, NULL
-     FROM checkouts c JOIN checkout_invoices i USING (checkout_id) JOIN checkout_sessions s USING (checkout_id)
-     WHERE c.partner_id = :partnerId AND c.expires_at > :now::timestamptz
-       AND NOT EXISTS (SELECT FROM ordered_payments o WHERE o.document_id = i.document_id)
-       AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = c.checkout_id)`,
-    { partnerId, now },
+    `SELECT document_id, reference, ordered_on, amount FROM (
+       SELECT o.document_id, o.reference, o.ordered_on, o.amount
+       FROM ordered_payments o JOIN documents d USING (document_id) WHERE d.partner_id = :partnerId
+       UNION ALL
+       SELECT i.document_id, c.reference, NULL, i.amount
+       FROM checkouts c JOIN checkout_invoices i USING (checkout_id) JOIN checkout_sessions s USING (checkout_id)
+       WHERE c.partner_id = :partnerId AND c.expires_at > :now::timestamptz
+         AND NOT EXISTS (SELECT FROM ordered_payments o WHERE o.document_id = i.document_id)
+         AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = c.checkout_id)) AS u
+     WHERE :documentId::bigint IS NULL OR document_id = :documentId`,
+    { ...given, documentId },
   );
 }
 

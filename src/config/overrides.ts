@@ -1,0 +1,27 @@
+/**
+ * Files of RECKONER_HOME/templates that replace those that are shipped. E-mails can be overridden, pages cannot. Refusals:
+ * settings_invalid (an override of a page), file_unreadable.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { reasonOf, refuse } from '../errors/refusals.ts';
+import type { Environment } from './environment.ts';
+
+/** The names of the files in a folder. There are none if the folder is missing. */
+export function overridesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw refuse('file_unreadable', { file: folder, reason: reasonOf(error) }, error);
+  }
+}
+
+/** Refuses what would otherwise be ignored. */
+export function refusePageOverrides({ home }: Pick<Environment, 'home'>): void {
+  const folder = join(home, 'templates', 'pages');
+  const [name] = overridesIn(folder).sort();
+  if (name === undefined) return;
+  const reason = 'pages cannot be overridden, only e-mails in templates/email. Delete this file, or move it elsewhere';
+  throw refuse('settings_invalid', { file: join(folder, name), problems: [{ path: '', reason }] });
+}

@@ -1,0 +1,49 @@
+/** Self-contained pages for anybody who has their address, under a content security policy that allows their style and nothing else. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyReply } from 'fastify';
+import type { ComponentChildren } from 'preact';
+import { render } from 'preact-render-to-string';
+import { packageRoot } from '../package.ts';
+
+const STYLE = readFileSync(join(packageRoot, 'templates', 'pages', 'style.css'), 'utf8').trim();
+const POLICY = [
+  "default-src 'none'",
+  // The inline style is allowed by its hash, so injected styles never apply.
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** The whole document of a page. */
+export const pageOf = ({ title, sandbox }: { title: string; sandbox: boolean }, content: ComponentChildren): string =>
+  `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex, nofollow">
+<meta name="referrer" content="no-referrer">
+${render(<title>{title}</title>)}
+<style>${STYLE}</style>
+</head>
+${render(
+  <body>
+    <main>
+      {sandbox && <p class="sandbox">SANDBOX: a test, not a real document. Pay nothing.</p>}
+      {content}
+    </main>
+  </body>,
+)}
+</html>
+`;
+
+export function sendPage(reply: FastifyReply, html: string, status = 200): FastifyReply {
+  return reply
+    .code(status)
+    .headers({ 'Content-Security-Policy': POLICY, 'X-Robots-Tag': 'noindex, nofollow', 'Cache-Control': 'no-store' })
+    .type('text/html; charset=utf-8')
+    .send(html);
+}

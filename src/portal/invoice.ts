@@ -1,0 +1,342 @@
+/**
+ * A document as its partner sees it: what is owed and how it came about, how it is paid today, its files and its dispute, in
+ * finished texts. The payment page and the partner's place are both drawn from it.
+ */
+import type { Environment } from '../config/environment.ts';
+import { instructionsFor, sameInstructions } from '../config/instructions.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { InvoiceInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
+import { urlBehindPage } from '../delivery/link.ts';
+import { documentSnapshot } from '../documents/document.ts';
+import type { DocumentRow } from '../documents/documents.sql.ts';
+import { daysOverdue } from '../documents/overdue.ts';
+import { fill, type Labels, readTemplate } from '../documents/pdf/template.ts';
+import {
+  addressLine,
+  type Fact,
+  type PaymentFact,
+  type Presentation,
+  present,
+  rowKindName,
+} from '../documents/present.ts';
+import { lineTaxText } from '../documents/present-tax.ts';
+import { partnersStanding } from '../lists/invoices.ts';
+import type { Mark } from '../lists/list.ts';
+import { Amount } from '../money.ts';
+import { monthName } from '../month.ts';
+import { type InvoiceFacts, isAskedFor, readInvoiceFacts, type WhichInvoice } from './invoice.sql.ts';
+
+export type FileKind = 'pdf' | 'e-invoice.xml' | 'rows.csv';
+
+interface PageFact extends Fact {
+  /** A number that payers copy: one click selects all of it. */
+  readonly copy: boolean;
+}
+
+interface HowToPay {
+  /** The processor's page; empty if there is none. */
+  readonly url: string;
+  readonly ach: readonly PageFact[] | null;
+  readonly wire: readonly PageFact[] | null;
+  /** A warning above the bank details, if they have changed. */
+  readonly changed: { readonly title: string; readonly text: string } | null;
+  /** States that the bank details are those on the invoice; empty if they are not. */
+  readonly sameDetails: string;
+  /** Whom to ask how to pay, where there is no other way; empty otherwise. */
+  readonly ask: string;
+}
+
+interface Due {
+  /** `Due December 1, 2026`; empty without a due date. */
+  readonly on: string;
+  readonly dateKept: boolean;
+  /** How long it is overdue; empty if it is not. */
+  readonly overdue: string;
+  /** The original amount and what was paid of it; empty if nothing was. */
+  readonly partlyPaid: string;
+}
+
+export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | 'status' | 'sandbox'> {
+  readonly documentId: number;
+  readonly partnerId: string;
+  /** `Invoice INV-2026-000001`. */
+  readonly title: string;
+  readonly issuer: { readonly name: string; readonly email: string; readonly phone: string };
+  readonly partner: string;
+  readonly purchaseOrder: string;
+  /** Empty for an invoice of the previous billing system, which has no month here. */
+  readonly month: string;
+  readonly issuedOn: string;
+  /** Empty if it never was due. */
+  readonly dueOn: string;
+  /** Since when nothing is asked for, `YYYY-MM-DD`; null while it is open. */
+  readonly settledOn: string | null;
+  readonly marks: readonly Mark[];
+  /** Why nothing is to be paid on an invoice; empty otherwise. */
+  readonly standing: string;
+  readonly balance: string;
+  readonly amountDue: string;
+  readonly paid: string;
+  /** Null if nothing is to be paid. */
+  readonly due: Due | null;
+  /** What was open of it when it came from the previous billing system; empty for ours. */
+  readonly carriedOver: string;
+  readonly replaces: string | null;
+  readonly replacedBy: string | null;
+  readonly credits: string | null;
+  /** States that a payment is on its way, so that nobody pays again; empty otherwise. */
+  readonly ordered: string;
+  /** The payment at the processor that is not done. */
+  readonly underWay: InvoiceInCheckout | undefined;
+  /** Null if nothing is to be paid now. */
+  readonly pay: HowToPay | null;
+  /** The token of its payment page; null where there is none. */
+  readonly token: string | null;
+  /** What is disputed, and since when; empty if nothing is. */
+  readonly disputed: string;
+  readonly canDispute: boolean;
+  readonly lines: readonly Readonly<Record<'policy' | 'month' | 'rows' | 'tax' | 'amount', string>>[];
+  /** From the total of the lines to the balance; with the credit note that lowered it. */
+  readonly totals: readonly { readonly label: string; readonly amount: string; readonly creditNote: string | null }[];
+  /** Why sales bear no tax, and what the mark of a reduced rate means. */
+  readonly taxNotes: readonly string[];
+  readonly files: readonly { readonly kind: FileKind; readonly name: string; readonly note: string }[];
+}
+
+export interface ReadingContext {
+  readonly environment: Environment;
+  /** With the payment instructions in force. */
+  readonly settings: Settings;
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly today: string;
+}
+
+/** Undefined where there is no such document; another partner's is none. */
+export async function readInvoice(
+  tx: Transaction,
+  which: WhichInvoice,
+  context: ReadingContext,
+): Promise<InvoiceView | undefined> {
+  const facts = await readInvoiceFacts(tx, which, context.environment.now().toISO());
+  return facts && viewOf(facts, context);
+}
+
+/** What each part of the view is made of. */
+interface Parts extends ReadingContext {
+  readonly facts: InvoiceFacts;
+  readonly presented: Presentation;
+  readonly labels: Labels['payment_page'];
+  readonly money: (amount: string) => Amount;
+  /** An amount of the document, in words. */
+  readonly text: (amount: string) => string;
+  /** A date in words; empty for none. */
+  readonly date: (date: string | null) => string;
+  /** The bank details that differ from those on the invoice. */
+  readonly moved: boolean;
+}
+
+function partsOf(facts: InvoiceFacts, context: ReadingContext): Parts {
+  const { document, instructions: printed } = facts;
+  const instructions = instructionsFor(context.settings, document.currency);
+  const presented = present(
+    documentSnapshot(document, { paymentLink: null, instructions: instructions ?? null, instructionsChanged: false }),
+  );
+  const money = (amount: string) => Amount.of(amount, document.currency);
+  return {
+    ...{ ...context, facts, presented, money },
+    labels: readTemplate().labels.payment_page,
+    text: (amount) => presented.locale.amount(money(amount)),
+    date: (date) => (date === null ? '' : presented.locale.date(date)),
+    moved: isAskedFor(document) && printed !== null && !sameInstructions(printed, instructions),
+  };
+}
+
+function viewOf(facts: InvoiceFacts, context: ReadingContext): InvoiceView {
+  const parts = partsOf(facts, context);
+  const { presented, text, date } = parts;
+  const { document, payments, dispute } = facts;
+  const { issuer, number } = document;
+  const ordered = orderedOf(parts);
+  return {
+    ...{ number, currency: document.currency, status: document.status, sandbox: document.sandbox },
+    ...{ token: facts.token, settledOn: facts.settled_on },
+    ...{ documentId: document.document_id, partnerId: document.partner_id, title: `${presented.title} ${number}` },
+    issuer: { name: issuer.legal_name, email: issuer.email, phone: issuer.phone },
+    partner: document.partner_name,
+    purchaseOrder: document.purchase_order,
+    month: document.carried_over_on === null ? presented.month : '',
+    issuedOn: presented.issuedOn,
+    dueOn: date(document.due_on),
+    marks: partnersStanding({ ...document, disputed: dispute !== null }, context.today),
+    standing: standingOf(facts),
+    ...{ balance: text(document.balance), amountDue: text(document.amount_due), paid: text(document.amount_paid) },
+    due: isAskedFor(document) ? dueOf(parts, ordered !== '') : null,
+    carriedOver: carriedOver(parts),
+    ...{ replaces: document.replaces, replacedBy: document.replaced_by, credits: document.credits },
+    ordered,
+    underWay: payments[0],
+    pay: isAskedFor(document) && ordered === '' ? howToPay(parts) : null,
+    disputed: disputedOf(parts),
+    canDispute: isAskedFor(document) && dispute === null,
+    lines: document.lines.map((line) => ({
+      policy: line.policy_name,
+      month: monthName(line.month),
+      rows: `${presented.locale.number(String(line.count))} ${rowKindName(line.kind, line.count)}`,
+      tax: lineTaxText(line, document),
+      amount: text(line.invoice_amount),
+    })),
+    totals: totalsOf(parts),
+    taxNotes: presented.tax.notes,
+    files: filesOf(parts),
+  };
+}
+
+/** Why an invoice asks for nothing. */
+function standingOf({ document, reductions }: InvoiceFacts): string {
+  if (document.document !== 'invoice' || document.status === 'open') return '';
+  const { payment_page: labels, void: voidLabels } = readTemplate().labels;
+  if (document.status === 'void') return voidLabels.title.invoice;
+  const kinds = new Set(reductions.map(({ kind }) => kind));
+  if (kinds.has('written_off')) return labels.closed;
+  if (kinds.has('payment')) return labels.paid;
+  return kinds.has('credit') ? labels.credited : labels.nothing;
+}
+
+/** The debits that are on their way. */
+function orderedOf({ facts, labels, date, money, text }: Parts): string {
+  const orders = facts.payments.filter(({ ordered_on }) => ordered_on !== null);
+  const [first] = orders.map(({ ordered_on }) => ordered_on).sort();
+  if (first === undefined) return '';
+  const sum = orders.map(({ amount }) => money(amount)).reduce((total, each) => total.plus(each));
+  return fill(labels.ordered, { amount: text(sum.toString()), on: date(first) });
+}
+
+function dueOf({ facts: { document }, presented, labels, money, text, today }: Parts, isOrdered: boolean): Due {
+  const { dueOn, dueDateKept, tax } = presented;
+  const days = isOrdered ? 0 : daysOverdue(document, today);
+  const overdue = days === 1 ? labels.overdue_one_day : fill(labels.overdue, { days: String(days) });
+  const settled = tax.gross.amount.minus(money(document.balance));
+  const amounts = { amount: text(tax.gross.amount.toString()), settled: text(settled.toString()) };
+  return {
+    on: document.due_on === today ? labels.due_today : dueOn && fill(labels.due, { due_on: dueOn }),
+    dateKept: dueDateKept,
+    overdue: days > 0 ? overdue : '',
+    partlyPaid: settled.isPositive() ? fill(labels.partly_paid, amounts) : '',
+  };
+}
+
+/** What is known of an invoice of the previous billing system, which may have been paid in part there. */
+function carriedOver({ facts: { document }, labels, money, text, date }: Parts): string {
+  const { carried_over_on: on, original_amount: original, invoice_amount: amount, status } = document;
+  if (on === null || original === null || status === 'void') return '';
+  if (money(original).equals(money(amount))) return labels.carried_over;
+  return fill(labels.carried_over_part, { original: text(original), amount: text(amount), on: date(on) });
+}
+
+function disputedOf({ facts: { dispute }, text, date }: Parts): string {
+  if (dispute === null) return '';
+  const promised = dispute.promised_on === null ? '' : `, an answer is promised for ${date(dispute.promised_on)}`;
+  return `${text(dispute.amount)} since ${date(dispute.disputed_on)}${promised}`;
+}
+
+/**
+ * From the total of the lines to the balance of an invoice, by everything that lowered it: the rows always add up. Of other
+ * documents, and of a void one, to the total with tax.
+ */
+function totalsOf({ facts: { document, reductions }, presented, labels, money, date }: Parts): InvoiceView['totals'] {
+  const { locale, total, tax } = presented;
+  const lowered = reductions.map(({ kind, on, amount, credit_note: creditNote }) => ({
+    label: fill(labels.reductions[kind], { on: date(on), credit_note: creditNote ?? '' }),
+    amount: money(amount).negated(),
+    creditNote,
+  }));
+  const balance = money(document.balance);
+  const other = lowered.reduce((left, { amount }) => left.minus(amount), balance.minus(tax.gross.amount));
+  const steps = [
+    ...lowered,
+    ...(other.isZero() ? [] : [{ label: other.isPositive() ? labels.credit_taken_back : labels.other, amount: other }]),
+    { label: labels.balance, amount: balance },
+  ];
+  const hasBalance = document.document === 'invoice' && document.status !== 'void';
+  return [total, ...tax.steps, ...(hasBalance ? steps : [])].map(({ amount, ...step }) => ({
+    creditNote: null,
+    ...step,
+    amount: locale.amount(amount),
+  }));
+}
+
+/** A void document has no files: its reader might pay it. */
+function filesOf({ facts: { document }, labels, moved, presented }: Parts): InvoiceView['files'] {
+  const { number, status, pdf_sha256, e_invoice, lines } = document;
+  if (status === 'void') return [];
+  const rows = labels[presented.showsSales ? 'rows' : 'rows_missing_shares'];
+  const pdf = pdf_sha256 !== null;
+  return [
+    ...(pdf ? [{ kind: 'pdf', name: `${number}.pdf`, note: moved ? labels.pdf_outdated : labels.pdf } as const] : []),
+    ...(pdf && e_invoice !== 'none'
+      ? [{ kind: 'e-invoice.xml', name: `${number}.xml`, note: labels.e_invoice } as const]
+      : []),
+    ...(lines.length > 0 ? [{ kind: 'rows.csv', name: `${number}-rows.csv`, note: rows } as const] : []),
+  ];
+}
+
+// --- How to pay -----------------------------------------------------------------------------------------------------------
+
+function howToPay(parts: Parts): HowToPay {
+  const { facts, presented, labels, moved } = parts;
+  const [ach, wire] = [presented.ach, presented.wire].map((facts) => facts?.flatMap(pageFacts) ?? null);
+  const hasDetails = Boolean(ach || wire);
+  const url = urlOf(parts);
+  const { none } = readTemplate().labels.payment;
+  return {
+    ...{ url, ach: ach ?? null, wire: wire ?? null },
+    changed: hasDetails ? noticeOf(parts) : null,
+    // What an invoice of the previous billing system printed is not known here.
+    sameDetails: moved || facts.instructions === null ? '' : labels.same_details,
+    ask: hasDetails || url !== '' || presented.reach === '' ? '' : fill(none, { contact: presented.reach }),
+  };
+}
+
+/** The processor's page over what is owed now, valid from now on, whatever the invoice printed. */
+function urlOf({
+  facts: { document, token, processor_url: made },
+  settings,
+  environment,
+  today,
+  money,
+}: Parts): string {
+  if (made !== null || token === null) return made ?? '';
+  const { number, partner_id: partnerId, balance, due_on: due } = document;
+  const times = { dueOn: due ?? '', expiresAfter: due === null || due < today ? today : due };
+  return (
+    urlBehindPage(settings, environment, token, { ...{ number, partnerId, ...times }, amount: money(balance) }) ?? ''
+  );
+}
+
+/** Changed bank details are the classic invoice fraud: the page warns as the invoice does. */
+function noticeOf({ facts, labels, moved }: Parts): HowToPay['changed'] {
+  if (moved) return { title: labels.changed_since_title, text: `${labels.changed_since} ${labels.changed}` };
+  const title = readTemplate().labels.payment.changed_title;
+  return facts.instructions_changed ? { title, text: labels.changed } : null;
+}
+
+function accountType(type: string): string {
+  const { checking, savings } = readTemplate().labels.payment;
+  return type === 'savings' ? savings : checking;
+}
+
+/** A row of bank details, and one for its address. */
+function pageFacts({ field, kind, label, value, address }: PaymentFact): PageFact[] {
+  const labels: Readonly<Record<string, unknown>> = readTemplate().labels.payment_page;
+  const own = (name: string) => (typeof labels[name] === 'string' ? labels[name] : undefined);
+  const addressLabel = own(`${field}_address`);
+  return [
+    {
+      label: own(field) ?? label,
+      value: field === 'account_type' ? accountType(value) : value,
+      copy: kind === 'number',
+    },
+    ...(address && addressLabel ? [{ label: addressLabel, value: addressLine(address), copy: false }] : []),
+  ].filter((fact) => fact.value !== '');
+}
