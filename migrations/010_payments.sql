@@ -827,6 +827,73 @@ WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> '
 GROUP BY p.payer_account, b.partner_id, p.payer_name;
 CALL grant_to_app('SELECT', 'payer_accounts');
 
+-- Every fact that changes the open amount of a document. Balances, open items and the journal are built on it, so a new kind
+-- of fact needs one SELECT here. Its columns:
+--   the document, and the kind of document that takes the fact; the column of document_balances that it changes; the fact and
+--   its id; the amount, below zero where it lowers what is open; entry date, true date, and number in the order of recording
+--   whether it is undone; the fact that undoes it, with its dates and number
+--   the journal entry: debit, credit, our bank account, and the one that a returned amount came back to if it is another.
+--   Undoing the fact reverses the entry. NULL: document_amounts has the entry of an issue, the invoice that of credit applied.
+--   the payment, the credit note or the text that the entry refers to
+-- For facts in force, filter by NOT undone: PostgreSQL then reads only the index of the table that undoes them.
+CREATE VIEW balance_changes (
+  document_id, document, changes, fact, id, amount, entry_on, dated_on, recorded,
+  undone, undone_by, undone_on, undone_dated_on, undone_recorded,
+  debit, credit, bank_account, returned_to, payment_id, credit_note_id, reference
+) AS
+SELECT d.document_id, d.document, 'amount_due', 'document_issued', d.document_id, d.gross,
+       d.entry_on, d.issued_on, d.fact_id,
+       v.document_id IS NOT NULL, 'document_voided', v.entry_on, v.voided_on, v.fact_id,
+       NULL, NULL, NULL, NULL, NULL::bigint, NULL::bigint, NULL
+FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
+WHERE d.document <> 'statement'
+
+UNION ALL
+SELECT a.invoice_id, 'invoice', 'credited', 'credit_applied', a.credit_application_id, -a.amount,
+       a.entry_on, a.applied_on, a.fact_id,
+       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.fact_id,
+       'liabilities:partner-credit', 'assets:receivable:billed', NULL, NULL, NULL, a.credit_note_id, NULL
+FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
+
+UNION ALL
+-- The same fact, seen from the credit note.
+SELECT a.credit_note_id, 'credit_note', 'credited', 'credit_applied', a.credit_application_id, -a.amount,
+       a.entry_on, a.applied_on, a.fact_id,
+       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.fact_id,
+       NULL, NULL, NULL, NULL, NULL::bigint, NULL::bigint, NULL
+FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
+
+UNION ALL
+SELECT w.document_id, 'invoice', 'credited', 'written_off', w.write_off_id, -w.amount,
+       w.entry_on, w.written_off_on, w.fact_id,
+       r.write_off_id IS NOT NULL, 'write_off_undone', r.entry_on, r.reversed_on, r.fact_id,
+       'expenses:bad-debts', 'assets:receivable:billed', NULL, NULL, NULL, NULL, NULL
+FROM write_offs w LEFT JOIN write_off_reversals r USING (write_off_id)
+
+UNION ALL
+SELECT a.document_id, 'invoice', 'amount_paid', 'payment_applied', a.payment_application_id, -a.amount,
+       a.entry_on, a.applied_on, a.fact_id,
+       u.payment_application_id IS NOT NULL, 'payment_unapplied', u.entry_on, u.unapplied_on, u.fact_id,
+       'liabilities:unapplied', 'assets:receivable:billed', NULL, NULL, a.payment_id, NULL, NULL
+FROM payment_applications a LEFT JOIN payment_unapplications u USING (payment_application_id)
+
+UNION ALL
+SELECT s.document_id, 'invoice', 'credited', 'small_difference', s.payment_application_id, -s.amount,
+       s.entry_on, a.applied_on, s.fact_id,
+       u.payment_application_id IS NOT NULL, 'small_difference_undone', u.entry_on, u.unapplied_on, u.fact_id,
+       'expenses:bank-charges', 'assets:receivable:billed', NULL, NULL, a.payment_id, NULL, NULL
+FROM small_differences s LEFT JOIN payment_unapplications u USING (payment_application_id)
+LEFT JOIN payment_applications a USING (payment_application_id)
+
+UNION ALL
+SELECT f.document_id, 'credit_note', 'amount_paid', 'credit_refunded', f.credit_refund_id, -f.amount,
+       f.entry_on, f.refunded_on, f.fact_id,
+       b.credit_refund_id IS NOT NULL, 'credit_refund_returned', b.entry_on, b.returned_on, b.fact_id,
+       'liabilities:partner-credit', 'assets:bank', f.account,
+       (SELECT m.account FROM refund_matches m WHERE m.credit_refund_id = f.credit_refund_id), NULL, NULL, f.reference
+FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id);
+CALL grant_to_app('SELECT', 'balance_changes');
+
 -- amount_due = gross - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
 -- of zero means paid. Of an invoice, `credited` is what was settled without cash since its issue: credit applied, less
 -- credit of its issue that was taken back, write-offs and small differences. Of a credit note it is what was applied to
@@ -841,28 +908,17 @@ FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
 CROSS JOIN LATERAL (
   SELECT CASE WHEN d.document = 'statement' THEN 0 ELSE d.gross - d.credit_applied END AS amount_due) AS due
 CROSS JOIN LATERAL (
-  SELECT CASE d.document
-           WHEN 'credit_note' THEN (
-             SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a WHERE a.credit_note_id = d.document_id)
-           WHEN 'invoice' THEN (
-             SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a WHERE a.invoice_id = d.document_id)
-             - CASE WHEN v.document_id IS NULL THEN d.credit_applied ELSE 0 END
-             + (SELECT coalesce(sum(w.amount), 0) FROM live_write_offs w WHERE w.document_id = d.document_id)
-             + (SELECT coalesce(sum(s.amount), 0) FROM live_small_differences s WHERE s.document_id = d.document_id)
-           ELSE 0 END AS credited,
-         CASE d.document
-           WHEN 'credit_note' THEN (
-             SELECT coalesce(sum(f.amount), 0) FROM live_credit_refunds f WHERE f.document_id = d.document_id)
-           WHEN 'invoice' THEN (
-             SELECT coalesce(sum(a.amount), 0) FROM live_payment_applications a WHERE a.document_id = d.document_id)
-           ELSE 0 END AS amount_paid
+  SELECT coalesce(-sum(c.amount) FILTER (WHERE c.changes = 'credited'), 0)
+           - CASE WHEN v.document_id IS NULL THEN d.credit_applied ELSE 0 END AS credited,
+         coalesce(-sum(c.amount) FILTER (WHERE c.changes = 'amount_paid'), 0) AS amount_paid
+  FROM balance_changes c
+  WHERE c.document_id = d.document_id AND c.document = d.document AND c.changes <> 'amount_due' AND NOT c.undone
   -- OFFSET 0 computes each sum once, instead of once for every column that needs it.
   OFFSET 0) AS settled;
 CALL grant_to_app('SELECT', 'document_balances');
 
--- The documents that are open on a day, with their balances; on the day 'infinity' those that are open now. A void
--- document is never open, whatever was applied to it and released. credit_applied does not count here, because the
--- applications at issue are among those summed.
+-- The documents that are open on a day, with their balances; on the day 'infinity' those that are open now. A void document
+-- is never open, whatever was applied to it and released, so issues are not joined with voids as well.
 CREATE FUNCTION open_items(as_of date)
 RETURNS TABLE (document_id bigint, balance numeric) STABLE ROWS 1000 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -875,44 +931,11 @@ BEGIN
   FROM (
     SELECT document_id, balance AS amount FROM book_open_documents WHERE month = books
     UNION ALL
-    SELECT document_id, gross FROM documents WHERE entry_on BETWEEN since AND as_of AND document <> 'statement'
+    SELECT document_id, amount FROM balance_changes
+    WHERE entry_on BETWEEN since AND as_of AND (changes = 'amount_due' OR undone_on IS NULL OR undone_on > as_of)
     UNION ALL
-    SELECT lowered.document_id, -a.amount
-    FROM credit_applications a
-    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS lowered (document_id)
-    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
-      SELECT FROM credit_releases r
-      WHERE r.credit_application_id = a.credit_application_id AND r.entry_on <= as_of)
-    UNION ALL
-    SELECT raised.document_id, a.amount
-    FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS raised (document_id)
-    WHERE r.entry_on BETWEEN since AND as_of AND a.entry_on < since
-    UNION ALL
-    SELECT w.document_id, -w.amount FROM write_offs w
-    WHERE w.entry_on BETWEEN since AND as_of AND NOT EXISTS (
-      SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id AND r.entry_on <= as_of)
-    UNION ALL
-    SELECT w.document_id, w.amount FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-    WHERE r.entry_on BETWEEN since AND as_of AND w.entry_on < since
-    UNION ALL
-    SELECT a.document_id, -a.amount - coalesce(s.amount, 0)
-    FROM payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
-    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
-      SELECT FROM payment_unapplications u
-      WHERE u.payment_application_id = a.payment_application_id AND u.entry_on <= as_of)
-    UNION ALL
-    SELECT a.document_id, a.amount + coalesce(s.amount, 0)
-    FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-    LEFT JOIN small_differences s USING (payment_application_id)
-    WHERE u.entry_on BETWEEN since AND as_of AND a.entry_on < since
-    UNION ALL
-    SELECT f.document_id, -f.amount FROM credit_refunds f
-    WHERE f.entry_on BETWEEN since AND as_of AND NOT EXISTS (
-      SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id AND b.entry_on <= as_of)
-    UNION ALL
-    SELECT f.document_id, f.amount FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-    WHERE b.entry_on BETWEEN since AND as_of AND f.entry_on < since
+    SELECT document_id, -amount FROM balance_changes
+    WHERE undone_on BETWEEN since AND as_of AND entry_on < since AND changes <> 'amount_due'
   ) AS moved
   WHERE NOT EXISTS (
     SELECT FROM voids v WHERE v.document_id = moved.document_id AND v.entry_on <= as_of)
@@ -959,28 +982,13 @@ SELECT f.document_id, b.recorded_at, 'refund_returned',
 FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
 CALL grant_to_app('SELECT', 'payment_history');
 
--- The last day on which an invoice was reopened, or on which a payment had something unapplied again. What settles it
+-- The last day on which a document was reopened, or on which a payment had something unapplied again. What settles it
 -- afterwards is entered no earlier, whatever its true date: a report as of a day between would count the money twice.
 -- (Banks date some lines a day ahead.) An item of an opening is there from the day of the cut-over.
-CREATE FUNCTION invoice_reopened_on(invoice bigint) RETURNS date STABLE LANGUAGE sql AS $$
+CREATE FUNCTION document_reopened_on(bigint) RETURNS date STABLE LANGUAGE sql AS $$
   SELECT greatest(
-    (SELECT d.entry_on FROM documents d WHERE d.document_id = invoice AND d.opening_id IS NOT NULL),
-    (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-     WHERE a.document_id = invoice),
-    (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-     WHERE a.invoice_id = invoice),
-    (SELECT max(r.entry_on) FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-     WHERE w.document_id = invoice))
-$$;
-
--- The same for a credit note: the last day on which credit of it was open again.
-CREATE FUNCTION credit_reopened_on(note bigint) RETURNS date STABLE LANGUAGE sql AS $$
-  SELECT greatest(
-    (SELECT d.entry_on FROM documents d WHERE d.document_id = note AND d.opening_id IS NOT NULL),
-    (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-     WHERE a.credit_note_id = note),
-    (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-     WHERE f.document_id = note))
+    (SELECT d.entry_on FROM documents d WHERE d.document_id = $1 AND d.opening_id IS NOT NULL),
+    (SELECT max(c.undone_on) FROM balance_changes c WHERE c.document_id = $1 AND c.undone))
 $$;
 
 CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE sql AS $$
@@ -1210,27 +1218,24 @@ CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_unap
 -- The trigger's argument is the column that names the document.
 CREATE FUNCTION refuse_overpaid_document() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  id bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
+  settled bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
   found document_balances%ROWTYPE;
   kind text;
-  needed text := CASE WHEN TG_TABLE_NAME IN ('payment_applications', 'small_differences', 'write_offs') THEN 'invoice'
-                      WHEN TG_TABLE_NAME = 'credit_refunds' THEN 'credit_note'
-                      WHEN TG_TABLE_NAME = 'credit_applications' THEN
-                        CASE TG_ARGV[0] WHEN 'invoice_id' THEN 'invoice' ELSE 'credit_note' END END;
 BEGIN
   PERFORM pg_advisory_xact_lock(7310, 51);
-  SELECT * INTO found FROM document_balances WHERE document_id = id;
+  SELECT * INTO found FROM document_balances WHERE document_id = settled;
   IF found.status = 'void' AND found.amount_paid <> 0 THEN
-    RAISE EXCEPTION 'document % is void and has % paid', id, found.amount_paid
+    RAISE EXCEPTION 'document % is void and has % paid', settled, found.amount_paid
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_void_is_unpaid';
   END IF;
   IF found.amount_due < found.credited + found.amount_paid THEN
-    RAISE EXCEPTION 'document % over % is credited % and paid %', id, found.amount_due, found.credited, found.amount_paid
+    RAISE EXCEPTION 'document % over % is credited % and paid %', settled, found.amount_due, found.credited, found.amount_paid
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_not_overpaid';
   END IF;
-  SELECT document INTO kind FROM documents WHERE document_id = id;
-  IF kind <> needed THEN
-    RAISE EXCEPTION 'document % is a % and takes no %', id, kind, TG_TABLE_NAME
+  SELECT d.document INTO kind FROM documents d JOIN balance_changes c USING (document_id)
+  WHERE d.document_id = settled AND c.document <> d.document LIMIT 1;
+  IF kind IS NOT NULL THEN
+    RAISE EXCEPTION 'document % is a % and takes no %', settled, kind, TG_TABLE_NAME
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_kind_takes_it';
   END IF;
   RETURN NULL;

@@ -14,7 +14,7 @@
 -- above zero is debited to what the partner owes or is owed. An invoice's is above zero and a credit note's below, but with
 -- tax one of several amounts can have the other sign than the whole.
 CREATE VIEW document_amounts AS
-SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS account,
        CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
                       WHEN 'opening' THEN 'equity:opening-balances' ELSE 'assets:receivable:unbilled' END AS billed,
@@ -22,24 +22,24 @@ SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.numbe
        document_sign(d.document) * d.invoice_amount AS amount
 FROM documents d WHERE d.document <> 'statement' AND d.invoice_amount <> 0
 UNION ALL
-SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
        'liabilities:tax', concat_ws(':', nullif(t.country, ''), t.category, trim_scale(t.rate)::text),
        document_sign(d.document) * t.tax
 FROM document_taxes t JOIN documents d USING (document_id) WHERE t.tax <> 0;
 CALL grant_to_app('SELECT', 'document_amounts');
 
--- Each SELECT below is one kind of fact, written in four lines:
+-- Each SELECT below is one kind of fact, or all kinds of balance_changes, written in four lines:
 --   the fact, its id, its entry date and its true date
 --   debit: control account, the detail of its subaccount (a partner, our bank account), and the partner
 --   credit: the same
---   currency, amount, document number, reference
+--   currency, amount, document number, reference, and the fact's number in the order of recording
 -- Amounts are above zero. The tables' constraints see to that, except where a WHERE does.
 CREATE VIEW journal_entries (
   fact, fact_id, entry_on, dated_on,
   debit, debit_detail, debit_partner,
   credit, credit_detail, credit_partner,
-  currency, amount, document, reference
+  currency, amount, document, reference, recorded
 ) AS
 
 SELECT 'document_issued', d.document_id, d.entry_on, d.issued_on,
@@ -47,7 +47,7 @@ SELECT 'document_issued', d.document_id, d.entry_on, d.issued_on,
        CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
        CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
        CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
-       d.currency, abs(d.amount), d.number, NULL
+       d.currency, abs(d.amount), d.number, NULL, d.fact_id
 FROM document_amounts d
 
 UNION ALL
@@ -56,40 +56,27 @@ SELECT 'document_voided', d.document_id, v.entry_on, v.voided_on,
        CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
        CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
        CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
-       d.currency, abs(d.amount), d.number, NULL
+       d.currency, abs(d.amount), d.number, NULL, v.fact_id
 FROM voids v JOIN document_amounts d ON d.document_id = v.document_id
 
 UNION ALL
-SELECT 'credit_applied', a.credit_application_id, a.entry_on, a.applied_on,
-       'liabilities:partner-credit', d.partner_id, d.partner_id,
-       'assets:receivable:billed', d.partner_id, d.partner_id,
-       d.currency, a.amount, d.number, n.number
-FROM credit_applications a
-JOIN documents d ON d.document_id = a.invoice_id
-JOIN documents n ON n.document_id = a.credit_note_id
+-- All other changes of balances (010_payments.sql). Accounts of partners have a subaccount for each; expenses have none.
+SELECT c.fact, c.id, c.entry_on, c.dated_on,
+       c.debit, CASE WHEN c.debit NOT LIKE 'expenses:%' THEN d.partner_id END, d.partner_id,
+       c.credit, coalesce(c.bank_account, d.partner_id), d.partner_id,
+       d.currency, -c.amount, d.number, coalesce(c.reference, p.reference, n.number), c.recorded
+FROM balance_changes c JOIN documents d ON d.document_id = c.document_id
+LEFT JOIN payments p ON p.payment_id = c.payment_id LEFT JOIN documents n ON n.document_id = c.credit_note_id
+WHERE c.debit IS NOT NULL
 
 UNION ALL
-SELECT 'credit_released', a.credit_application_id, r.entry_on, r.released_on,
-       'assets:receivable:billed', d.partner_id, d.partner_id,
-       'liabilities:partner-credit', d.partner_id, d.partner_id,
-       d.currency, a.amount, d.number, n.number
-FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-JOIN documents d ON d.document_id = a.invoice_id
-JOIN documents n ON n.document_id = a.credit_note_id
-
-UNION ALL
-SELECT 'written_off', w.write_off_id, w.entry_on, w.written_off_on,
-       'expenses:bad-debts', NULL, d.partner_id,
-       'assets:receivable:billed', d.partner_id, d.partner_id,
-       d.currency, w.amount, d.number, NULL
-FROM write_offs w JOIN documents d USING (document_id)
-
-UNION ALL
-SELECT 'write_off_undone', w.write_off_id, r.entry_on, r.reversed_on,
-       'assets:receivable:billed', d.partner_id, d.partner_id,
-       'expenses:bad-debts', NULL, d.partner_id,
-       d.currency, w.amount, d.number, NULL
-FROM write_off_reversals r JOIN write_offs w USING (write_off_id) JOIN documents d USING (document_id)
+SELECT c.undone_by, c.id, c.undone_on, c.undone_dated_on,
+       c.credit, coalesce(c.returned_to, c.bank_account, d.partner_id), d.partner_id,
+       c.debit, CASE WHEN c.debit NOT LIKE 'expenses:%' THEN d.partner_id END, d.partner_id,
+       d.currency, -c.amount, d.number, coalesce(c.reference, p.reference, n.number), c.undone_recorded
+FROM balance_changes c JOIN documents d ON d.document_id = c.document_id
+LEFT JOIN payments p ON p.payment_id = c.payment_id LEFT JOIN documents n ON n.document_id = c.credit_note_id
+WHERE c.debit IS NOT NULL AND c.undone
 
 UNION ALL
 -- The money of a payment link is with the processor until a payout brings it to the bank. That of an opening is in the
@@ -99,48 +86,16 @@ SELECT 'payment_received', p.payment_id, p.entry_on, p.received_on,
             ELSE 'assets:bank' END,
        CASE WHEN p.source = 'opening' OR p.method = 'link' THEN NULL ELSE p.account END, p.partner_id,
        'liabilities:unapplied', p.partner_id, p.partner_id,
-       p.currency, p.amount, NULL, p.reference
+       p.currency, p.amount, NULL, p.reference, p.fact_id
 FROM payments p
 
 UNION ALL
 SELECT 'payment_assigned', g.payment_assignment_id, g.entry_on, g.assigned_on,
        'liabilities:unapplied', g.from_partner_id, g.from_partner_id,
        'liabilities:unapplied', g.partner_id, g.partner_id,
-       p.currency, g.amount, NULL, p.reference
+       p.currency, g.amount, NULL, p.reference, g.fact_id
 FROM payment_assignments g JOIN payments p USING (payment_id)
 WHERE g.amount > 0
-
-UNION ALL
-SELECT 'payment_applied', a.payment_application_id, a.entry_on, a.applied_on,
-       'liabilities:unapplied', a.partner_id, a.partner_id,
-       'assets:receivable:billed', a.partner_id, a.partner_id,
-       a.currency, a.amount, d.number, p.reference
-FROM payment_applications a JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
-
-UNION ALL
-SELECT 'payment_unapplied', a.payment_application_id, u.entry_on, u.unapplied_on,
-       'assets:receivable:billed', a.partner_id, a.partner_id,
-       'liabilities:unapplied', a.partner_id, a.partner_id,
-       a.currency, a.amount, d.number, p.reference
-FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
-
-UNION ALL
-SELECT 'small_difference', s.payment_application_id, s.entry_on, a.applied_on,
-       'expenses:bank-charges', NULL, a.partner_id,
-       'assets:receivable:billed', a.partner_id, a.partner_id,
-       s.currency, s.amount, d.number, p.reference
-FROM small_differences s JOIN payment_applications a USING (payment_application_id)
-JOIN documents d ON d.document_id = s.document_id JOIN payments p USING (payment_id)
-
-UNION ALL
-SELECT 'small_difference_undone', s.payment_application_id, u.entry_on, u.unapplied_on,
-       'assets:receivable:billed', a.partner_id, a.partner_id,
-       'expenses:bank-charges', NULL, a.partner_id,
-       s.currency, s.amount, d.number, p.reference
-FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
-JOIN payment_applications a USING (payment_application_id)
-JOIN documents d ON d.document_id = s.document_id JOIN payments p USING (payment_id)
 
 UNION ALL
 SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
@@ -152,7 +107,7 @@ SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
        CASE WHEN r.kind = 'other' OR p.method = 'link' THEN NULL
             WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN NULL
             ELSE p.account END, r.partner_id,
-       r.currency, r.amount, NULL, p.reference
+       r.currency, r.amount, NULL, p.reference, r.fact_id
 FROM payment_reversals r JOIN payments p USING (payment_id)
 
 UNION ALL
@@ -160,7 +115,7 @@ SELECT 'payment_reinstated', r.payment_reversal_id, i.entry_on, i.reinstated_on,
        CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
        CASE p.method WHEN 'link' THEN NULL ELSE coalesce(m.account, p.account) END, i.partner_id,
        'liabilities:unapplied', i.partner_id, i.partner_id,
-       r.currency, r.amount, NULL, p.reference
+       r.currency, r.amount, NULL, p.reference, i.fact_id
 FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id) JOIN payments p USING (payment_id)
 LEFT JOIN refund_matches m USING (payment_reversal_id)
 
@@ -168,7 +123,7 @@ UNION ALL
 SELECT 'payout_received', o.payout_id, o.entry_on, o.received_on,
        'assets:bank', o.account, NULL,
        'assets:processor', NULL, NULL,
-       o.currency, o.amount, NULL, l.bank_reference
+       o.currency, o.amount, NULL, l.bank_reference, o.fact_id
 FROM payouts o JOIN bank_lines l USING (bank_line_id)
 
 UNION ALL
@@ -176,31 +131,16 @@ UNION ALL
 SELECT 'payout_settled', t.payout_id, t.entry_on, t.entry_on,
        'expenses:processor-fees', NULL, NULL,
        'assets:processor', NULL, NULL,
-       o.currency, t.fees, NULL, l.bank_reference
+       o.currency, t.fees, NULL, l.bank_reference, t.fact_id
 FROM payout_settlements t JOIN payouts o USING (payout_id) JOIN bank_lines l USING (bank_line_id)
 WHERE t.fees > 0
-
-UNION ALL
-SELECT 'credit_refunded', f.credit_refund_id, f.entry_on, f.refunded_on,
-       'liabilities:partner-credit', f.partner_id, f.partner_id,
-       'assets:bank', f.account, f.partner_id,
-       f.currency, f.amount, d.number, f.reference
-FROM credit_refunds f JOIN documents d USING (document_id)
-
-UNION ALL
-SELECT 'credit_refund_returned', f.credit_refund_id, b.entry_on, b.returned_on,
-       'assets:bank', coalesce(m.account, f.account), f.partner_id,
-       'liabilities:partner-credit', f.partner_id, f.partner_id,
-       f.currency, f.amount, d.number, f.reference
-FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id) JOIN documents d USING (document_id)
-LEFT JOIN refund_matches m USING (credit_refund_id)
 
 UNION ALL
 -- The bank has shown which account a refund left, which was another than booked, or unknown.
 SELECT 'refund_matched', m.refund_match_id, m.entry_on, m.paid_on,
        'assets:bank', coalesce(f.account, p.account), coalesce(f.partner_id, r.partner_id),
        'assets:bank', m.account, coalesce(f.partner_id, r.partner_id),
-       m.currency, m.amount, d.number, coalesce(f.reference, p.reference)
+       m.currency, m.amount, d.number, coalesce(f.reference, p.reference), m.fact_id
 FROM refund_matches m
 LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
 LEFT JOIN documents d ON d.document_id = f.document_id
@@ -214,7 +154,7 @@ UNION ALL
 SELECT 'share_received', r.share_allocation_id, r.entry_on, r.occurred_on,
        'assets:processor', NULL, r.partner_id,
        'assets:receivable:processor', r.partner_id, r.partner_id,
-       r.currency, r.amount - coalesce(p.amount, 0), NULL, m.id
+       r.currency, r.amount - coalesce(p.amount, 0), NULL, m.id, r.fact_id
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
   USING (share_allocation_id)
@@ -224,7 +164,7 @@ UNION ALL
 SELECT 'share_reversed', r.share_allocation_id, r.entry_on, r.occurred_on,
        'assets:receivable:processor', r.partner_id, r.partner_id,
        'assets:processor', NULL, r.partner_id,
-       r.currency, coalesce(p.amount, 0) - r.amount, NULL, m.id
+       r.currency, coalesce(p.amount, 0) - r.amount, NULL, m.id, r.fact_id
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
   USING (share_allocation_id)
@@ -236,7 +176,7 @@ UNION ALL
 SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
        CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
        CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
-       r.currency, abs(r.amount), NULL, m.id
+       r.currency, abs(r.amount), NULL, m.id, r.fact_id
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 WHERE r.currency <> r.settled_currency
 
@@ -244,32 +184,25 @@ UNION ALL
 SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
        CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
        CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
-       r.settled_currency, abs(r.settled_amount), NULL, m.id
+       r.settled_currency, abs(r.settled_amount), NULL, m.id, r.fact_id
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 WHERE r.currency <> r.settled_currency AND r.settled_amount <> 0;
 
 -- The number in the order of recording of every fact with a journal entry, with its true date and its entry date.
-CREATE VIEW dated_facts (name, id, fact_id, dated_on, entry_on) AS
-SELECT 'document', document_id, fact_id, issued_on, entry_on FROM documents
-UNION ALL SELECT 'void', document_id, fact_id, voided_on, entry_on FROM voids
-UNION ALL SELECT 'credit application', credit_application_id, fact_id, applied_on, entry_on FROM credit_applications
-UNION ALL SELECT 'credit release', credit_application_id, fact_id, released_on, entry_on FROM credit_releases
-UNION ALL SELECT 'write-off', write_off_id, fact_id, written_off_on, entry_on FROM write_offs
-UNION ALL SELECT 'reversal of write-off', write_off_id, fact_id, reversed_on, entry_on FROM write_off_reversals
-UNION ALL SELECT 'payment', payment_id, fact_id, received_on, entry_on FROM payments
-UNION ALL SELECT 'assignment', payment_assignment_id, fact_id, assigned_on, entry_on FROM payment_assignments
-UNION ALL SELECT 'application', payment_application_id, fact_id, applied_on, entry_on FROM payment_applications
-UNION ALL SELECT 'small difference of application', payment_application_id, fact_id, entry_on, entry_on
-  FROM small_differences
-UNION ALL SELECT 'unapplication', payment_application_id, fact_id, unapplied_on, entry_on FROM payment_unapplications
-UNION ALL SELECT 'reversal', payment_reversal_id, fact_id, reversed_on, entry_on FROM payment_reversals
-UNION ALL SELECT 'reinstatement', payment_reversal_id, fact_id, reinstated_on, entry_on FROM payment_reinstatements
-UNION ALL SELECT 'payout', payout_id, fact_id, received_on, entry_on FROM payouts
-UNION ALL SELECT 'settlement', payout_id, fact_id, entry_on, entry_on FROM payout_settlements
-UNION ALL SELECT 'credit refund', credit_refund_id, fact_id, refunded_on, entry_on FROM credit_refunds
-UNION ALL SELECT 'returned credit refund', credit_refund_id, fact_id, returned_on, entry_on FROM credit_refund_returns
-UNION ALL SELECT 'match of refund', refund_match_id, fact_id, paid_on, entry_on FROM refund_matches
-UNION ALL SELECT 'share', share_allocation_id, fact_id, occurred_on, entry_on FROM share_allocations;
+CREATE VIEW dated_facts (fact, id, fact_id, dated_on, entry_on) AS
+SELECT fact, id, recorded, dated_on, entry_on FROM balance_changes WHERE debit IS NOT NULL
+UNION ALL SELECT undone_by, id, undone_recorded, undone_dated_on, undone_on FROM balance_changes
+  WHERE debit IS NOT NULL AND undone
+UNION ALL SELECT 'document_issued', document_id, fact_id, issued_on, entry_on FROM documents
+UNION ALL SELECT 'document_voided', document_id, fact_id, voided_on, entry_on FROM voids
+UNION ALL SELECT 'payment_received', payment_id, fact_id, received_on, entry_on FROM payments
+UNION ALL SELECT 'payment_assigned', payment_assignment_id, fact_id, assigned_on, entry_on FROM payment_assignments
+UNION ALL SELECT 'payment_reversed', payment_reversal_id, fact_id, reversed_on, entry_on FROM payment_reversals
+UNION ALL SELECT 'payment_reinstated', payment_reversal_id, fact_id, reinstated_on, entry_on FROM payment_reinstatements
+UNION ALL SELECT 'payout_received', payout_id, fact_id, received_on, entry_on FROM payouts
+UNION ALL SELECT 'payout_settled', payout_id, fact_id, entry_on, entry_on FROM payout_settlements
+UNION ALL SELECT 'refund_matched', refund_match_id, fact_id, paid_on, entry_on FROM refund_matches
+UNION ALL SELECT 'share_received', share_allocation_id, fact_id, occurred_on, entry_on FROM share_allocations;
 
 CREATE VIEW journal_of_facts AS
 SELECT to_char(j.entry_on, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on, j.fact, j.fact_id, p.control,

@@ -1,4 +1,4 @@
--- Facts: SHA-256 e52d93316a05435285a7413b380e7880e19f8187f2b9c3f9f113cf8236b82b83, without the role reckoner_app aa47f06c4ffc272a5e00c4f7231155655909504bc6ad621598e2d3e10ffe745c
+-- Facts: SHA-256 d28978f3337861e3a39eb88e9c2ffbb094d577f403c2f63def5297be5700593e, without the role reckoner_app a4bde615620a231868fbec14b293cbf8b45d8e9437db61eb5fea3156cbc840c3
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -3932,6 +3932,77 @@ CREATE VIEW payer_accounts AS
   GROUP BY p.payer_account, b.partner_id, p.payer_name;
 GRANT SELECT ON payer_accounts TO reckoner_app;
 
+CREATE VIEW balance_changes AS
+ SELECT d.document_id, d.document, 'amount_due' AS changes, 'document_issued' AS fact, d.document_id AS id,
+    d.gross AS amount, d.entry_on, d.issued_on AS dated_on, d.fact_id AS recorded, v.document_id IS NOT NULL AS undone,
+    'document_voided' AS undone_by, v.entry_on AS undone_on, v.voided_on AS undone_dated_on,
+    v.fact_id AS undone_recorded, NULL::text AS debit, NULL::text AS credit, NULL::text AS bank_account,
+    NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
+   FROM documents d
+     LEFT JOIN voids v ON v.document_id = d.document_id
+  WHERE d.document <> 'statement'
+UNION ALL
+ SELECT a.invoice_id AS document_id, 'invoice' AS document, 'credited' AS changes,
+    'credit_applied' AS fact, a.credit_application_id AS id, - a.amount AS amount, a.entry_on,
+    a.applied_on AS dated_on, a.fact_id AS recorded, r.credit_application_id IS NOT NULL AS undone,
+    'credit_released' AS undone_by, r.entry_on AS undone_on, r.released_on AS undone_dated_on,
+    r.fact_id AS undone_recorded, 'liabilities:partner-credit' AS debit,
+    'assets:receivable:billed' AS credit, NULL::text AS bank_account, NULL::text AS returned_to,
+    NULL::bigint AS payment_id, a.credit_note_id, NULL::text AS reference
+   FROM credit_applications a
+     LEFT JOIN credit_releases r USING (credit_application_id)
+UNION ALL
+ SELECT a.credit_note_id AS document_id, 'credit_note' AS document, 'credited' AS changes,
+    'credit_applied' AS fact, a.credit_application_id AS id, - a.amount AS amount, a.entry_on,
+    a.applied_on AS dated_on, a.fact_id AS recorded, r.credit_application_id IS NOT NULL AS undone,
+    'credit_released' AS undone_by, r.entry_on AS undone_on, r.released_on AS undone_dated_on,
+    r.fact_id AS undone_recorded, NULL::text AS debit, NULL::text AS credit, NULL::text AS bank_account,
+    NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
+   FROM credit_applications a
+     LEFT JOIN credit_releases r USING (credit_application_id)
+UNION ALL
+ SELECT w.document_id, 'invoice' AS document, 'credited' AS changes, 'written_off' AS fact,
+    w.write_off_id AS id, - w.amount AS amount, w.entry_on, w.written_off_on AS dated_on, w.fact_id AS recorded,
+    r.write_off_id IS NOT NULL AS undone, 'write_off_undone' AS undone_by, r.entry_on AS undone_on,
+    r.reversed_on AS undone_dated_on, r.fact_id AS undone_recorded, 'expenses:bad-debts' AS debit,
+    'assets:receivable:billed' AS credit, NULL::text AS bank_account, NULL::text AS returned_to,
+    NULL::bigint AS payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
+   FROM write_offs w
+     LEFT JOIN write_off_reversals r USING (write_off_id)
+UNION ALL
+ SELECT a.document_id, 'invoice' AS document, 'amount_paid' AS changes, 'payment_applied' AS fact,
+    a.payment_application_id AS id, - a.amount AS amount, a.entry_on, a.applied_on AS dated_on, a.fact_id AS recorded,
+    u.payment_application_id IS NOT NULL AS undone, 'payment_unapplied' AS undone_by, u.entry_on AS undone_on,
+    u.unapplied_on AS undone_dated_on, u.fact_id AS undone_recorded, 'liabilities:unapplied' AS debit,
+    'assets:receivable:billed' AS credit, NULL::text AS bank_account, NULL::text AS returned_to, a.payment_id,
+    NULL::bigint AS credit_note_id, NULL::text AS reference
+   FROM payment_applications a
+     LEFT JOIN payment_unapplications u USING (payment_application_id)
+UNION ALL
+ SELECT s.document_id, 'invoice' AS document, 'credited' AS changes, 'small_difference' AS fact,
+    s.payment_application_id AS id, - s.amount AS amount, s.entry_on, a.applied_on AS dated_on, s.fact_id AS recorded,
+    u.payment_application_id IS NOT NULL AS undone, 'small_difference_undone' AS undone_by,
+    u.entry_on AS undone_on, u.unapplied_on AS undone_dated_on, u.fact_id AS undone_recorded,
+    'expenses:bank-charges' AS debit, 'assets:receivable:billed' AS credit, NULL::text AS bank_account,
+    NULL::text AS returned_to, a.payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
+   FROM small_differences s
+     LEFT JOIN payment_unapplications u USING (payment_application_id)
+     LEFT JOIN payment_applications a USING (payment_application_id)
+UNION ALL
+ SELECT f.document_id, 'credit_note' AS document, 'amount_paid' AS changes,
+    'credit_refunded' AS fact, f.credit_refund_id AS id, - f.amount AS amount, f.entry_on,
+    f.refunded_on AS dated_on, f.fact_id AS recorded, b.credit_refund_id IS NOT NULL AS undone,
+    'credit_refund_returned' AS undone_by, b.entry_on AS undone_on, b.returned_on AS undone_dated_on,
+    b.fact_id AS undone_recorded, 'liabilities:partner-credit' AS debit, 'assets:bank' AS credit,
+    f.account AS bank_account,
+    ( SELECT m.account
+           FROM refund_matches m
+          WHERE m.credit_refund_id = f.credit_refund_id) AS returned_to,
+    NULL::bigint AS payment_id, NULL::bigint AS credit_note_id, f.reference
+   FROM credit_refunds f
+     LEFT JOIN credit_refund_returns b USING (credit_refund_id);
+GRANT SELECT ON balance_changes TO reckoner_app;
+
 CREATE VIEW document_balances AS
  SELECT d.document_id, due.amount_due, settled.credited, settled.amount_paid,
         CASE
@@ -3950,33 +4021,14 @@ CREATE VIEW document_balances AS
                     WHEN d.document = 'statement' THEN 0::numeric
                     ELSE d.gross - d.credit_applied
                 END AS amount_due) due
-     CROSS JOIN LATERAL ( SELECT
-                CASE d.document
-                    WHEN 'credit_note' THEN ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
-                       FROM live_credit_applications a
-                      WHERE a.credit_note_id = d.document_id)
-                    WHEN 'invoice' THEN (( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
-                       FROM live_credit_applications a
-                      WHERE a.invoice_id = d.document_id)) -
-                    CASE
-                        WHEN v.document_id IS NULL THEN d.credit_applied
-                        ELSE 0::numeric
-                    END + (( SELECT COALESCE(sum(w.amount), 0::numeric) AS "coalesce"
-                       FROM live_write_offs w
-                      WHERE w.document_id = d.document_id)) + (( SELECT COALESCE(sum(s.amount), 0::numeric) AS "coalesce"
-                       FROM live_small_differences s
-                      WHERE s.document_id = d.document_id))
+     CROSS JOIN LATERAL ( SELECT COALESCE(- sum(c.amount) FILTER (WHERE c.changes = 'credited'), 0::numeric) -
+                CASE
+                    WHEN v.document_id IS NULL THEN d.credit_applied
                     ELSE 0::numeric
                 END AS credited,
-                CASE d.document
-                    WHEN 'credit_note' THEN ( SELECT COALESCE(sum(f.amount), 0::numeric) AS "coalesce"
-                       FROM live_credit_refunds f
-                      WHERE f.document_id = d.document_id)
-                    WHEN 'invoice' THEN ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
-                       FROM live_payment_applications a
-                      WHERE a.document_id = d.document_id)
-                    ELSE 0::numeric
-                END AS amount_paid
+            COALESCE(- sum(c.amount) FILTER (WHERE c.changes = 'amount_paid'), 0::numeric) AS amount_paid
+           FROM balance_changes c
+          WHERE c.document_id = d.document_id AND c.document = d.document AND c.changes <> 'amount_due' AND NOT c.undone
          OFFSET 0) settled;
 GRANT SELECT ON document_balances TO reckoner_app;
 
@@ -3995,44 +4047,11 @@ BEGIN
   FROM (
     SELECT document_id, balance AS amount FROM book_open_documents WHERE month = books
     UNION ALL
-    SELECT document_id, gross FROM documents WHERE entry_on BETWEEN since AND as_of AND document <> 'statement'
+    SELECT document_id, amount FROM balance_changes
+    WHERE entry_on BETWEEN since AND as_of AND (changes = 'amount_due' OR undone_on IS NULL OR undone_on > as_of)
     UNION ALL
-    SELECT lowered.document_id, -a.amount
-    FROM credit_applications a
-    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS lowered (document_id)
-    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
-      SELECT FROM credit_releases r
-      WHERE r.credit_application_id = a.credit_application_id AND r.entry_on <= as_of)
-    UNION ALL
-    SELECT raised.document_id, a.amount
-    FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS raised (document_id)
-    WHERE r.entry_on BETWEEN since AND as_of AND a.entry_on < since
-    UNION ALL
-    SELECT w.document_id, -w.amount FROM write_offs w
-    WHERE w.entry_on BETWEEN since AND as_of AND NOT EXISTS (
-      SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id AND r.entry_on <= as_of)
-    UNION ALL
-    SELECT w.document_id, w.amount FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-    WHERE r.entry_on BETWEEN since AND as_of AND w.entry_on < since
-    UNION ALL
-    SELECT a.document_id, -a.amount - coalesce(s.amount, 0)
-    FROM payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
-    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
-      SELECT FROM payment_unapplications u
-      WHERE u.payment_application_id = a.payment_application_id AND u.entry_on <= as_of)
-    UNION ALL
-    SELECT a.document_id, a.amount + coalesce(s.amount, 0)
-    FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-    LEFT JOIN small_differences s USING (payment_application_id)
-    WHERE u.entry_on BETWEEN since AND as_of AND a.entry_on < since
-    UNION ALL
-    SELECT f.document_id, -f.amount FROM credit_refunds f
-    WHERE f.entry_on BETWEEN since AND as_of AND NOT EXISTS (
-      SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id AND b.entry_on <= as_of)
-    UNION ALL
-    SELECT f.document_id, f.amount FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-    WHERE b.entry_on BETWEEN since AND as_of AND f.entry_on < since
+    SELECT document_id, -amount FROM balance_changes
+    WHERE undone_on BETWEEN since AND as_of AND entry_on < since AND changes <> 'amount_due'
   ) AS moved
   WHERE NOT EXISTS (
     SELECT FROM voids v WHERE v.document_id = moved.document_id AND v.entry_on <= as_of)
@@ -4084,35 +4103,16 @@ UNION ALL
      JOIN credit_refunds f USING (credit_refund_id);
 GRANT SELECT ON payment_history TO reckoner_app;
 
-CREATE FUNCTION invoice_reopened_on(invoice bigint)
+CREATE FUNCTION document_reopened_on(bigint)
  RETURNS date
  LANGUAGE sql
  STABLE
 AS $function$
   SELECT greatest(
-    (SELECT d.entry_on FROM documents d WHERE d.document_id = invoice AND d.opening_id IS NOT NULL),
-    (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-     WHERE a.document_id = invoice),
-    (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-     WHERE a.invoice_id = invoice),
-    (SELECT max(r.entry_on) FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-     WHERE w.document_id = invoice))
+    (SELECT d.entry_on FROM documents d WHERE d.document_id = $1 AND d.opening_id IS NOT NULL),
+    (SELECT max(c.undone_on) FROM balance_changes c WHERE c.document_id = $1 AND c.undone))
 $function$;
-GRANT EXECUTE ON FUNCTION invoice_reopened_on TO reckoner_app;
-
-CREATE FUNCTION credit_reopened_on(note bigint)
- RETURNS date
- LANGUAGE sql
- STABLE
-AS $function$
-  SELECT greatest(
-    (SELECT d.entry_on FROM documents d WHERE d.document_id = note AND d.opening_id IS NOT NULL),
-    (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-     WHERE a.credit_note_id = note),
-    (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-     WHERE f.document_id = note))
-$function$;
-GRANT EXECUTE ON FUNCTION credit_reopened_on TO reckoner_app;
+GRANT EXECUTE ON FUNCTION document_reopened_on TO reckoner_app;
 
 CREATE FUNCTION payment_reopened_on(payment bigint)
  RETURNS date
@@ -4404,27 +4404,24 @@ CREATE FUNCTION refuse_overpaid_document()
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  id bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
+  settled bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
   found document_balances%ROWTYPE;
   kind text;
-  needed text := CASE WHEN TG_TABLE_NAME IN ('payment_applications', 'small_differences', 'write_offs') THEN 'invoice'
-                      WHEN TG_TABLE_NAME = 'credit_refunds' THEN 'credit_note'
-                      WHEN TG_TABLE_NAME = 'credit_applications' THEN
-                        CASE TG_ARGV[0] WHEN 'invoice_id' THEN 'invoice' ELSE 'credit_note' END END;
 BEGIN
   PERFORM pg_advisory_xact_lock(7310, 51);
-  SELECT * INTO found FROM document_balances WHERE document_id = id;
+  SELECT * INTO found FROM document_balances WHERE document_id = settled;
   IF found.status = 'void' AND found.amount_paid <> 0 THEN
-    RAISE EXCEPTION 'document % is void and has % paid', id, found.amount_paid
+    RAISE EXCEPTION 'document % is void and has % paid', settled, found.amount_paid
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_void_is_unpaid';
   END IF;
   IF found.amount_due < found.credited + found.amount_paid THEN
-    RAISE EXCEPTION 'document % over % is credited % and paid %', id, found.amount_due, found.credited, found.amount_paid
+    RAISE EXCEPTION 'document % over % is credited % and paid %', settled, found.amount_due, found.credited, found.amount_paid
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_not_overpaid';
   END IF;
-  SELECT document INTO kind FROM documents WHERE document_id = id;
-  IF kind <> needed THEN
-    RAISE EXCEPTION 'document % is a % and takes no %', id, kind, TG_TABLE_NAME
+  SELECT d.document INTO kind FROM documents d JOIN balance_changes c USING (document_id)
+  WHERE d.document_id = settled AND c.document <> d.document LIMIT 1;
+  IF kind IS NOT NULL THEN
+    RAISE EXCEPTION 'document % is a % and takes no %', settled, kind, TG_TABLE_NAME
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_kind_takes_it';
   END IF;
   RETURN NULL;
@@ -5028,7 +5025,7 @@ GRANT SELECT ON billed_rows TO reckoner_app;
 -- 012_journal ---------------------------------------------------------------------------------------------------------
 
 CREATE VIEW document_amounts AS
- SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+ SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
         CASE d.document
             WHEN 'invoice' THEN 'assets:receivable:billed'
             ELSE 'liabilities:partner-credit'
@@ -5047,7 +5044,7 @@ CREATE VIEW document_amounts AS
    FROM documents d
   WHERE d.document <> 'statement' AND d.invoice_amount <> 0::numeric
 UNION ALL
- SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+ SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
         CASE d.document
             WHEN 'invoice' THEN 'assets:receivable:billed'
             ELSE 'liabilities:partner-credit'
@@ -5079,7 +5076,8 @@ CREATE VIEW journal_entries AS
             WHEN d.amount > 0::numeric THEN d.billed_detail
             ELSE d.partner_id
         END AS credit_detail,
-    d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference
+    d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference,
+    d.fact_id AS recorded
    FROM document_amounts d
 UNION ALL
  SELECT 'document_voided' AS fact, d.document_id AS fact_id, v.entry_on, v.voided_on AS dated_on,
@@ -5100,41 +5098,39 @@ UNION ALL
             WHEN d.amount > 0::numeric THEN d.partner_id
             ELSE d.billed_detail
         END AS credit_detail,
-    d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference
+    d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference,
+    v.fact_id AS recorded
    FROM voids v
      JOIN document_amounts d ON d.document_id = v.document_id
 UNION ALL
- SELECT 'credit_applied' AS fact, a.credit_application_id AS fact_id, a.entry_on, a.applied_on AS dated_on,
-    'liabilities:partner-credit' AS debit, d.partner_id AS debit_detail, d.partner_id AS debit_partner,
-    'assets:receivable:billed' AS credit, d.partner_id AS credit_detail, d.partner_id AS credit_partner,
-    d.currency, a.amount, d.number AS document, n.number AS reference
-   FROM credit_applications a
-     JOIN documents d ON d.document_id = a.invoice_id
-     JOIN documents n ON n.document_id = a.credit_note_id
+ SELECT c.fact, c.id AS fact_id, c.entry_on, c.dated_on, c.debit,
+        CASE
+            WHEN c.debit !~~ 'expenses:%' THEN d.partner_id
+            ELSE NULL::text
+        END AS debit_detail,
+    d.partner_id AS debit_partner, c.credit, COALESCE(c.bank_account, d.partner_id) AS credit_detail,
+    d.partner_id AS credit_partner, d.currency, - c.amount AS amount, d.number AS document,
+    COALESCE(c.reference, p.reference, n.number) AS reference, c.recorded
+   FROM balance_changes c
+     JOIN documents d ON d.document_id = c.document_id
+     LEFT JOIN payments p ON p.payment_id = c.payment_id
+     LEFT JOIN documents n ON n.document_id = c.credit_note_id
+  WHERE c.debit IS NOT NULL
 UNION ALL
- SELECT 'credit_released' AS fact, a.credit_application_id AS fact_id, r.entry_on, r.released_on AS dated_on,
-    'assets:receivable:billed' AS debit, d.partner_id AS debit_detail, d.partner_id AS debit_partner,
-    'liabilities:partner-credit' AS credit, d.partner_id AS credit_detail, d.partner_id AS credit_partner,
-    d.currency, a.amount, d.number AS document, n.number AS reference
-   FROM credit_releases r
-     JOIN credit_applications a USING (credit_application_id)
-     JOIN documents d ON d.document_id = a.invoice_id
-     JOIN documents n ON n.document_id = a.credit_note_id
-UNION ALL
- SELECT 'written_off' AS fact, w.write_off_id AS fact_id, w.entry_on, w.written_off_on AS dated_on,
-    'expenses:bad-debts' AS debit, NULL::text AS debit_detail, d.partner_id AS debit_partner,
-    'assets:receivable:billed' AS credit, d.partner_id AS credit_detail, d.partner_id AS credit_partner,
-    d.currency, w.amount, d.number AS document, NULL::text AS reference
-   FROM write_offs w
-     JOIN documents d USING (document_id)
-UNION ALL
- SELECT 'write_off_undone' AS fact, w.write_off_id AS fact_id, r.entry_on, r.reversed_on AS dated_on,
-    'assets:receivable:billed' AS debit, d.partner_id AS debit_detail, d.partner_id AS debit_partner,
-    'expenses:bad-debts' AS credit, NULL::text AS credit_detail, d.partner_id AS credit_partner, d.currency,
-    w.amount, d.number AS document, NULL::text AS reference
-   FROM write_off_reversals r
-     JOIN write_offs w USING (write_off_id)
-     JOIN documents d USING (document_id)
+ SELECT c.undone_by AS fact, c.id AS fact_id, c.undone_on AS entry_on, c.undone_dated_on AS dated_on,
+    c.credit AS debit, COALESCE(c.returned_to, c.bank_account, d.partner_id) AS debit_detail,
+    d.partner_id AS debit_partner, c.debit AS credit,
+        CASE
+            WHEN c.debit !~~ 'expenses:%' THEN d.partner_id
+            ELSE NULL::text
+        END AS credit_detail,
+    d.partner_id AS credit_partner, d.currency, - c.amount AS amount, d.number AS document,
+    COALESCE(c.reference, p.reference, n.number) AS reference, c.undone_recorded AS recorded
+   FROM balance_changes c
+     JOIN documents d ON d.document_id = c.document_id
+     LEFT JOIN payments p ON p.payment_id = c.payment_id
+     LEFT JOIN documents n ON n.document_id = c.credit_note_id
+  WHERE c.debit IS NOT NULL AND c.undone
 UNION ALL
  SELECT 'payment_received' AS fact, p.payment_id AS fact_id, p.entry_on, p.received_on AS dated_on,
         CASE
@@ -5147,52 +5143,16 @@ UNION ALL
             ELSE p.account
         END AS debit_detail,
     p.partner_id AS debit_partner, 'liabilities:unapplied' AS credit, p.partner_id AS credit_detail,
-    p.partner_id AS credit_partner, p.currency, p.amount, NULL::text AS document, p.reference
+    p.partner_id AS credit_partner, p.currency, p.amount, NULL::text AS document, p.reference, p.fact_id AS recorded
    FROM payments p
 UNION ALL
  SELECT 'payment_assigned' AS fact, g.payment_assignment_id AS fact_id, g.entry_on, g.assigned_on AS dated_on,
     'liabilities:unapplied' AS debit, g.from_partner_id AS debit_detail, g.from_partner_id AS debit_partner,
     'liabilities:unapplied' AS credit, g.partner_id AS credit_detail, g.partner_id AS credit_partner, p.currency,
-    g.amount, NULL::text AS document, p.reference
+    g.amount, NULL::text AS document, p.reference, g.fact_id AS recorded
    FROM payment_assignments g
      JOIN payments p USING (payment_id)
   WHERE g.amount > 0::numeric
-UNION ALL
- SELECT 'payment_applied' AS fact, a.payment_application_id AS fact_id, a.entry_on, a.applied_on AS dated_on,
-    'liabilities:unapplied' AS debit, a.partner_id AS debit_detail, a.partner_id AS debit_partner,
-    'assets:receivable:billed' AS credit, a.partner_id AS credit_detail, a.partner_id AS credit_partner,
-    a.currency, a.amount, d.number AS document, p.reference
-   FROM payment_applications a
-     JOIN documents d USING (document_id)
-     JOIN payments p USING (payment_id)
-UNION ALL
- SELECT 'payment_unapplied' AS fact, a.payment_application_id AS fact_id, u.entry_on, u.unapplied_on AS dated_on,
-    'assets:receivable:billed' AS debit, a.partner_id AS debit_detail, a.partner_id AS debit_partner,
-    'liabilities:unapplied' AS credit, a.partner_id AS credit_detail, a.partner_id AS credit_partner, a.currency,
-    a.amount, d.number AS document, p.reference
-   FROM payment_unapplications u
-     JOIN payment_applications a USING (payment_application_id)
-     JOIN documents d USING (document_id)
-     JOIN payments p USING (payment_id)
-UNION ALL
- SELECT 'small_difference' AS fact, s.payment_application_id AS fact_id, s.entry_on, a.applied_on AS dated_on,
-    'expenses:bank-charges' AS debit, NULL::text AS debit_detail, a.partner_id AS debit_partner,
-    'assets:receivable:billed' AS credit, a.partner_id AS credit_detail, a.partner_id AS credit_partner,
-    s.currency, s.amount, d.number AS document, p.reference
-   FROM small_differences s
-     JOIN payment_applications a USING (payment_application_id)
-     JOIN documents d ON d.document_id = s.document_id
-     JOIN payments p USING (payment_id)
-UNION ALL
- SELECT 'small_difference_undone' AS fact, s.payment_application_id AS fact_id, u.entry_on,
-    u.unapplied_on AS dated_on, 'assets:receivable:billed' AS debit, a.partner_id AS debit_detail,
-    a.partner_id AS debit_partner, 'expenses:bank-charges' AS credit, NULL::text AS credit_detail,
-    a.partner_id AS credit_partner, s.currency, s.amount, d.number AS document, p.reference
-   FROM payment_unapplications u
-     JOIN small_differences s USING (payment_application_id)
-     JOIN payment_applications a USING (payment_application_id)
-     JOIN documents d ON d.document_id = s.document_id
-     JOIN payments p USING (payment_id)
 UNION ALL
  SELECT 'payment_reversed' AS fact, r.payment_reversal_id AS fact_id, r.entry_on, r.reversed_on AS dated_on,
     'liabilities:unapplied' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
@@ -5207,7 +5167,7 @@ UNION ALL
             WHEN p.source = 'opening' AND (r.kind = ANY (ARRAY['mistake', 'duplicate'])) THEN NULL::text
             ELSE p.account
         END AS credit_detail,
-    r.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference
+    r.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference, r.fact_id AS recorded
    FROM payment_reversals r
      JOIN payments p USING (payment_id)
 UNION ALL
@@ -5221,7 +5181,7 @@ UNION ALL
             ELSE COALESCE(m.account, p.account)
         END AS debit_detail,
     i.partner_id AS debit_partner, 'liabilities:unapplied' AS credit, i.partner_id AS credit_detail,
-    i.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference
+    i.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference, i.fact_id AS recorded
    FROM payment_reinstatements i
      JOIN payment_reversals r USING (payment_reversal_id)
      JOIN payments p USING (payment_id)
@@ -5230,40 +5190,24 @@ UNION ALL
  SELECT 'payout_received' AS fact, o.payout_id AS fact_id, o.entry_on, o.received_on AS dated_on,
     'assets:bank' AS debit, o.account AS debit_detail, NULL::text AS debit_partner,
     'assets:processor' AS credit, NULL::text AS credit_detail, NULL::text AS credit_partner, o.currency,
-    o.amount, NULL::text AS document, l.bank_reference AS reference
+    o.amount, NULL::text AS document, l.bank_reference AS reference, o.fact_id AS recorded
    FROM payouts o
      JOIN bank_lines l USING (bank_line_id)
 UNION ALL
  SELECT 'payout_settled' AS fact, t.payout_id AS fact_id, t.entry_on, t.entry_on AS dated_on,
     'expenses:processor-fees' AS debit, NULL::text AS debit_detail, NULL::text AS debit_partner,
     'assets:processor' AS credit, NULL::text AS credit_detail, NULL::text AS credit_partner, o.currency,
-    t.fees AS amount, NULL::text AS document, l.bank_reference AS reference
+    t.fees AS amount, NULL::text AS document, l.bank_reference AS reference, t.fact_id AS recorded
    FROM payout_settlements t
      JOIN payouts o USING (payout_id)
      JOIN bank_lines l USING (bank_line_id)
   WHERE t.fees > 0::numeric
 UNION ALL
- SELECT 'credit_refunded' AS fact, f.credit_refund_id AS fact_id, f.entry_on, f.refunded_on AS dated_on,
-    'liabilities:partner-credit' AS debit, f.partner_id AS debit_detail, f.partner_id AS debit_partner,
-    'assets:bank' AS credit, f.account AS credit_detail, f.partner_id AS credit_partner, f.currency, f.amount,
-    d.number AS document, f.reference
-   FROM credit_refunds f
-     JOIN documents d USING (document_id)
-UNION ALL
- SELECT 'credit_refund_returned' AS fact, f.credit_refund_id AS fact_id, b.entry_on, b.returned_on AS dated_on,
-    'assets:bank' AS debit, COALESCE(m.account, f.account) AS debit_detail, f.partner_id AS debit_partner,
-    'liabilities:partner-credit' AS credit, f.partner_id AS credit_detail, f.partner_id AS credit_partner,
-    f.currency, f.amount, d.number AS document, f.reference
-   FROM credit_refund_returns b
-     JOIN credit_refunds f USING (credit_refund_id)
-     JOIN documents d USING (document_id)
-     LEFT JOIN refund_matches m USING (credit_refund_id)
-UNION ALL
  SELECT 'refund_matched' AS fact, m.refund_match_id AS fact_id, m.entry_on, m.paid_on AS dated_on,
     'assets:bank' AS debit, COALESCE(f.account, p.account) AS debit_detail,
     COALESCE(f.partner_id, r.partner_id) AS debit_partner, 'assets:bank' AS credit, m.account AS credit_detail,
     COALESCE(f.partner_id, r.partner_id) AS credit_partner, m.currency, m.amount, d.number AS document,
-    COALESCE(f.reference, p.reference) AS reference
+    COALESCE(f.reference, p.reference) AS reference, m.fact_id AS recorded
    FROM refund_matches m
      LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
      LEFT JOIN documents d ON d.document_id = f.document_id
@@ -5274,7 +5218,8 @@ UNION ALL
  SELECT 'share_received' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
     'assets:processor' AS debit, NULL::text AS debit_detail, r.partner_id AS debit_partner,
     'assets:receivable:processor' AS credit, r.partner_id AS credit_detail, r.partner_id AS credit_partner,
-    r.currency, r.amount - COALESCE(p.amount, 0::numeric) AS amount, NULL::text AS document, m.id AS reference
+    r.currency, r.amount - COALESCE(p.amount, 0::numeric) AS amount, NULL::text AS document, m.id AS reference,
+    r.fact_id AS recorded
    FROM share_allocations r
      JOIN balance_transactions m USING (balance_transaction_id)
      LEFT JOIN ( SELECT share_payments.share_allocation_id, sum(share_payments.amount) AS amount
@@ -5285,7 +5230,8 @@ UNION ALL
  SELECT 'share_reversed' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
     'assets:receivable:processor' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
     'assets:processor' AS credit, NULL::text AS credit_detail, r.partner_id AS credit_partner, r.currency,
-    COALESCE(p.amount, 0::numeric) - r.amount AS amount, NULL::text AS document, m.id AS reference
+    COALESCE(p.amount, 0::numeric) - r.amount AS amount, NULL::text AS document, m.id AS reference,
+    r.fact_id AS recorded
    FROM share_allocations r
      JOIN balance_transactions m USING (balance_transaction_id)
      LEFT JOIN ( SELECT share_payments.share_allocation_id, sum(share_payments.amount) AS amount
@@ -5304,7 +5250,7 @@ UNION ALL
             ELSE 'equity:conversion'
         END AS credit,
     NULL::text AS credit_detail, r.partner_id AS credit_partner, r.currency, abs(r.amount) AS amount,
-    NULL::text AS document, m.id AS reference
+    NULL::text AS document, m.id AS reference, r.fact_id AS recorded
    FROM share_allocations r
      JOIN balance_transactions m USING (balance_transaction_id)
   WHERE r.currency <> r.settled_currency
@@ -5320,85 +5266,60 @@ UNION ALL
             ELSE 'assets:processor'
         END AS credit,
     NULL::text AS credit_detail, r.partner_id AS credit_partner, r.settled_currency AS currency,
-    abs(r.settled_amount) AS amount, NULL::text AS document, m.id AS reference
+    abs(r.settled_amount) AS amount, NULL::text AS document, m.id AS reference, r.fact_id AS recorded
    FROM share_allocations r
      JOIN balance_transactions m USING (balance_transaction_id)
   WHERE r.currency <> r.settled_currency AND r.settled_amount <> 0::numeric;
 GRANT SELECT ON journal_entries TO reckoner_app;
 
 CREATE VIEW dated_facts AS
- SELECT 'document' AS name, documents.document_id AS id, documents.fact_id, documents.issued_on AS dated_on,
-    documents.entry_on
+ SELECT balance_changes.fact, balance_changes.id, balance_changes.recorded AS fact_id, balance_changes.dated_on,
+    balance_changes.entry_on
+   FROM balance_changes
+  WHERE balance_changes.debit IS NOT NULL
+UNION ALL
+ SELECT balance_changes.undone_by AS fact, balance_changes.id, balance_changes.undone_recorded AS fact_id,
+    balance_changes.undone_dated_on AS dated_on, balance_changes.undone_on AS entry_on
+   FROM balance_changes
+  WHERE balance_changes.debit IS NOT NULL AND balance_changes.undone
+UNION ALL
+ SELECT 'document_issued' AS fact, documents.document_id AS id, documents.fact_id,
+    documents.issued_on AS dated_on, documents.entry_on
    FROM documents
 UNION ALL
- SELECT 'void' AS name, voids.document_id AS id, voids.fact_id, voids.voided_on AS dated_on, voids.entry_on
+ SELECT 'document_voided' AS fact, voids.document_id AS id, voids.fact_id, voids.voided_on AS dated_on,
+    voids.entry_on
    FROM voids
 UNION ALL
- SELECT 'credit application' AS name, credit_applications.credit_application_id AS id,
-    credit_applications.fact_id, credit_applications.applied_on AS dated_on, credit_applications.entry_on
-   FROM credit_applications
-UNION ALL
- SELECT 'credit release' AS name, credit_releases.credit_application_id AS id, credit_releases.fact_id,
-    credit_releases.released_on AS dated_on, credit_releases.entry_on
-   FROM credit_releases
-UNION ALL
- SELECT 'write-off' AS name, write_offs.write_off_id AS id, write_offs.fact_id,
-    write_offs.written_off_on AS dated_on, write_offs.entry_on
-   FROM write_offs
-UNION ALL
- SELECT 'reversal of write-off' AS name, write_off_reversals.write_off_id AS id, write_off_reversals.fact_id,
-    write_off_reversals.reversed_on AS dated_on, write_off_reversals.entry_on
-   FROM write_off_reversals
-UNION ALL
- SELECT 'payment' AS name, payments.payment_id AS id, payments.fact_id, payments.received_on AS dated_on,
-    payments.entry_on
+ SELECT 'payment_received' AS fact, payments.payment_id AS id, payments.fact_id,
+    payments.received_on AS dated_on, payments.entry_on
    FROM payments
 UNION ALL
- SELECT 'assignment' AS name, payment_assignments.payment_assignment_id AS id, payment_assignments.fact_id,
+ SELECT 'payment_assigned' AS fact, payment_assignments.payment_assignment_id AS id, payment_assignments.fact_id,
     payment_assignments.assigned_on AS dated_on, payment_assignments.entry_on
    FROM payment_assignments
 UNION ALL
- SELECT 'application' AS name, payment_applications.payment_application_id AS id, payment_applications.fact_id,
-    payment_applications.applied_on AS dated_on, payment_applications.entry_on
-   FROM payment_applications
-UNION ALL
- SELECT 'small difference of application' AS name, small_differences.payment_application_id AS id,
-    small_differences.fact_id, small_differences.entry_on AS dated_on, small_differences.entry_on
-   FROM small_differences
-UNION ALL
- SELECT 'unapplication' AS name, payment_unapplications.payment_application_id AS id,
-    payment_unapplications.fact_id, payment_unapplications.unapplied_on AS dated_on, payment_unapplications.entry_on
-   FROM payment_unapplications
-UNION ALL
- SELECT 'reversal' AS name, payment_reversals.payment_reversal_id AS id, payment_reversals.fact_id,
+ SELECT 'payment_reversed' AS fact, payment_reversals.payment_reversal_id AS id, payment_reversals.fact_id,
     payment_reversals.reversed_on AS dated_on, payment_reversals.entry_on
    FROM payment_reversals
 UNION ALL
- SELECT 'reinstatement' AS name, payment_reinstatements.payment_reversal_id AS id,
+ SELECT 'payment_reinstated' AS fact, payment_reinstatements.payment_reversal_id AS id,
     payment_reinstatements.fact_id, payment_reinstatements.reinstated_on AS dated_on, payment_reinstatements.entry_on
    FROM payment_reinstatements
 UNION ALL
- SELECT 'payout' AS name, payouts.payout_id AS id, payouts.fact_id, payouts.received_on AS dated_on,
+ SELECT 'payout_received' AS fact, payouts.payout_id AS id, payouts.fact_id, payouts.received_on AS dated_on,
     payouts.entry_on
    FROM payouts
 UNION ALL
- SELECT 'settlement' AS name, payout_settlements.payout_id AS id, payout_settlements.fact_id,
+ SELECT 'payout_settled' AS fact, payout_settlements.payout_id AS id, payout_settlements.fact_id,
     payout_settlements.entry_on AS dated_on, payout_settlements.entry_on
    FROM payout_settlements
 UNION ALL
- SELECT 'credit refund' AS name, credit_refunds.credit_refund_id AS id, credit_refunds.fact_id,
-    credit_refunds.refunded_on AS dated_on, credit_refunds.entry_on
-   FROM credit_refunds
-UNION ALL
- SELECT 'returned credit refund' AS name, credit_refund_returns.credit_refund_id AS id,
-    credit_refund_returns.fact_id, credit_refund_returns.returned_on AS dated_on, credit_refund_returns.entry_on
-   FROM credit_refund_returns
-UNION ALL
- SELECT 'match of refund' AS name, refund_matches.refund_match_id AS id, refund_matches.fact_id,
+ SELECT 'refund_matched' AS fact, refund_matches.refund_match_id AS id, refund_matches.fact_id,
     refund_matches.paid_on AS dated_on, refund_matches.entry_on
    FROM refund_matches
 UNION ALL
- SELECT 'share' AS name, share_allocations.share_allocation_id AS id, share_allocations.fact_id,
+ SELECT 'share_received' AS fact, share_allocations.share_allocation_id AS id, share_allocations.fact_id,
     share_allocations.occurred_on AS dated_on, share_allocations.entry_on
    FROM share_allocations;
 GRANT SELECT ON dated_facts TO reckoner_app;

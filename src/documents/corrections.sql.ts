@@ -2,7 +2,7 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './emails.ts';
 
-const REOPENED_ON = 'greatest(earliest_postable_date(), invoice_reopened_on(:documentId::bigint))';
+const REOPENED_ON = 'greatest(earliest_postable_date(), document_reopened_on(:documentId::bigint))';
 
 interface VoidFacts {
   readonly documents: readonly { readonly document_id: number; readonly reason: string }[];

@@ -32,8 +32,8 @@ export async function insertCreditApplications(
        credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, event_id, reopened_on)
      SELECT n.document_id, d.document_id, r.amount, greatest(r.applied_on, n.issued_on, d.issued_on),
             :now::timestamptz, false, :eventId::bigint,
-            greatest(earliest_postable_date(), n.entry_on, d.entry_on, credit_reopened_on(n.document_id),
-                     invoice_reopened_on(d.document_id))
+            greatest(earliest_postable_date(), n.entry_on, d.entry_on, document_reopened_on(n.document_id),
+                     document_reopened_on(d.document_id))
      FROM json_populate_recordset(NULL::credit_applications, :rows::json) AS r
      JOIN documents n ON n.document_id = r.credit_note_id JOIN documents d ON d.document_id = r.invoice_id`,
     { rows: JSON.stringify(rows), now, eventId },

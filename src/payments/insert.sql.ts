@@ -111,7 +111,7 @@ const insertApplicationRows = inserting<NewApplication>(
      payment_id, document_id, partner_id, currency, amount, applied_on, entry_on, confidence, evidence, recorded_at,
      event_id)
    SELECT r.payment_id, r.document_id, d.partner_id, d.currency, r.amount, day.applied_on,
-          ${entryOn('day.applied_on', 'payment_reopened_on(r.payment_id)', 'invoice_reopened_on(r.document_id)')},
+          ${entryOn('day.applied_on', 'payment_reopened_on(r.payment_id)', 'document_reopened_on(r.document_id)')},
           r.confidence, r.evidence, ${RECORDED}
    FROM json_populate_recordset(NULL::payment_applications, :rows::json) WITH ORDINALITY AS r
    JOIN documents d USING (document_id) JOIN payments p USING (payment_id)

@@ -15,7 +15,7 @@ export async function insertRefund(
        event_id)
      SELECT d.document_id, d.partner_id, d.currency, :amount::numeric, :method, '', :reference, :on::date,
             -- Not before the credit was last reopened: it would count twice on the days between.
-            greatest(:on::date, :earliest::date, credit_reopened_on(d.document_id)),
+            greatest(:on::date, :earliest::date, document_reopened_on(d.document_id)),
             :now::timestamptz, :eventId::bigint
      FROM documents d WHERE d.document_id = :documentId
      RETURNING entry_on`,

@@ -14,7 +14,7 @@ export const ENTRIES_IN_OPEN_BOOKS = `inspected AS (
   SELECT f.*, (SELECT max(b.month) FROM book_closes b WHERE b.facts_to < f.fact_id) AS closed
   FROM dated_facts f WHERE ${inMonth(`to_char(f.entry_on, 'YYYY-MM')`)}
 ), differences AS (
-  SELECT format('%s %s', name, id) AS subject,
+  SELECT format('%s %s', fact, id) AS subject,
          format('of %s is dated %s; the books were closed to %s when it was recorded', dated_on, entry_on,
                 coalesce(closed, 'no month')) AS detail
   FROM inspected WHERE entry_on < dated_on OR to_char(entry_on, 'YYYY-MM') COLLATE "C" <= closed
@@ -54,32 +54,10 @@ export const BALANCES_OF_CLOSED_BOOKS = `closes AS (
 export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   SELECT month, previous FROM book_closes WHERE ${inMonth('month')}
 ), of_documents (id, entry_on, amount) AS (
-  SELECT document_id, entry_on, gross FROM documents WHERE document <> 'statement'
+  SELECT document_id, entry_on, amount FROM balance_changes
   UNION ALL
-  SELECT s.document_id, c.entry_on, c.amount
-  FROM (SELECT credit_application_id, entry_on, -amount AS amount FROM credit_applications
-        UNION ALL
-        SELECT r.credit_application_id, r.entry_on, a.amount
-        FROM credit_releases r JOIN credit_applications a USING (credit_application_id)) AS c
-  JOIN credit_applications a USING (credit_application_id)
-  CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS s (document_id)
-  UNION ALL
-  SELECT document_id, entry_on, -amount FROM write_offs
-  UNION ALL
-  SELECT w.document_id, r.entry_on, w.amount FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-  UNION ALL
-  SELECT document_id, entry_on, -amount FROM payment_applications
-  UNION ALL
-  SELECT document_id, entry_on, -amount FROM small_differences
-  UNION ALL
-  SELECT a.document_id, u.entry_on, a.amount + coalesce(s.amount, 0)
-  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-  LEFT JOIN small_differences s USING (payment_application_id)
-  UNION ALL
-  SELECT document_id, entry_on, -amount FROM credit_refunds
-  UNION ALL
-  SELECT f.document_id, b.entry_on, f.amount
-  FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+  -- Voids are applied below: a void document is never open, whatever was applied to it and released.
+  SELECT document_id, undone_on, -amount FROM balance_changes WHERE undone AND changes <> 'amount_due'
 ), of_cash (id, partner_id, entry_on, amount) AS (
   SELECT payment_id, partner_id, entry_on, amount FROM payments
   UNION ALL
@@ -118,7 +96,6 @@ export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   UNION ALL
   SELECT c.month, s.what, s.id, s.partner_id, 0, s.amount FROM closes c JOIN stored s ON s.month = c.month
 ), inspected AS (
-  -- A void document is never open, whatever was applied to it and released.
   SELECT c.month, c.what, c.id, c.partner_id,
          CASE WHEN v.document_id IS NULL THEN sum(c.found) ELSE 0 END AS found, sum(c.stored) AS stored
   FROM compared c

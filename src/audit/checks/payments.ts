@@ -263,33 +263,10 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
   SELECT 'payment ' || r.payment_id, i.partner_id, i.entry_on, r.amount
   FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
   UNION ALL
-  SELECT number, partner_id, entry_on, gross FROM documents WHERE document <> 'statement'
+  SELECT d.number, d.partner_id, c.entry_on, c.amount FROM balance_changes c JOIN documents d USING (document_id)
   UNION ALL
-  SELECT d.number, d.partner_id, used.entry_on, used.amount
-  FROM (
-    SELECT invoice_id AS document_id, entry_on, -amount AS amount FROM credit_applications
-    UNION ALL
-    SELECT credit_note_id, entry_on, -amount FROM credit_applications
-    UNION ALL
-    SELECT side.document_id, c.entry_on, a.amount
-    FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
-    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS side (document_id)
-    UNION ALL
-    SELECT document_id, entry_on, -amount FROM write_offs
-    UNION ALL
-    SELECT w.document_id, r.entry_on, w.amount FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-    UNION ALL
-    SELECT a.document_id, moved.entry_on, moved.sign * (a.amount + coalesce(s.amount, 0))
-    FROM payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
-    LEFT JOIN payment_unapplications u USING (payment_application_id)
-    CROSS JOIN LATERAL (VALUES (a.entry_on, -1), (u.entry_on, 1)) AS moved (entry_on, sign)
-    WHERE moved.entry_on IS NOT NULL
-    UNION ALL
-    SELECT document_id, entry_on, -amount FROM credit_refunds
-    UNION ALL
-    SELECT f.document_id, b.entry_on, f.amount FROM credit_refund_returns b
-      JOIN credit_refunds f USING (credit_refund_id)
-  ) AS used JOIN documents d USING (document_id)
+  SELECT d.number, d.partner_id, c.undone_on, -c.amount FROM balance_changes c JOIN documents d USING (document_id)
+  WHERE c.undone AND c.changes <> 'amount_due'
 ), days AS (
   SELECT subject, partner_id, entry_on, sum(amount) AS change FROM changes GROUP BY subject, partner_id, entry_on
 ), inspected AS (
