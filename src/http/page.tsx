@@ -32,7 +32,7 @@ ${render(<title>{title}</title>)}
 ${render(
   <body>
     <main>
-      {sandbox && <p class="sandbox">SANDBOX: a test, not a real document. Pay nothing.</p>}
+      {sandbox && <p class="sandbox">SANDBOX: a test, not a real document. Do not pay.</p>}
       {content}
     </main>
   </body>,

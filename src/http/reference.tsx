@@ -29,13 +29,12 @@ const Reference = ({ base, header }: { base: string; header: string }) => (
     <header>
       <h1>API reference</h1>
       <p>
-        Base address: <code>{base}</code>. The same for programs: <a href="/openapi.json">openapi.json</a> (OpenAPI
+        Base address: <code>{base}</code>. For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI
         3.1).
       </p>
       <p>
-        Every call needs <code>Authorization: Bearer TOKEN</code>. Send your partner id as <code>{header}</code>; the
-        calls below say where it may be left out. Amounts are decimals in major units. Errors are problem documents (RFC
-        9457): programs decide by <code>code</code>, people read <code>detail</code>.
+        Every call needs <code>Authorization: Bearer TOKEN</code>. Send your partner id as <code>{header}</code>; each call below states whether it is optional. Amounts are decimals in major units. Errors are problem documents (RFC
+        9457): <code>code</code> is for programs, <code>detail</code> for people.
       </p>
     </header>
     <section aria-labelledby="token">
@@ -50,7 +49,7 @@ const Reference = ({ base, header }: { base: string; header: string }) => (
       <Call operation={operation} />
     ))}
     <section aria-labelledby="codes">
-      <h2 id="codes">Codes of refusals</h2>
+      <h2 id="codes">Refusal codes</h2>
       <table>
         <thead>
           <tr>
@@ -95,10 +94,10 @@ const Call = ({ operation }: { operation: Operation }) => {
         <strong>{operation.summary}.</strong> {operation.description}
       </p>
       <p class="soft">
-        {origin === 'own' ? 'This system’s own call.' : 'Described by the service’s documentation.'}{' '}
+        {origin === 'own' ? 'Specific to this system.' : 'Documented by the service.'}{' '}
         {operation.partnerHeader === 'required'
           ? 'The partner’s header is required.'
-          : 'The partner’s header may be left out; it is checked when present.'}
+          : 'The partner’s header is optional and checked when present.'}
       </p>
       <Takes what="Body:" code={fieldsOf(body)} />
       <Takes what="Body: a file," code={file?.type} />

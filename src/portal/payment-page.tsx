@@ -180,7 +180,7 @@ const Heading = ({ view }: { view: InvoiceView }) => {
       {pay !== null && pay.ask !== '' && <p>{pay.ask}</p>}
       <Notice>{standing}</Notice>
       {status === 'void' && view.replacedBy !== null && (
-        <p>It was replaced by {view.replacedBy}, which has a link of its own.</p>
+        <p>It was replaced by {view.replacedBy}, which has its own link.</p>
       )}
     </header>
   );

@@ -15,7 +15,7 @@ export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approv
   const alone = Object.entries(done_alone).map(([action, count]) => `${action} (${plural(count, 'event')})`);
   return [
     ...(approvals === null ? [] : standing(approvals)),
-    ...(alone.length === 0 ? [] : [`done alone, as nobody else could approve: ${alone.join(', ')}`]),
+    ...(alone.length === 0 ? [] : [`done alone, as no one else could approve: ${alone.join(', ')}`]),
   ];
 }
 
@@ -23,11 +23,11 @@ export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approv
 function standing({ approvers, approvers_of_some, rules, approvers_before }: NonNullable<CloseReport['approvals']>) {
   const lines: string[] = [];
   if (approvers === 0 && approvers_of_some > 0) {
-    lines.push('approvers of some partners only: nobody can approve what touches others');
+    lines.push('approvers of some partners only: no one can approve for other partners');
   } else if (approvers < 2) {
     lines.push('one person: actions are not approved by a second person');
   } else if (rules.length === 0) {
-    lines.push(`no rules: ${approvers} people could approve, and no action asks for it`);
+    lines.push(`no rules: ${approvers} people could approve, but no action requires it`);
   }
   if (approvers_before !== null && approvers_before > approvers) {
     const people = plural(approvers, 'person', 'people');

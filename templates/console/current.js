@@ -1,4 +1,4 @@
-// Where months, places or tabs are wider than the window, the current one is scrolled into it.
+// Scrolls the current month, place or tab into view if the row is wider than the window.
 (() => {
   document.addEventListener('htmx:load', ({ target }) => {
     for (const current of target.querySelectorAll('[aria-current="page"]')) {

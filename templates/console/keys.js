@@ -2,7 +2,7 @@
 (() => {
   let waiting = '';
   let timer;
-  /** What takes letters: not a box to tick or a button. */
+  /** A field for text, not a checkbox or button. */
   const typing = (target) =>
     target.closest(
       'textarea, select, [contenteditable], input:not([type="checkbox"], [type="radio"], [type="file"])',
@@ -29,7 +29,7 @@
     actions[(actions.indexOf(document.activeElement) + 1) % actions.length]?.focus();
   }
 
-  /** Enter in a field does what the form is for, where another button comes first, such as that of a search. */
+  /** Enter in a field submits the form, even if another button, such as a search, comes first. */
   function submitMain(event) {
     const main = event.target.matches('input:not([type="search"])') && event.target.form?.querySelector('button.main');
     if (!main) return;
@@ -37,7 +37,7 @@
     main.click();
   }
 
-  /** Something was ticked or filled in and not sent: it is not left by a key. */
+  /** A key must not leave a form with unsent input. */
   const filled = () =>
     [...document.querySelectorAll('main :is(input, textarea)')].some((each) =>
       each.matches('[type="checkbox"], [type="radio"]')
@@ -82,14 +82,14 @@
     else target.click();
   });
 
-  /** What says where one is may lie outside a narrow window. */
+  /** The current place can be outside a narrow window. */
   function showPlace() {
     for (const each of document.querySelectorAll(':is(.rail, .strip, .tabs) [aria-current]')) {
       each.scrollIntoView({ inline: 'center', block: 'nearest' });
     }
   }
   showPlace();
-  // After another page has taken the place of this one, the keyboard goes on at its content and not at its very top.
+  // After the page was replaced, the focus moves to the new content, not to the top.
   document.addEventListener('htmx:afterSettle', (event) => {
     if (event.detail.target !== document.body) return;
     showPlace();

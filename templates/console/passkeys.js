@@ -1,4 +1,4 @@
-// Passkeys: asks the browser for one where a button or a form says so. These stay hidden where the browser has no passkeys.
+// Passkeys: the marked buttons and forms ask the browser for one. They stay hidden if the browser has no passkeys.
 (() => {
   const { PublicKeyCredential: Passkeys } = window;
   const supported = typeof Passkeys?.parseCreationOptionsFromJSON === 'function';
@@ -37,7 +37,7 @@
       const { to } = await ceremony(element);
       location.assign(to);
     } catch (error) {
-      // Whoever closes the browser's own window has changed his mind.
+      // Closing the browser's dialog cancels.
       says.textContent = error.name === 'NotAllowedError' ? 'Not done: the passkey was not given.' : error.message;
     }
   }

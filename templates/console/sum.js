@@ -1,6 +1,6 @@
-// What is chosen of the open items against the payment and its fee, while it is chosen. Whole minor units, never floats.
+// Compares the selected open items with the payment and its fee. Whole minor units, never floats.
 (() => {
-  /** `12.50` as 1250n; null for what is no amount of that many digits. */
+  /** `12.50` as 1250n; null if it is not an amount with that many digits. */
   function minorOf(text, digits) {
     const [, whole, rest = ''] = /^(\d+)(?:\.(\d+))?$/.exec(text.trim()) ?? [];
     return whole === undefined || rest.length > digits ? null : BigInt(whole + rest.padEnd(digits, '0'));
@@ -35,6 +35,6 @@
   }
 
   document.addEventListener('input', (event) => show(event.target.closest('form')));
-  // A browser that goes back keeps what was chosen.
+  // The browser keeps the selection when it goes back.
   addEventListener('pageshow', () => document.querySelectorAll('form').forEach(show));
 })();

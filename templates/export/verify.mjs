@@ -14,7 +14,7 @@
  *   node verify.mjs PROOF.json [--seal …]     check that a row, a document, a payment or an event is under a seal
  *   node verify.mjs --public-key auditor.pem --name NAME    print the VKEY of a key
  *
- * Take it from a release of Reckoner, never from whoever made the pack, and compare its SHA-256 with the one in
+ * Take it from a release of Reckoner, never from the maker of the pack, and compare its SHA-256 with the one in
  * docs/auditors.md or in a seal's e-mail. docs/pack-format.md is the grammar that it follows, and verify.py does the same.
  * It parses first and checks then: a pack that is not exactly as the grammar says is refused.
  *
@@ -45,9 +45,9 @@ const printable = (text) =>
   text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, (each) => `\\u{${each.codePointAt(0).toString(16)}}`);
 const print = (text) => console.log(printable(text));
 
-/** Something is not as the grammar says. */
+/** The grammar is violated. */
 class Malformed extends Error {}
-/** A check that refuses has failed; what comes after it is not read. */
+/** A refusing check has failed; nothing after it is read. */
 class Refused extends Error {}
 /** Nothing can be checked: exit status 2. */
 class Unusable extends Error {}
@@ -76,7 +76,7 @@ const failed = [];
 let total = 0;
 const REFUSING = new Set(['layout', 'manifest', 'records', 'files', 'tables', 'proof']);
 
-/** Runs a check and prints its result. `work` returns what it looked at. Reading may have found problems before. */
+/** Runs a check and prints its result. `work` returns what it inspected. Reading may already have found problems. */
 function check(findings, name, work) {
   let looked = '';
   try {
@@ -117,7 +117,7 @@ const CONTROL = '[a-z][a-z0-9-]*(?::[a-z0-9-]+)*';
 const [IS_NUMBER, IS_MONTH, IS_DAY, IS_HASH] = [NUMBER, MONTH, DAY, HASH].map(whole);
 const [IS_NAME, IS_CURRENCY, IS_AMOUNT, IS_WITH_DIGITS] = [NAME, CURRENCY, AMOUNT, WITH_DIGITS].map(whole);
 
-/** The lines of each kind of record in order: the first word, the form of the rest, and whether there can be many. */
+/** The lines of each kind of record in order: the first word, the form of the rest, and whether it repeats. */
 const PREVIOUS = `none|(?<month>${MONTH}) (?<seal>${HASH})`;
 const MANY = true;
 const RECORDS = {
@@ -171,7 +171,7 @@ const RECORDS = {
 /** 1 row, 2 rows. */
 const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
 
-/** The tables that are interpreted, with the columns that are. All others are only compared with their seal. */
+/** The interpreted tables and columns. All others are only compared with their seal. */
 const SUMS = words('spot_price partner_cut invoice_amount');
 const BILL = words('partner_id month currency arrangement');
 const EVENT = words('event_id occurred_at action subject details claimed_by os_user host via user_id');
@@ -232,16 +232,16 @@ const INTERPRETED = {
   gl_export_files: 'gl_export_id position name sha256',
   seal_time_stamps: 'kind name seal authority stamped_at recorded_at response_sha256',
 };
-/** Those that only a pack of their kind compares. */
+/** Tables that only a pack of their kind compares. */
 const INTERPRETED_FOR = {
   events: { audit_events: EVENT.join(' ') },
   partners: { audit_events: EVENT.join(' ') },
 };
-/** All else needs of the events that skipped numbers, closed months or decided on requests; payments need the action of the others, too. */
+/** The details of events that skipped numbers, closed months or decided on requests; for payments, the action of all events. */
 const RESUMPTION = { audit_events: 'event_id action subject details user_id' };
 const isNeeded = ({ action, details }) =>
   action === 'ledger.resume' || action === 'month.close' || action?.startsWith('approval.') || isAlone({ details });
-/** Done by one person, because nobody else could approve it. */
+/** Done by one person, because no one else could approve it. */
 const isAlone = ({ details }) => details?.includes('"one_person"') && 'one_person' in jsonOrEmpty(details);
 const ROW = ['entry_id', 'posted_month', ...BILL, 'policy_id', 'kind', ...SUMS];
 const ENTRY = words('fact fact_id entry_on dated_on debit credit currency amount document reference');
@@ -353,7 +353,7 @@ const KNOWN_FILE = whole(
 );
 const KNOWN_FOLDER = whole(`(?:sealed|books)(?:/${MONTH})?`);
 
-// === SMALL THINGS ====================================================================================================
+// === HELPERS =========================================================================================================
 
 /** A canonical amount as an integer of ten-thousandths: no currency has more decimals. */
 function units(text) {
@@ -404,7 +404,7 @@ class Bag {
   }
 }
 
-/** What a sealed fact of another table names: by the value of a column. */
+/** The sealed fact of another table that a column's value names. */
 const byId = (pack, table, column) => new Map(pack.of(table).map((each) => [each[column], each]));
 
 /** The root of a Merkle tree (RFC 9162, 2.1.1), from its leaves in order. Hashes are texts of 32 one-byte characters. */
@@ -473,10 +473,10 @@ function parsedJson(text, place) {
   }
 }
 
-/** JSON that is written exactly as the program writes it, so that no key is there twice. */
+/** JSON exactly as the program writes it, so that no key occurs twice. */
 function jsonOf(text, name) {
   const value = parsedJson(text, name);
-  // Half of a surrogate pair is no text: it cannot be written as UTF-8.
+  // Half of a surrogate pair cannot be written as UTF-8.
   if (`${JSON.stringify(value, null, 2)}\n` !== text || /\\ud[89a-f]/i.test(text))
     malformed(name, 'is not written as the program writes it');
   return value;
@@ -590,7 +590,7 @@ function quotedCells(line) {
 /** A line of a .jsonl file: an object with keys of these columns, in their order, each once. */
 function jsonRow(name, line, columns) {
   const object = parsedJson(line, name);
-  // A key that is there twice is in the text more often than in the value.
+  // A duplicate key is in the text more often than in the value.
   const keys = [...line.matchAll(/"(?:[^"\\]|\\.)*"\s*(:?)/g)].filter(([, colon]) => colon === ':').length;
   if (!isObject(object) || countKeys(object) !== keys) malformed(name, 'a row is not an object with each key once');
   if (Object.keys(object).join() !== columns.filter((each) => Object.hasOwn(object, each)).join())
@@ -671,7 +671,7 @@ class Pack {
   counts = { facts: 0, rows: 0, entries: 0, accounts: 0 };
   events = new Set();
   firstEvent = Number.POSITIVE_INFINITY;
-  /** Of the ledger rows: sums by line of a document, and by month, account and currency. */
+  /** Sums of the ledger rows by document line, and by month, account and currency. */
   lines = new Map();
   postings = new Map();
   documents = new Map();
@@ -748,8 +748,7 @@ function readMonths({ from, to, months }, place) {
     if (before !== undefined && (before.month >= month || previous === null)) malformed(at, 'is out of order');
     if (before !== undefined && seal !== null && (before.seal === null || before.month !== previous))
       malformed(at, 'does not follow the sealed month before it');
-    if (books !== null && (seal === null || before?.books === null))
-      malformed(at, 'has closed books before what they follow');
+    if (books !== null && (seal === null || before?.books === null)) malformed(at, 'has closed books out of order');
     before = { month, seal, previous, books };
     return before;
   });
@@ -762,7 +761,7 @@ function readFiles({ kind, files }, place) {
     const keys = ['name', 'bytes', 'sha256', 'rows', ...(summed ? ['totals'] : [])];
     const [name, bytes, sum, rows, totals] = valuesOf(place, each, keys);
     const at = `${place}: ${text(place, name, '[\\x20-\\x7e]{1,200}')}`;
-    if (found.has(name)) malformed(at, 'is there twice');
+    if (found.has(name)) malformed(at, 'occurs twice');
     const file = { bytes: number(at, bytes), sha256: text(at, sum, HASH), rows: number(at, rows) };
     if (summed) file.totals = readTotals(totals, SUMMED[kind], at);
     found.set(name, file);
@@ -815,10 +814,10 @@ function readSealRecord(place, content) {
   if (first > last) malformed(place, 'its range of facts is empty');
   if (lines.facts_of.length === 0 || lines.facts_of.some(({ rows }) => rows === '0'))
     malformed(place, 'it covers no facts');
-  if (new Set(columns).size !== columns.length) malformed(place, 'a column of the rows is there twice');
+  if (new Set(columns).size !== columns.length) malformed(place, 'a column of the rows occurs twice');
   if (lines.closed_with.text !== lines.rows.text) malformed(place, 'it was closed with another number of rows');
   if (previous === null ? first !== 1 : monthAfter(previous.month) !== month)
-    malformed(place, 'it does not follow what was before it');
+    malformed(place, 'it does not follow its predecessor');
   return {
     ...{ seal: sha256(content), installation: lines.installation.text, month, previous, columns, first, last },
     ...{ rows: Number(lines.rows.text), root: lines.rows_root.text, text: content, sealedAt: lines.sealed_at.text },
@@ -832,8 +831,7 @@ function readBooksRecord(place, content) {
   const lines = parseRecord(place, content, RECORDS.books);
   const month = lines.month.text;
   const previous = previousOf(lines.previous);
-  if (previous !== null && monthAfter(previous.month) !== month)
-    malformed(place, 'it does not follow what was before it');
+  if (previous !== null && monthAfter(previous.month) !== month) malformed(place, 'it does not follow its predecessor');
   if (lines.sealed_after.month < month) malformed(place, 'it follows the seal of an earlier month');
   if (lines.balance.some(({ amount }) => amount === '0')) malformed(place, 'a balance is zero');
   return {
@@ -841,7 +839,7 @@ function readBooksRecord(place, content) {
     ...{ sealedAfter: lines.sealed_after, factsTo: Number(lines.facts_to.text), weAre: lines.we_are.text },
     ...{ entries: counted(lines.entries), accounts: counted(lines.accounts) },
     balances: new Map(lines.balance.map(({ key, amount }) => [key, units(amount)])),
-    // What its tables have: entries, what they move by account and currency, and balances.
+    // The contents of its tables: entries, movements by account and currency, and balances.
     ...{ lines: [], moved: new Map(), balancesNow: new Map() },
   };
 }
@@ -862,7 +860,7 @@ function readCheckpoint(place, content) {
     if (last < first - 1) malformed(place, 'a range ends before it begins');
   if ([...lines.rows, ...lines.facts_of].some(({ rows }) => rows === '0')) malformed(place, 'it names nothing');
   if (checkpoint.number === 0) malformed(place, 'checkpoints begin with 1');
-  if (new Set(columns).size !== columns.length) malformed(place, 'a column of the rows is there twice');
+  if (new Set(columns).size !== columns.length) malformed(place, 'a column of the rows occurs twice');
   return checkpoint;
 }
 
@@ -880,9 +878,9 @@ function readRecords(pack) {
       const record = read(place, textOf(pack.folder, place));
       const found = (problem) => pack.found('records', `${place}: ${problem}`);
       if (record.seal !== expected) found(`its seal is ${record.seal}, not ${expected}`);
-      if (record.month !== month) found(`it is of ${record.month}`);
+      if (record.month !== month) found(`it is for ${record.month}`);
       if (record.installation !== `${manifest.installation} ${manifest.environment}`)
-        found(`it is of the installation ${record.installation}`);
+        found(`it belongs to the installation ${record.installation}`);
       if (folder === 'sealed' && (record.previous?.month ?? null) !== previous)
         found(`the month before it is not ${previous ?? 'none'}`);
       into.set(month, record);
@@ -901,7 +899,7 @@ function checkFiles(pack) {
     for (const [index, name] of parquet.entries()) {
       expected.add(name);
       if (manifest.files.get(name)?.rows !== manifest.files.get(manifest.data[index])?.rows)
-        found(`${name} has other rows than ${manifest.data[index]}`);
+        found(`${name} has a number of rows other than ${manifest.data[index]}`);
     }
   for (const [month, { tables }] of records) {
     expected.add(`sealed/${month}/record.txt`);
@@ -918,9 +916,10 @@ function checkFiles(pack) {
     if (!there.has(name)) found(`${name} is missing`);
     if (!manifest.files.has(name)) found(`${name} is not in the manifest`);
   }
-  for (const name of there) if (!expected.has(name) && name !== 'manifest.json') found(`${name} is covered by nothing`);
+  for (const name of there)
+    if (!expected.has(name) && name !== 'manifest.json') found(`${name} is not covered by any record`);
   for (const [name, file] of manifest.files) {
-    if (!expected.has(name)) found(`${name}, in the manifest, is covered by nothing`);
+    if (!expected.has(name)) found(`${name}, in the manifest, is not covered by any record`);
     else if (there.has(name) && hashOfFile(join(pack.folder, name), file.bytes) !== file.sha256)
       found(`${name} is not the file that the manifest names`);
   }
@@ -948,7 +947,7 @@ function hashOfFile(path, bytes) {
 
 // === TABLES ==========================================================================================================
 
-/** Reads all .tsv files: malformed ones refuse the pack. All else that is wrong is kept for the check that it belongs to. */
+/** Reads all .tsv files: a malformed one refuses the pack. Other problems are kept for their checks. */
 function readTables(pack) {
   const interpreted = { ...INTERPRETED, ...(INTERPRETED_FOR[pack.manifest.kind] ?? RESUMPTION) };
   for (const record of pack.records.values()) {
@@ -967,7 +966,7 @@ function readTables(pack) {
   for (const books of pack.books.values()) readBooks(pack, books);
 }
 
-/** Reads the checkpoints of a month before its other facts: these are in the ranges of checkpoints. */
+/** Reads a month's checkpoints before its other facts, which are in their ranges. */
 function readCheckpoints(pack, record) {
   const name = `sealed/${record.month}/checkpoints.tsv`;
   readTsv(pack, name, (columns) => {
@@ -1054,15 +1053,15 @@ function checkEvent(pack, name, table, fact, event) {
     pack.events.add(event);
     pack.firstEvent = Math.min(pack.firstEvent, event);
   } else if (!pack.events.has(event) && (pack.fromTheStart || !(event < pack.firstEvent)))
-    pack.found('seals', `${name}: fact ${fact} names event ${event}, which is not there`);
+    pack.found('seals', `${name}: fact ${fact} names event ${event}, which does not exist`);
 }
 
-/** No fact that was recorded after the books had closed is dated in them. */
+/** No fact recorded after the books closed is dated in them. */
 function checkDated(pack, name, fact, day) {
   for (const books of pack.books.values()) {
     if (day.slice(0, 7) > books.month) continue;
     if (fact > books.factsTo)
-      pack.found('books', `${name}: fact ${fact} is dated ${day}, and was recorded after those books had closed`);
+      pack.found('books', `${name}: fact ${fact} is dated ${day}, but was recorded after those books closed`);
     return;
   }
 }
@@ -1084,7 +1083,7 @@ function readRows(pack, record) {
       tree.add(line);
       const row = take(fields, index);
       const id = row.entry_id;
-      if (Object.values(row).includes(null)) malformed(name, `row ${id} has a NULL that no row has`);
+      if (Object.values(row).includes(null)) malformed(name, `row ${id} has a NULL where none is allowed`);
       if (Number(id) <= before) found(`row ${id} is out of order`);
       before = Number(id);
       addToCheckpoint(row.posted_month, before, line);
@@ -1131,7 +1130,7 @@ function readBooks(pack, books) {
   });
   readBooksTable(pack, books, 'accounts', ACCOUNT, ({ control, account, currency, amount }, found) => {
     const key = `${account}\t${currency}`;
-    if (books.balancesNow.has(key)) found(`${account} in ${currency} is there twice`);
+    if (books.balancesNow.has(key)) found(`${account} in ${currency} occurs twice`);
     if (account !== control && !account.startsWith(`${control}:`)) found(`${account} is not in ${control}`);
     if (amount === '0') found(`the balance of ${account} in ${currency} is zero`);
     books.balancesNow.set(key, { control, amount: units(amount) });
@@ -1176,8 +1175,8 @@ function checkSeals(pack) {
 function arrangeDocuments(pack, found) {
   const { documents, numbers } = pack;
   for (const document of pack.of('documents')) {
-    if (documents.has(document.document_id)) found(`${document.number}: its document_id is there twice`);
-    if (numbers.has(document.number)) found(`${document.number} is there twice`);
+    if (documents.has(document.document_id)) found(`${document.number}: its document_id occurs twice`);
+    if (numbers.has(document.number)) found(`${document.number} occurs twice`);
     documents.set(document.document_id, document);
     numbers.set(document.number, document);
     document.lines = [];
@@ -1186,18 +1185,18 @@ function arrangeDocuments(pack, found) {
   for (const line of pack.of('document_lines')) {
     const document = documents.get(line.document_id);
     if (document === undefined || document.sealed_in !== line.sealed_in)
-      found(`a line of document_id ${line.document_id}, sealed in ${line.sealed_in}, is of no document of that month`);
+      found(`a line of document_id ${line.document_id}, sealed in ${line.sealed_in}, has no document in that month`);
     else if (line.position !== String(document.lines.push(line)))
       found(`${document.number}: line ${line.position} is out of order`);
   }
   for (const tax of pack.of('document_taxes')) {
     const document = documents.get(tax.document_id);
     if (document === undefined || document.sealed_in !== tax.sealed_in || document.currency !== tax.currency)
-      found(`a tax of document_id ${tax.document_id}, sealed in ${tax.sealed_in}, is of no document of that month`);
+      found(`a tax of document_id ${tax.document_id}, sealed in ${tax.sealed_in}, has no document in that month`);
     else document.taxes.push(tax);
   }
   const named = (id, what) => {
-    if (!documents.has(id) && pack.fromTheStart) found(`document_id ${id} ${what}, and is no document`);
+    if (!documents.has(id) && pack.fromTheStart) found(`document_id ${id} ${what}, but is not a document`);
     return documents.get(id);
   };
   for (const each of pack.of('voids')) {
@@ -1205,7 +1204,7 @@ function arrangeDocuments(pack, found) {
     if (document === undefined) continue;
     if (document.void !== undefined) found(`${document.number} is void twice`);
     if (each.sealed_in < document.sealed_in || billOf(each) !== billOf(document))
-      found(`the void of ${document.number} is of another document`);
+      found(`the void of ${document.number} belongs to another document`);
     document.void = each;
   }
   for (const { document_id: id, sha256: sum } of pack.of('document_pdfs')) {
@@ -1246,11 +1245,11 @@ function checkDocuments(pack) {
   return `${many(pack.documents.size, 'document')}, ${sequences.size} series`;
 }
 
-/** Of what an opening carried over the number of the previous system, and which revision of it; otherwise our own. */
+/** For an item that an opening carried over, the previous system's number and its revision; otherwise our own. */
 const numberGiven = ({ purpose, series, sequence, opening_number: own, opening_revision: revision }) =>
   purpose !== 'opening' ? `${series}-${sequence.padStart(6, '0')}` : revision === '1' ? own : `${own}~${revision}`;
 
-/** What an opening carried over adds up to its totals, bills nothing, and is entered on the day of the cut-over. */
+/** The items of an opening add up to its totals, have no lines, and are entered on the day of the cut-over. */
 function checkOpenings(pack, found) {
   const openings = byId(pack, 'openings', 'opening_id');
   const sums = new Map();
@@ -1264,14 +1263,15 @@ function checkOpenings(pack, found) {
   };
   for (const document of pack.documents.values()) {
     const { number, purpose, series, lines, entries, partner_cut: cut } = document;
-    if ((purpose === 'opening') !== (document.opening_id !== null)) found(`${number} is of no opening, or of one`);
+    if ((purpose === 'opening') !== (document.opening_id !== null)) found(`${number} wrongly has or lacks an opening`);
     if (purpose !== 'opening') continue;
-    if (series !== 'OPENING' || lines.length > 0 || entries !== '0' || cut !== '0') found(`${number} bills something`);
+    if (series !== 'OPENING' || lines.length > 0 || entries !== '0' || cut !== '0')
+      found(`${number} was carried over but has lines or entries`);
     add(document, document.document === 'invoice' ? 'invoices' : 'credits', document.invoice_amount, number);
   }
   for (const payment of pack.of('payments')) {
     const { payment_id: id, source, opening_id: opening } = payment;
-    if ((source === 'opening') !== (opening !== null)) found(`payment ${id} is of no opening, or of one`);
+    if ((source === 'opening') !== (opening !== null)) found(`payment ${id} wrongly has or lacks an opening`);
     if (source === 'opening') add(payment, 'cash', payment.amount, `payment ${id}`);
   }
   for (const total of pack.of('opening_totals')) {
@@ -1282,7 +1282,7 @@ function checkOpenings(pack, found) {
     const stated = String([BigInt(total.items), invoices, credits, cash]);
     if (sum === undefined || String([sum.items, sum.invoices, sum.credits, sum.cash]) !== stated)
       found(`opening ${id} is not the sum of its items in ${currency}`);
-    if (control !== invoices - credits - cash) found(`opening ${id} does not meet its control total in ${currency}`);
+    if (control !== invoices - credits - cash) found(`opening ${id} does not match its control total in ${currency}`);
   }
   for (const key of sums.keys()) found(`opening ${key.replace('\t', ' has no total in ')}`);
 }
@@ -1307,7 +1307,7 @@ function taxOf(taxable, rate, currency) {
 function checkTaxes({ number, purpose, invoice_amount: net, lines, taxes }, found) {
   if (taxes.length === 0) return;
   if (taxes.reduce((sum, each) => sum + units(each.taxable), 0n) !== units(net))
-    found(`${number}: its taxes are not of its net amount`);
+    found(`${number}: its taxes do not add up to its net amount`);
   // A credit note against an invoice has no lines; what it rounds depends on the others against it.
   if (purpose !== 'month') return;
   const covered = [];
@@ -1315,9 +1315,9 @@ function checkTaxes({ number, purpose, invoice_amount: net, lines, taxes }, foun
     const own = words(positions).map((each) => lines[Number(each) - 1]);
     covered.push(...own);
     const sum = own.reduce((total, line) => total + units(line?.invoice_amount ?? '0'), 0n);
-    if (sum !== units(taxable)) found(`${number}: tax ${position} is not of its lines`);
+    if (sum !== units(taxable)) found(`${number}: tax ${position} does not match its lines`);
     if (taxOf(units(taxable), units(rate), currency) !== units(tax))
-      found(`${number}: tax ${position} is not its rate`);
+      found(`${number}: tax ${position} does not match its rate`);
   }
   if (covered.length !== lines.length || new Set(covered).size !== lines.length)
     found(`${number}: a line has no tax, or two`);
@@ -1330,7 +1330,7 @@ function checkLines({ lines, records, manifest }, document, billed, found) {
   if (header[0] !== header[1] + header[2]) found(`${number} does not add up`);
   const sums = [0n, 0n, 0n, 0n];
   const sign = document.document === 'credit_note' ? -1n : 1n;
-  // A change of tax divides the line of a policy, kind and month.
+  // A change of tax splits the line of a policy, kind and month.
   const whole = new Map();
   for (const line of document.lines)
     addTo(whole, lineOf(document, line), [...SUMS.map((name) => units(line[name])), BigInt(line.count)]);
@@ -1351,7 +1351,7 @@ function checkLines({ lines, records, manifest }, document, billed, found) {
 function checkReplaced({ documents, fromTheStart }, { number, replaces }, found) {
   const replaced = documents.get(replaces);
   if (replaced === undefined) {
-    if (fromTheStart) found(`${number} replaces document_id ${replaces}, which is no document`);
+    if (fromTheStart) found(`${number} replaces document_id ${replaces}, which does not exist`);
     return;
   }
   if (replaced.void === undefined) found(`${number} replaces ${replaced.number}, which is not void`);
@@ -1359,33 +1359,33 @@ function checkReplaced({ documents, fromTheStart }, { number, replaces }, found)
   replaced.replacedBy = number;
 }
 
-/** The numbers that were skipped are those that the events of the resumptions name. */
+/** The skipped numbers are those in the events of the resumptions. */
 function checkSkipped(pack, found) {
   const numbered = (series, sequence) => `${series}-${String(Number(sequence)).padStart(6, '0')}`;
   const skipped = new Map();
   for (const { series, first_sequence, last_sequence, event_id: event } of pack.of('skipped_numbers')) {
     const [first, last] = [numbered(series, first_sequence), numbered(series, last_sequence)];
-    skipped.set(`${event} ${first} ${last}`, `${first} to ${last} are skipped, and event ${event} does not say so`);
+    skipped.set(`${event} ${first} ${last}`, `${first} to ${last} are skipped, but not in event ${event}`);
   }
   for (const { action, event_id: event, details } of pack.of('audit_events')) {
     if (action !== 'ledger.resume') continue;
     const ranges = jsonOrEmpty(details).skipped;
     for (const each of Array.isArray(ranges) ? ranges : []) {
       if (!skipped.delete(`${event} ${each?.from} ${each?.to}`))
-        found(`event ${event} skipped ${each?.from} to ${each?.to}, and they are not`);
+        found(`event ${event} skipped ${each?.from} to ${each?.to}, but they are not skipped`);
     }
   }
   for (const problem of skipped.values()) found(problem);
 }
 
-/** The numbers that were skipped: each is a gap that its event explains. */
+/** Skipped numbers: each is a gap that its event explains. */
 function skippedNumbers(pack, found) {
   return pack.of('skipped_numbers').map(({ series, first_sequence, last_sequence, event_id: event }) => {
     const range = [Number(first_sequence), Number(last_sequence)];
     const [first, last] = range;
-    if (first < 1 || last < first) found(`${series}: ${first} to ${last} is no range of numbers`);
+    if (first < 1 || last < first) found(`${series}: ${first} to ${last} is not a range of numbers`);
     pack.note(
-      `${series}: ${first === last ? `${first} was` : `${first} to ${last} were`} skipped; event ${event} says why`,
+      `${series}: ${first === last ? `${first} was` : `${first} to ${last} were`} skipped; event ${event} has the reason`,
     );
     return { series, range };
   });
@@ -1398,15 +1398,15 @@ function checkNumbers(sequences, fromTheStart, found) {
     for (const [first, last] of ranges) {
       if (first > next)
         found(`${series}: ${first === next + 1 ? `${next} is` : `${next} to ${first - 1} are`} missing`);
-      if (first < next) found(`${series}: ${first} was given twice`);
+      if (first < next) found(`${series}: ${first} was assigned twice`);
       next = last + 1;
     }
   }
 }
 
 /**
- * Whoever decided on a request did not make it, was an approver then, was in time, and is who its event says. Of what is said
- * to be done by one person, nobody else was an approver then.
+ * The decider of a request is not its requester, was an approver at that time, decided before the expiry, and matches
+ * its event. For an event of one person, no other user was an approver at that time.
  */
 function checkApprovals(pack) {
   const found = (problem) => pack.found('approvals', problem);
@@ -1418,26 +1418,28 @@ function checkApprovals(pack) {
     const what = `request ${id}: ${decision} by user ${user}`;
     if (request === undefined ? pack.fromTheStart : request.requested_by !== asker || request.fact > each.fact)
       found(`${what}: user ${asker} had made no such request`);
-    if ((decision === 'withdraw') !== (user === asker)) found(`${what}: it is the request of user ${asker}`);
+    if ((decision === 'withdraw') !== (user === asker)) found(`${what}: user ${asker} requested it`);
     if (decision === 'approve' && request !== undefined && each.recorded_at >= request.expires_at)
       found(`${what}: it had expired at ${request.expires_at}`);
     if (event?.action !== `approval.${decision}` || event.user_id !== user || askedIn(event) !== id)
-      found(`${what}: event ${each.event_id} does not say so`);
+      found(`${what}: event ${each.event_id} differs`);
     if (decision !== 'withdraw' && pack.fromTheStart && !wasApprover(pack, user, each.fact))
-      found(`${what}: who was no approver then`);
+      found(`${what}: not an approver at that time`);
   }
   const alone = pack.of('audit_events').filter(isAlone);
   const approvers = [...new Set(pack.of('user_roles').map((each) => each.user_id))];
   for (const { event_id: id, action, user_id: user, details, fact } of pack.fromTheStart ? alone : []) {
     const partners = jsonOrEmpty(details).one_person?.partners ?? null;
     const other = approvers.find((each) => each !== user && wasApprover(pack, each, fact, partners));
-    if (other !== undefined) found(`event ${id}: ${action} was done alone, and user ${other} was an approver then`);
+    if (other !== undefined)
+      found(`event ${id}: ${action} was done alone, but user ${other} was an approver at that time`);
   }
-  if (alone.length > 0) pack.note(`${many(alone.length, 'event')} of one person: nobody else could approve them then`);
+  if (alone.length > 0)
+    pack.note(`${many(alone.length, 'event')} of one person: no one else could approve them at that time`);
   return many(decisions.length, 'decision');
 }
 
-/** What no second person approves, as the closes of the pack's months say. */
+/** Actions without a second person, from the closes of the pack's months. */
 function noteOnePerson(pack) {
   if (pack.manifest.environment !== 'production') return;
   const said = new Map();
@@ -1450,9 +1452,9 @@ function noteOnePerson(pack) {
 
 function standing({ approvers, approvers_of_some: ofSome, approval_rules: rules }) {
   if (!Number.isInteger(approvers)) return undefined;
-  if (approvers === 0 && ofSome > 0) return 'approvers of some partners only: nobody can approve what touches others';
+  if (approvers === 0 && ofSome > 0) return 'approvers of some partners only: no one can approve for other partners';
   if (approvers < 2) return 'one person: actions are not approved by a second person';
-  return rules?.length === 0 && `no rules: ${approvers} people could approve, and no action asks for it`;
+  return rules?.length === 0 && `no rules: ${approvers} people could approve, but no action requires it`;
 }
 
 const askedIn = ({ details }) => String(jsonOrEmpty(details).request);
@@ -1476,7 +1478,7 @@ function checkBooks(pack) {
   for (const each of books.values()) {
     const { month, previous, sealedAfter, factsTo, weAre } = each;
     if (before !== undefined && weAre !== before.weAre)
-      found(`the books of ${month} are of a ${weAre}, those of ${before.month} of a ${before.weAre}`);
+      found(`the books of ${month} have we_are ${weAre}, those of ${before.month} ${before.weAre}`);
     if (before !== undefined && previous?.seal !== before.seal)
       found(`the books of ${month} closed after ${previous?.seal ?? 'none'}, not after ${before.seal}`);
     if (before !== undefined && factsTo < before.factsTo)
@@ -1495,7 +1497,7 @@ function checkBooks(pack) {
   for (const close of pack.of('book_closes')) {
     const closed = books.get(close.month);
     if (closed === undefined && records.has(close.month))
-      found(`the books of ${close.month} closed, and are not in the pack`);
+      found(`the books of ${close.month} closed but are not in the pack`);
     else if (
       closed &&
       (closed.text !== close.record || closed.seal !== close.seal || `${closed.factsTo}` !== close.facts_to)
@@ -1504,7 +1506,7 @@ function checkBooks(pack) {
   }
   checkPostings(pack, found);
   for (const month of records.keys())
-    if (!books.has(month)) pack.note(`the books of ${month} are open: what is dated in it can still change`);
+    if (!books.has(month)) pack.note(`the books of ${month} are open: its entries can still change`);
   return `${many(books.size, 'month')}, ${many(counts.entries, 'entry', 'entries')}, ${many(counts.accounts, 'balance')}`;
 }
 
@@ -1523,7 +1525,7 @@ function checkTrialBalance({ month, balancesNow, balances }, found) {
     if (sum !== 0n) found(`${month}: debits and credits in ${currency} differ`);
 }
 
-/** The accounts that rows are posted to: without the rows, their balances cannot be added up. */
+/** The accounts of rows: without the rows, their balances cannot be added up. */
 const OF_ROWS = /^(?:assets:receivable:(?:unbilled|processor)|expenses:partner-cut|income:sales)(?::|\t)/;
 
 function checkRollForward({ manifest, postings }, before, { month, balancesNow, moved }, found) {
@@ -1549,7 +1551,7 @@ const [ADJUSTMENTS, OPENING] = ['income:adjustments', 'equity:opening-balances']
 const TAX = 'liabilities:tax';
 const ANY = undefined;
 
-/** A fact from before the pack: nothing of it is known, and what follows from it is undefined, which is not compared. */
+/** A fact older than the pack: its values are unknown, so values derived from it are undefined and not compared. */
 const OLDER = Object.freeze({});
 const account = (control, detail) =>
   detail === undefined || control === undefined ? undefined : detail ? `${control}:${detail}` : control;
@@ -1576,7 +1578,7 @@ const entryOf = (debit, credit, { currency, amount }, document, reference, dated
   ...{ debit, credit, currency, document, reference, dated_on, maybe },
   amount: amount === undefined ? undefined : units(amount),
 });
-/** Of the net amount and of each tax. With tax, one of them can have the other sign than the whole. */
+/** One entry for the net amount and one for each tax. With tax, one of them can have the opposite sign of the total. */
 const documentEntry = (document, debit, credit, datedOn) => {
   const { currency, invoice_amount: net, number, taxes = [] } = document;
   if (document === OLDER) return [entryOf(debit, credit, {}, number, null, datedOn, true)];
@@ -1600,7 +1602,7 @@ const OF_DOCUMENTS = [BILLED, ADJUSTMENTS, OPENING, UNBILLED, CREDIT, OWED, TAX]
 
 /**
  * The entries of each fact: its name, its table, the control accounts of debit and of credit, and how they follow. `join`
- * gives the fact of a table with this number. It is the table "Posting rules" of docs/pack-format.md, line by line.
+ * gives the fact of a table with this number. This is the table "Posting rules" in docs/pack-format.md, line by line.
  */
 const posting = (fact, table, debits, credits, entriesOf) => ({ fact, table, debits, credits, entriesOf });
 const POSTINGS = [
@@ -1745,7 +1747,7 @@ function shareEntry(each, join, sign) {
   return [{ ...entryOf(...accounts, { currency: each.currency }, null, id, each.occurred_on), amount: rest * sign }];
 }
 
-/** The column with the number of a table's facts, and the table whose number it is if that is another. */
+/** The column with the number of a table's facts, and the table that owns the number if it is another. */
 const NUMBERED_BY = {
   ...{ documents: ['document_id'], voids: ['document_id', 'documents'], payments: ['payment_id'] },
   credit_applications: ['credit_application_id'],
@@ -1783,7 +1785,7 @@ function joiner(pack, tables, found) {
   const join = (table, id) => {
     if (id === undefined) return OLDER;
     const fact = tables.get(table).facts.get(id);
-    if (fact === undefined && !isOlder(table, id)) found(`a fact names number ${id} of ${table}, which is not there`);
+    if (fact === undefined && !isOlder(table, id)) found(`a fact names number ${id} of ${table}, which does not exist`);
     return fact ?? OLDER;
   };
   const matches = {
@@ -1833,16 +1835,16 @@ function checkPostings(pack, found) {
     for (const line of [...names.values()].flat())
       if (isOfAnotherPack(pack, pack.books.get(month), line, tables, join)) apart += 1;
       else found(`the entry ${entryName(line)} in the books of ${month} does not follow from a sealed fact`);
-  if (apart > 0) pack.note(`${apart} entries of closed books are of facts outside of this pack: not derived`);
+  if (apart > 0) pack.note(`${apart} entries of closed books belong to facts outside this pack: not derived`);
 }
 const entryName = ({ fact, fact_id: id }) => `${fact} ${id}`;
 
-/** Whether an entry can be of a fact that is older than the pack, or was recorded after its last seal. */
+/** Whether an entry can belong to a fact that is older than the pack or was recorded after its last seal. */
 function isOfAnotherPack(pack, books, line, tables, join) {
   const { table, debits, credits } = POSTINGS.find(({ fact }) => fact === line.fact) ?? {};
   if (table === undefined) return false;
   const own = tables.get(table).facts.get(line.fact_id);
-  // The taxes of a document that is older than the pack are not known, so neither are all entries of its void.
+  // The taxes of a document older than the pack are unknown, so the entries of its void are too.
   const untold = table === 'voids' && own !== undefined && join.isOlder('documents', own.document_id);
   if (own !== undefined && !untold) return false;
   const isOf = (controls, name) =>
@@ -1870,15 +1872,15 @@ function checkCheckpoints(pack) {
     const inTable = [fact.checkpoint_number, fact.facts_to, fact.entries_to, instantOf(fact.taken_at)];
     if (stated.join() !== inTable.join()) found('its columns are not those of its record');
     if (each.installation !== `${manifest.installation} ${manifest.environment}`)
-      found(`it is of the installation ${each.installation}`);
+      found(`it belongs to the installation ${each.installation}`);
     checkCheckpointsChain(pack, before, each, found);
     checkTrees(each.facts.trees, each.tables, 1, found);
     if (manifest.kind === 'ledger') apart += checkRowsOfCheckpoint(pack, each, found);
     before = each;
   }
-  if (manifest.kind !== 'ledger') pack.note('rows of checkpoints are not in this kind of pack: they are not compared');
-  if (apart > 0) pack.note(`${apart} lines of checkpoints are of rows of months outside of this pack: not compared`);
-  return `${many(checkpoints.length, 'checkpoint')}, each follows the one before`;
+  if (manifest.kind !== 'ledger') pack.note('this kind of pack has no rows, so those of checkpoints are not compared');
+  if (apart > 0) pack.note(`${apart} lines of checkpoints cover months outside this pack: not compared`);
+  return `${many(checkpoints.length, 'checkpoint')}, each follows its predecessor`;
 }
 
 /** A time of a table, `2026-07-15 12:00:00.25+00`, as records have it. */
@@ -1900,18 +1902,18 @@ function checkCheckpointsChain({ fromTheStart }, before, each, found) {
   if (takenAt > record.sealedAt || takenAt < (before?.takenAt ?? '')) found(`it was taken at ${takenAt}`);
   const first = before?.record === record ? before.facts.last + 1 : record.first;
   if (facts.first !== first) found(`its facts begin at ${facts.first}, not at ${first}`);
-  if (facts.last >= each.factId) found('its facts end after itself');
+  if (facts.last >= each.factId) found('its facts end after its own');
   const entry = number === 1 ? 1 : before && before.entries.last + 1;
   if (entry !== undefined && entries.first !== entry) found(`its rows begin at ${entries.first}, not at ${entry}`);
   if (each.columns.join() !== record.columns.join()) found('its columns of rows are not those of the month');
 }
 
-/** Compares what was found in a range with what its lines state; a tree of facts has its header more. */
+/** Compares a range with what its lines state; a tree of facts also has a header. */
 function checkTrees(trees, stated, headers, found) {
   for (const key of keysOf(trees, stated)) {
     const [tree, line] = [trees.get(key), stated.get(key)];
     if (tree === undefined || line === undefined || tree.leaves - headers !== line.rows || tree.root() !== line.hash)
-      found(`what it has of ${key} is not what it states`);
+      found(`its data of ${key} is not what it states`);
   }
 }
 
@@ -1925,7 +1927,7 @@ function checkRowsOfCheckpoint({ records, fromTheStart }, { rows, entries }, fou
 
 const KEY_NAME = '[!-*,-~]{1,100}';
 const ED25519 = Buffer.from('302a300506032b6570032100', 'hex');
-/** Bytes of standard Base64, if it is the one form that encodes them and there are as many. */
+/** The bytes, if the text is their one Base64 form and has this many. */
 function base64(text, bytes) {
   const decoded = Buffer.from(text ?? '', 'base64');
   return decoded.length === bytes && decoded.toString('base64') === text ? decoded : undefined;
@@ -1959,7 +1961,7 @@ function signatureLines(place, content) {
   return parsed;
 }
 
-/** Whether a signature is by one of these keys. One that says so and is not is a problem. */
+/** Whether a signature is by one of these keys. One that claims to be but is not valid is a problem. */
 function signedBy(keys, content, lines, found) {
   let signed = false;
   for (const { name, id, signature } of lines)
@@ -2007,7 +2009,7 @@ function checkSignatureRow(row, what, record, found) {
   }
   const id = keyIdOf(row.key_name, key);
   if (record !== undefined) {
-    if (row.seal !== record.seal) found(`the signature of ${what} is of the seal ${row.seal}, not ${record.seal}`);
+    if (row.seal !== record.seal) found(`the signature of ${what} covers the seal ${row.seal}, not ${record.seal}`);
     if (!isSigned(record.content, key, signature)) found(`the signature of ${what} is not valid`);
     if (row.kind === 'checkpoint') record.lines.push({ name: row.key_name, id, signature });
     else if (
@@ -2041,7 +2043,7 @@ function checkTimeStamps(pack) {
     rows.add(what);
     const record = stamped.get(what);
     if (record === undefined) continue;
-    if (row.seal !== record.seal) found(`the stamp of ${what} is of the seal ${row.seal}, not ${record.seal}`);
+    if (row.seal !== record.seal) found(`the stamp of ${what} covers the seal ${row.seal}, not ${record.seal}`);
     if (row.kind === 'checkpoint') continue;
     if (!record.there || pack.manifest.files.get(record.place).sha256 !== row.response_sha256)
       found(`${record.place} is not the stamp that was sealed`);
@@ -2065,7 +2067,7 @@ function isSequence(bytes) {
 
 // === DATA FILES ======================================================================================================
 
-/** Reads a data file against the manifest's rows and totals, and gives each row to `each`. */
+/** Reads a data file, compares rows and totals with the manifest, and passes each row to `each`. */
 function readData(pack, name, each) {
   const { rows: expected, totals } = pack.manifest.files.get(name);
   const summed = SUMMED[pack.manifest.kind];
@@ -2088,7 +2090,7 @@ function readData(pack, name, each) {
       pack.found(name, `its ${currency} totals are not the manifest's`);
 }
 
-/** Compares a row with its sealed values by column. NULL is an empty text; what is undefined is not compared. */
+/** Compares a row with its sealed values by column. NULL is an empty text; undefined values are not compared. */
 function compareRow(pack, name, what, row, sealed) {
   const other = [];
   for (const column in sealed)
@@ -2110,7 +2112,7 @@ function sealedValues(columns, fact) {
 function unsealed(pack, count, what) {
   if (count > 0) pack.note(`${count} ${what} under no seal of this pack`);
 }
-const statedNow = (pack, name, columns) => pack.note(`${name}: ${columns} are as of the export, and under no seal`);
+const statedNow = (pack, name, columns) => pack.note(`${name}: ${columns} are as of the export and not sealed`);
 
 /** The sealed rows of all months as they are exported, each with its bill. */
 function* sealedRows(pack) {
@@ -2151,7 +2153,7 @@ function compareLedger(pack, name) {
     else unknown += 1;
   });
   if (!sealed.next().done) pack.found(name, 'sealed rows are missing at its end');
-  unsealed(pack, later, `rows of ${name} are of open months, and`);
+  unsealed(pack, later, `rows of ${name} belong to open months and are`);
   unsealed(pack, unknown, `rows of ${name} name a document that is`);
 }
 
@@ -2164,7 +2166,7 @@ function documentsInOrder({ documents, manifest: { from, to } }) {
     );
 }
 
-/** The sealed values of a document. What can still happen is compared only once it is sealed. */
+/** The sealed values of a document. Later changes are compared only once they are sealed. */
 function documentValues(pack, columns, document) {
   const numberOf = (id) => (id === null ? '' : pack.documents.get(id)?.number);
   return {
@@ -2188,7 +2190,7 @@ function compareInvoices(pack, name, csv) {
     if (series < before[0] || (series === before[0] && !(sequence > before[1]))) found(' is out of order');
     before = [series, sequence];
     checkStanding(row, pack.numbers.get(number), found);
-    if (row.purpose === 'opening') found(' was carried over, and is of no month');
+    if (row.purpose === 'opening') found(' was carried over and has no month');
     if (status === 'void') voids.push(voidOf(row, csv));
     const pdf = csv ? row.pdf_sha256 : (readPart(name, row.pdf, ['sha256', 'bytes'])?.[0] ?? '');
     if (!csv) readPart(name, row.email, words('status to message_id sent_at'));
@@ -2202,10 +2204,10 @@ function compareInvoices(pack, name, csv) {
     compareRow(pack, name, number, row, documentValues(pack, columns, document));
     if (document.pdf !== undefined && pdf !== document.pdf) found(' has another PDF than the sealed one');
     if (document.pdf === undefined && pdf !== '') later.PDFs += 1;
-    if (document.void !== undefined && status !== 'void') found(` is void, and not ${status}`);
+    if (document.void !== undefined && status !== 'void') found(` is void, not ${status}`);
     if (document.void === undefined && status === 'void') later.voids += 1;
     if (status !== 'void' && (row.void_reason !== '' || (csv && row.voided_on !== '')))
-      found(' is not void, and says why it is');
+      found(' is not void but has a reason for a void');
     if (document.replacedBy === undefined && row.replaced_by !== '') {
       later.replacements += 1;
       if (pack.numbers.has(row.replaced_by)) found(` is not replaced by ${row.replaced_by}`);
@@ -2215,7 +2217,7 @@ function compareInvoices(pack, name, csv) {
   pack.statedVoids = voids;
   for (const number of missing) pack.found(name, `${number} is missing`);
   for (const [what, count] of Object.entries(later)) unsealed(pack, count, `${what} of ${name} are`);
-  statedNow(pack, name, 'status, credited, amount_paid, balance, and what is said of e-mails,');
+  statedNow(pack, name, 'status, credited, amount_paid, balance, and data about e-mails,');
 }
 
 const voidOf = ({ number, partner_id, month, currency, void_reason, voided_on }, csv) => ({
@@ -2224,11 +2226,11 @@ const voidOf = ({ number, partner_id, month, currency, void_reason, voided_on },
 });
 const readPart = (name, value, keys) => (value === '' ? undefined : valuesOf(name, value, keys));
 
-/** What is due, what is left and the status follow from the other columns, and from the sealed tax. */
+/** The amount due, the balance and the status follow from the other columns and the sealed tax. */
 function checkStanding(row, document, found) {
   const tax = document?.taxes.reduce((sum, each) => sum + units(each.tax), 0n);
   const whole = tax === undefined ? undefined : units(row.invoiceAmount) + tax - units(row.credit_applied);
-  // Of a document that is not sealed yet, the tax is not known.
+  // The tax of a document is unknown until it is sealed.
   const due = row.document === 'statement' ? 0n : (whole ?? units(row.amount_due));
   const left = row.status === 'void' ? 0n : due - units(row.credited) - units(row.amount_paid);
   if (units(row.amount_due) !== due) found(': amount_due does not follow');
@@ -2248,7 +2250,7 @@ function compareJsonLines(pack, name, { number, lines: sealed }, lines) {
   }
 }
 
-/** Compares rows with sealed ones in the same order, and returns how many others there are. */
+/** Compares rows with sealed ones in the same order, and returns the number of other rows. */
 function compareInOrder(pack, name, sealed, { isLater, eachRow = () => {}, alsoCompare = () => {} }) {
   let [next, later] = [0, 0];
   readData(pack, name, (row, line) => {
@@ -2275,10 +2277,10 @@ function compareInvoiceLines(pack, name) {
     })),
   );
   const later = compareInOrder(pack, name, sealed, { isLater: ({ number }) => !pack.numbers.has(number) });
-  unsealed(pack, later, `lines of ${name} are of documents`);
+  unsealed(pack, later, `lines of ${name} belong to documents`);
 }
 
-/** Whether the last month of the pack is open, so that more can follow what is sealed. */
+/** Whether the last month of the pack is open, so that unsealed data can follow. */
 function endsOpen({ manifest: { months, to } }) {
   return months.at(-1).seal === null || months.at(-1).month < to;
 }
@@ -2292,7 +2294,7 @@ function compareEvents(pack, name, csv) {
   }));
   const alsoCompare = ({ what, details }, line) => {
     if (csv) return;
-    // In JSON Lines the details are the sealed text as it stands, not a text of it.
+    // In JSON Lines the details are the sealed text itself, not encoded again.
     const at = line.indexOf(BEFORE_DETAILS);
     if (at < 0 || !line.startsWith(`${details}, "claimed_by" : `, at + BEFORE_DETAILS.length))
       pack.found(name, `${what} is not as it was sealed in details`);
@@ -2304,7 +2306,7 @@ function compareEvents(pack, name, csv) {
 
 const isDated = ({ entry_on }, { from, to }) => entry_on.slice(0, 7) >= from && entry_on.slice(0, 7) <= to;
 
-/** Compares rows with sealed ones by their key of numbers, by which they ascend. Returns how many others there are. */
+/** Compares rows, which ascend by a numeric key, with sealed ones. Returns the number of other rows. */
 function compareByKey(pack, name, what, key, sealed, eachRow = () => {}) {
   const missing = new Set([...sealed].filter(([, { required }]) => required).map(([id]) => id));
   let later = 0;
@@ -2328,7 +2330,7 @@ function compareByKey(pack, name, what, key, sealed, eachRow = () => {}) {
 function comparePayments(pack, name) {
   const sealed = new Map();
   for (const payment of pack.of('payments')) {
-    // A payment may be assigned to a partner, or from one to another, later: partner_id is as of the export.
+    // A payment can be assigned later, so partner_id is as of the export.
     const values = { ...sealedValues(PAYMENT, payment), partner_id: undefined };
     sealed.set(payment.payment_id, { values, required: isDated(payment, pack.manifest) });
   }
@@ -2376,7 +2378,7 @@ function compareWriteOffs(pack, name) {
   unsealed(pack, later, `rows of ${name} are`);
 }
 
-/** What openings carried over, in the order of recording, and whether each is still open. */
+/** The items of openings, in the order of recording, and whether each is still open. */
 function compareOpenings(pack, name) {
   const carried = (fact, values) => ({
     ...{ fact: fact.fact, what: values.number },
@@ -2409,7 +2411,7 @@ function compareOpenings(pack, name) {
     if (!['open', 'settled', 'reversed'].includes(status) || (status === 'open') !== units(balance) > 0n)
       pack.found(name, `${number} is not ${status} with ${balance} open`);
     if (kind !== 'cash' && pack.numbers.get(number)?.void !== undefined && status !== 'reversed')
-      pack.found(name, `${number} is reversed, and not ${status}`);
+      pack.found(name, `${number} is reversed, not ${status}`);
   };
   const open = endsOpen(pack);
   const isLater = (_, expected) => expected === undefined && open;
@@ -2451,11 +2453,11 @@ function compareBankLines(pack, name) {
   unsealed(pack, later, `rows of ${name} are`);
 }
 
-/** A statement has as many lines as it says, and they add up to its totals. */
+/** A statement has the stated number of lines, and they add up to its totals. */
 function checkStatement(statement, lines, found) {
-  if (String(lines.length) !== statement.lines) found(`has ${lines.length} lines, and says ${statement.lines}`);
+  if (String(lines.length) !== statement.lines) found(`has ${lines.length} lines but states ${statement.lines}`);
   const totals = words('opening closing credits debits').map((each) => statement[each]);
-  if (totals.some((each) => each !== null && !IS_AMOUNT.test(each))) found('has totals that are no amounts');
+  if (totals.some((each) => each !== null && !IS_AMOUNT.test(each))) found('has totals that are not amounts');
   else {
     const [opening, closing, credits, debits] = totals.map((each) => (each === null ? undefined : units(each)));
     if (opening !== undefined && closing !== undefined && opening + credits - debits !== closing)
@@ -2492,7 +2494,7 @@ function lastChanges(pack, format) {
   return last;
 }
 
-/** Partners or policies as of the export. If all changes are in the pack, they give exactly these. */
+/** Partners or policies as of the export. If the pack has all changes, these follow from them. */
 function comparePresent(pack, name, csv) {
   const [kind] = name.split('.');
   const key = kind === 'partners' ? ['partner_id'] : ['partner_id', 'policy_id'];
@@ -2544,9 +2546,9 @@ function comparePartnerChanges(pack, name, csv) {
   const eachRow = (row) => {
     const key = `${row.partner_id}\t${row.field}`;
     const what = `the change of ${row.field} of ${row.partner_id} by event ${row.event_id}`;
-    if (!columns.has(row.field) && !POLICY_FIELD.test(row.field)) pack.found(name, `${what} is of no known field`);
+    if (!columns.has(row.field) && !POLICY_FIELD.test(row.field)) pack.found(name, `${what} has an unknown field`);
     const before = last.get(key) ?? (pack.fromTheStart ? '' : row.old);
-    if (row.old !== before) pack.found(name, `${what} does not begin with what was before`);
+    if (row.old !== before) pack.found(name, `${what} does not begin with the previous value`);
     last.set(key, row.new);
   };
   const open = endsOpen(pack);
@@ -2622,7 +2624,7 @@ function* creditMoves(pack) {
   }
 }
 
-/** Compares moves with those that the sealed facts give, in any order. What is older than the pack is not compared. */
+/** Compares moves with those that the sealed facts give, in any order. Facts older than the pack are not compared. */
 function compareMoves(pack, name, moves) {
   const numberOf = (document) => (document === null ? '' : pack.documents.get(document)?.number);
   const expected = new Bag();
@@ -2647,7 +2649,7 @@ function compareOpening(pack, name) {
   readData(pack, name, ({ account, currency, amount }) => {
     const key = `${account}\t${currency}`;
     rows += 1;
-    if (pack.opening.has(key)) pack.found(name, `${account} in ${currency} is there twice`);
+    if (pack.opening.has(key)) pack.found(name, `${account} in ${currency} occurs twice`);
     pack.opening.set(key, [units(amount)]);
   });
   if (![...pack.books.keys()].some((month) => month >= pack.manifest.from)) unsealed(pack, rows, `rows of ${name} are`);
@@ -2683,7 +2685,7 @@ function compareJournal(pack, name) {
   for (const key of expected.counts.keys())
     pack.found(name, `it does not have the posting ${key.replaceAll('\t', ' ')}`);
   compareBalances(pack, name, months);
-  unsealed(pack, later, `rows of ${name} are of months with open books, and`);
+  unsealed(pack, later, `rows of ${name} belong to months with open books and are`);
   statedNow(pack, name, 'partner_id and policy_id');
 }
 
@@ -2698,10 +2700,10 @@ function compareBalances(pack, name, months) {
   }
 }
 
-/** What a program knows a journal by. */
+/** A journal's external id. */
 const externalIdOf = ({ month, part, seal }, currency) => `${month}-${part}-${currency}-${seal.slice(0, 6)}`;
 
-/** The journals of the pack's months that went to the general ledger: a row for each file of each. */
+/** The journals of the pack's months exported to the general ledger: a row for each file. */
 function compareGlExports(pack, name) {
   const { from, to } = pack.manifest;
   const exports = byId(pack, 'gl_exports', 'gl_export_id');
@@ -2719,7 +2721,7 @@ function compareGlExports(pack, name) {
       const before = parts.get(`${month} ${format}`) ?? 0;
       if (part !== String(before + 1)) found(`comes after part ${before}`);
       parts.set(`${month} ${format}`, before + 1);
-      if (month < from || month > to) found('is not of the months of the pack');
+      if (month < from || month > to) found('is not a month of the pack');
       if (row.seal !== (closed === 'true' ? pack.books : pack.records).get(month)?.seal)
         found(`does not name the seal of the ${closed === 'true' ? 'books' : 'month'}`);
       pack.glExports.set(id, { ...row, files: 0, lines: 0, sums: new Map() });
@@ -2734,7 +2736,7 @@ function compareGlExports(pack, name) {
   unsealed(pack, later, `rows of ${name} are`);
 }
 
-/** Their lines. Each journal balances, and all parts from closed books are together what the month moved its accounts by. */
+/** Their lines. Each journal balances, and all parts from closed books add up to the month's movements. */
 function compareGlLines(pack, name) {
   const { from, to } = pack.manifest;
   const exports = byId(pack, 'gl_exports', 'gl_export_id');
@@ -2749,7 +2751,7 @@ function compareGlLines(pack, name) {
     const of = pack.glExports.get(row.gl_export_id);
     const found = (problem) => pack.found(name, `line ${row.line} of export ${row.gl_export_id} ${problem}`);
     if (of === undefined) {
-      found('is of no journal that was exported');
+      found('belongs to no exported journal');
       return;
     }
     of.lines += 1;
@@ -2777,18 +2779,20 @@ function checkGlSums(pack, found) {
   }
   for (const { month, format, closed, sums } of handOffs.values()) {
     const books = pack.books.get(month);
-    // Of books that were open nothing can be said: what was exported is what they were then.
+    // Exports of open books cannot be compared: they show the books at that time.
     if (closed !== 'true' || books === undefined) continue;
     const before = balancesBefore(pack, books);
     for (const key of keysOf(sums, books.balancesNow, before)) {
       const moved = (books.balancesNow.get(key)?.amount ?? 0n) - (before.get(key) ?? 0n);
       if ((sums.get(key)?.[0] ?? 0n) !== moved)
-        found(`${key.replace('\t', ' in ')}: what was exported of ${month} for ${format} is not what its books moved`);
+        found(
+          `${key.replace('\t', ' in ')}: the export of ${month} for ${format} differs from the movement of its books`,
+        );
     }
   }
 }
 
-/** The balances that a month's books begin with: none for the first, whose journal has all before it as well. */
+/** The opening balances of a month's books: none for the first, whose journal includes everything earlier. */
 function balancesBefore({ books, opening }, { previous }) {
   if (previous === null) return new Map();
   const before = books.get(previous.month);
@@ -2821,7 +2825,7 @@ function checkData(pack) {
   for (const name of pack.manifest.data) {
     const [kind, format] = name.split('.');
     if (!CSV_OR_JSON.includes(format)) {
-      print(`note  ${name} is compared with nothing: check it with the program that it is for`);
+      print(`note  ${name} is not compared: check it with its own program`);
       continue;
     }
     check(pack.findings, name, () => {
@@ -2837,7 +2841,7 @@ const INSIDE = {
   ...{ lines: LINE_IN_JSON, pdf: ['sha256', 'bytes'] },
   email: words('status to message_id sent_at'),
 };
-/** The dictionary names every column of the data files. What it says of them is for people. */
+/** The dictionary names every column of the data files. Its meanings are for people. */
 function checkDictionary(pack, name) {
   const expected = pack.manifest.data.filter(isTable).flatMap((file) => {
     const columns = columnsOfFile(file);
@@ -2854,13 +2858,13 @@ function checkDictionary(pack, name) {
       if (!TYPES.has(type) || meaning === '') pack.found(name, `${column} of ${file} has no known type, or no meaning`);
     },
   });
-  pack.note('what dictionary.csv says of the columns is for people: it is compared with nothing');
+  pack.note('the meanings in dictionary.csv are for people and are not compared');
   return `${expected.length} columns`;
 }
 
 // === THE ORDER OF CHECKS =============================================================================================
 
-/** Parses a pack. Nothing is read before what it depends on holds. */
+/** Parses a pack. Each part is read only after the parts it depends on hold. */
 function readPack(folder, step) {
   const pack = new Pack(folder);
   const { findings, counts } = pack;
@@ -2877,7 +2881,7 @@ function readPack(folder, step) {
     readRecords(pack);
     return `${many(pack.records.size, 'seal')} of months, ${pack.books.size} of books`;
   });
-  if (pack.records.size === 0) throw new Unusable('nothing in this pack is sealed, so there is nothing to check');
+  if (pack.records.size === 0) throw new Unusable('this pack has no seal, so there is nothing to check');
   pack.fromTheStart = firstOf(pack.records).previous === null;
   step(findings, 'files', () => {
     checkFiles(pack);
@@ -2907,11 +2911,10 @@ function checkPack(folder, options) {
   if (pack.of('approval_decisions').length > 0 || pack.of('audit_events').some(isAlone))
     check(findings, 'approvals', () => checkApprovals(pack));
   noteOnePerson(pack);
-  print('note  README.txt is for people: it is compared with nothing');
+  print('note  README.txt is for people and is not compared');
   if (pack.names.some((name) => name.endsWith('.parquet')))
-    print('note  .parquet files are compared with the manifest only');
-  for (const { month, seal } of manifest.months)
-    if (seal === null) print(`note  ${month} is open: nothing of it is sealed`);
+    print('note  .parquet files are compared only with the manifest');
+  for (const { month, seal } of manifest.months) if (seal === null) print(`note  ${month} is open: it is not sealed`);
   const last = manifest.months.at(-1).month;
   if (last < manifest.to) print(`note  nothing after ${last} is in this pack`);
   checkData(pack);
@@ -2929,13 +2932,13 @@ function checkPack(folder, options) {
   return pack;
 }
 
-/** Runs a step of reading the earlier pack: its first problem is one of `previous`. */
+/** Runs a step of reading the earlier pack: its first problem belongs to `previous`. */
 function stepOfEarlier(findings, name, work) {
   work();
   if (findings.of(name).count > 0) malformed(`the earlier pack: ${name}`, findings.of(name).first[0]);
 }
 
-/** The seals of a kind of record in a pack by name, the one before the first included. */
+/** The seals of a kind of record in a pack by name, including the one before the first. */
 function sealsOf(records, name = 'month') {
   const [first] = records;
   return new Map([
@@ -2950,7 +2953,7 @@ function checkPrevious(pack, folder) {
   const earlier = readPack(folder, stepOfEarlier);
   const { from, to, installation, environment } = pack.manifest;
   if (earlier.manifest.installation !== installation || earlier.manifest.environment !== environment)
-    found(`${folder} is of the installation ${earlier.manifest.installation} ${earlier.manifest.environment}`);
+    found(`${folder} belongs to the installation ${earlier.manifest.installation} ${earlier.manifest.environment}`);
   let joined = false;
   for (const kind of ['records', 'books']) {
     const of = kind === 'books' ? 'the books of ' : '';
@@ -3006,7 +3009,7 @@ function checkNumbersContinue(pack, earlier, month, found) {
   }
 }
 
-/** The kinds of seals that can be held: option, what it is called, its name, how its record is read. */
+/** The kinds of held seals: option, label, name, and how to read the record. */
 const HELD = [
   { option: 'seal', of: '', example: '2026-07', isName: IS_MONTH, read: readSealRecord },
   { option: 'books-seal', of: 'the books of ', example: '2026-07', isName: IS_MONTH, read: readBooksRecord },
@@ -3025,11 +3028,11 @@ function heldSeals(values, keys, witnesses) {
     const [, name, seal] = /^([^=]*)=(.*)$/.exec(given) ?? [];
     if (name === undefined || !kind.isName.test(name))
       throw new Unusable(
-        `'${given}' does not name a month and a seal (--${kind.option} ${kind.example}=5f0c…), and is no file`,
+        `'${given}' does not name a month and a seal (--${kind.option} ${kind.example}=5f0c…), and is not a file`,
       );
     if (!IS_HASH.test(seal.toLowerCase()))
       throw new Unusable(
-        `'${seal}' is not a whole seal: it has 64 digits from 0 to f, not the 16 of an e-mail's subject`,
+        `'${seal}' is not a whole seal: it has 64 digits from 0 to f, not the 16 in an e-mail's subject`,
       );
     return { kind, name, seal: seal.toLowerCase() };
   });
@@ -3052,7 +3055,7 @@ function sealOfNote(path, { read }, { keys, witnesses }) {
   return { name: String(record.month ?? record.number), seal: record.seal };
 }
 
-/** Compares held seals with those of `now`. One that is not there fails if it is open, and cannot be compared otherwise. */
+/** Compares held seals with those of `now`. A missing one fails if its month is open; otherwise it cannot be compared. */
 function checkHeld(findings, now, options, where, isOpen) {
   const { held } = options;
   if (held.length === 0) return;
@@ -3064,16 +3067,14 @@ function checkHeld(findings, now, options, where, isOpen) {
       const own = now[kind.option].get(name);
       const what = `${kind.of}${name}`;
       if (own !== undefined && own !== seal)
-        found(
-          `${what} has ${own}, and you gave ${seal}: compare it with your copy. If that says the same, ${what} was sealed again`,
-        );
-      else if (own === undefined && isOpen(name)) found(`${what} was sealed, and is open in ${where}`);
+        found(`${what} has ${own}, but you gave ${seal}: check your copy. If it matches, ${what} was sealed again`);
+      else if (own === undefined && isOpen(name)) found(`${what} was sealed but is open in ${where}`);
       else if (own === undefined) apart.push(what);
     }
     return `${held.length - apart.length} compared`;
   });
   if (apart.length > 0 && failed.length === 0)
-    unusable(`${apart.join(', ')}: ${where} cannot say. Ask for one that contains it`);
+    unusable(`${apart.join(', ')}: ${where} does not contain it. Request one that does`);
 }
 
 // === PROOFS ==========================================================================================================
@@ -3121,7 +3122,7 @@ function readProof(path) {
     )
       malformed(place, 'is out of order');
     if (same && (before.columns !== columns || String(before.columnsPath) !== String(columnsPath)))
-      malformed(place, 'has other columns than the fact before it');
+      malformed(place, 'has columns other than those of the previous fact');
     if (table === 'ledger_rows') continue;
     if (numbers.has(values.fact_id) || (same && Number(before.values.fact_id) >= Number(values.fact_id)))
       malformed(place, 'its fact_id does not ascend');
@@ -3138,14 +3139,14 @@ function readRecordsOfProof(records) {
   let before;
   for (const each of list('records', records)) {
     const [month, seal, content] = valuesOf('records', each, words('month seal record'));
-    if (typeof content !== 'string') malformed('records', 'a record is no text');
+    if (typeof content !== 'string') malformed('records', 'a record is not a text');
     const record = readSealRecord(`the record of ${text('records', month, MONTH)}`, content);
     const place = `the record of ${month}`;
-    if (record.month !== month || record.seal !== seal) malformed(place, `it is of ${record.month}, ${record.seal}`);
+    if (record.month !== month || record.seal !== seal) malformed(place, `it is for ${record.month}, ${record.seal}`);
     if (before !== undefined) {
       const follows = record.previous && sealed.get(record.previous.month);
       if (before.month >= month || record.first <= before.last) malformed(place, 'is out of order');
-      if (record.installation !== before.installation) malformed(place, 'is of another installation');
+      if (record.installation !== before.installation) malformed(place, 'belongs to another installation');
       if (record.previous === null || (follows && (follows !== before || follows.seal !== record.previous.seal)))
         malformed(place, 'does not follow the record before it');
     }
@@ -3159,9 +3160,9 @@ function readRecordsOfProof(records) {
 const FACT_KEYS = words('month table columns columns_path line index leaves path');
 function readFactOfProof(fact, sealed, place) {
   const [month, table, columns, columnsPath, line, index, leaves, path] = valuesOf(place, fact, FACT_KEYS);
-  const record = sealed.get(month) ?? malformed(place, 'is of a month without a record');
+  const record = sealed.get(month) ?? malformed(place, 'has a month without a record');
   for (const each of [columns, line])
-    if (typeof each !== 'string' || /[\n\r]/.test(each)) malformed(place, 'its columns or its line are no line');
+    if (typeof each !== 'string' || /[\n\r]/.test(each)) malformed(place, 'its columns or its line are not one line');
   const names = columnsOf(columns, place);
   const fields = fieldsOf(line, place);
   if (fields.length !== names.length) malformed(place, `does not have ${names.length} fields`);
@@ -3169,9 +3170,9 @@ function readFactOfProof(fact, sealed, place) {
   const read = { month, table, columns, columnsPath, leaf: number(place, index), names, values };
   const isRow = table === 'ledger_rows';
   const sealedTable = isRow ? { rows: record.rows, hash: record.root } : record.tables.get(table);
-  if (sealedTable === undefined) malformed(place, `is of the table ${table}, which the record does not have`);
+  if (sealedTable === undefined) malformed(place, `has the table ${table}, which the record does not have`);
   if (number(place, leaves) !== sealedTable.rows + (isRow ? 0 : 1) || index >= leaves)
-    malformed(place, 'is of a tree of another size');
+    malformed(place, 'belongs to a tree of another size');
   if (isRow) {
     if (columns !== record.columns.join('\t') || columnsPath !== null) malformed(place, 'has other columns of rows');
   } else {
@@ -3192,7 +3193,7 @@ function readFactOfProof(fact, sealed, place) {
 
 const taken = (values, columns) => interpreter('proof', Object.keys(values), columns)(Object.values(values), 1);
 
-/** What belongs to each kind of subject, and nothing else. */
+/** The facts of each kind of subject; no others are allowed. */
 const BELONGS = {
   row(id, facts, sealed) {
     const [{ table, month, values }] = facts;
@@ -3220,12 +3221,12 @@ const BELONGS = {
     if (document === undefined || others.length > 0 || document.values.number !== number)
       malformed('facts', `are not document ${number}`);
     const header = taken(document.values, words(INTERPRETED.documents));
-    if (number !== numberGiven(header)) malformed(number, 'is not its own number');
+    if (number !== numberGiven(header)) malformed(number, 'does not match its series and sequence');
     for (const { table, month, values } of facts) {
       const known = ['documents', 'document_lines', 'document_pdfs', 'document_e_invoices', 'voids'].includes(table);
       if (!known || values.document_id !== header.document_id || month < document.month)
         malformed('facts', `one of ${table} does not belong to ${number}`);
-      if (table === 'document_lines' && month !== document.month) malformed('facts', 'a line is of another month');
+      if (table === 'document_lines' && month !== document.month) malformed('facts', 'a line belongs to another month');
     }
     for (const [table, what] of Object.entries({
       document_pdfs: 'PDFs',
@@ -3266,7 +3267,7 @@ function checkProof(path, options) {
     print(`${table} of ${month}`);
     for (const name of names) if (values[name] !== null) print(`      ${name} = ${values[name]}`);
   }
-  print('note  it shows that this was recorded, and not that nothing recorded later undid it');
+  print('note  it shows that this was recorded, not that it was never undone later');
   const known = [...proof.records.values()].flatMap(({ previous }) => (previous ? [previous] : []));
   const months = [...known.filter(({ month }) => !proof.records.has(month)), ...proof.records.values()];
   checkHeld(findings, { seal: sealsOf(months) }, options, 'this proof', () => false);
@@ -3275,7 +3276,7 @@ function checkProof(path, options) {
 
 // === THE COMMAND =====================================================================================================
 
-/** Signs the record of a month: its signatures so far, and one with your own key. */
+/** Signs the record of a month: adds your key's signature to those it has. */
 function countersign(pack, { month, key, name, out }) {
   const record = pack.records.get(month) ?? unusable(`${month} is not sealed in this pack`);
   const place = `sealed/${month}/record.sig`;
@@ -3329,7 +3330,7 @@ function run() {
   else if (!place.endsWith('.json') || !statSync(place).isFile())
     unusable(`${place} is neither a folder nor a .json file`);
   else if (options.previous ?? values['books-seal'] ?? values.checkpoint ?? values.countersign)
-    unusable('a proof is compared with --seal only');
+    unusable('a proof can be compared only with --seal');
   else checkProof(place, options);
   return true;
 }

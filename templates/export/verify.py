@@ -5,7 +5,7 @@
     python3 verify.py PROOF.json [--seal MONTH=SEAL]
 
 This is the second verifier. It was written from docs/pack-format.md and shares no code with verify.mjs; both must come to
-the same result. Take it from a release of Reckoner, never from whoever made the pack, and compare its SHA-256 with the one in
+the same result. Take it from a release of Reckoner, never from the maker of the pack, and compare its SHA-256 with the one in
 docs/auditors.md or in a seal's e-mail.
 
 Exit status: 0 all checks hold, 1 refused, 2 nothing could be checked.
@@ -32,11 +32,11 @@ setcontext(Context(prec=60))
 
 
 class Malformed(Exception):
-    """Something is not as the grammar says."""
+    """The grammar is violated."""
 
 
 class Refused(Exception):
-    """A check that refuses has failed: nothing after it is read."""
+    """A refusing check has failed: nothing after it is read."""
 
 
 class Unusable(Exception):
@@ -103,7 +103,7 @@ class Findings:
         self.count += other.count
 
 
-# --- The words of the grammar -----------------------------------------------------------------------------------------
+# --- The grammar ------------------------------------------------------------------------------------------------------
 
 MONTH = r"[0-9]{4}-(?:0[1-9]|1[0-2])"
 DAY = MONTH + r"-(?:0[1-9]|[12][0-9]|3[01])"
@@ -134,7 +134,7 @@ def following(month):
 
 
 def canonical(cell):
-    """40.00 is 40; -0.00 is no amount of ours and stays different from 0."""
+    """40.00 is 40; -0.00 is not valid and stays different from 0."""
     return cell.rstrip("0").rstrip(".") if "." in cell else cell
 
 
@@ -179,7 +179,7 @@ def parse_json(text, place):
 
     def unique(pairs):
         if len({key for key, _ in pairs}) != len(pairs):
-            raise ValueError("a key is there twice")
+            raise ValueError("a key occurs twice")
         return dict(pairs)
 
     def refuse(what):
@@ -188,7 +188,7 @@ def parse_json(text, place):
     try:
         return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     except (ValueError, RecursionError):
-        raise Malformed(place + ": is not JSON with each key once") from None
+        raise Malformed(place + ": is not JSON, or has a duplicate key") from None
 
 
 def parse_document(text, place):
@@ -482,7 +482,7 @@ class Manifest:
         elif before and seal is not None and (before["seal"] is None or before["month"] != previous):
             wrong = "does not follow the sealed month before it"
         elif books is not None and (seal is None or (before and before["books_seal"] is None)):
-            wrong = "has closed books before what they follow"
+            wrong = "has closed books out of order"
         if wrong:
             raise Malformed("%s: %s %s" % (place, month, wrong))
         self.months.append(value)
@@ -495,7 +495,7 @@ class Manifest:
         want_text(name, r"[\x20-\x7e]{1,200}", place)
         place = "%s: %s" % (place, name)
         if name in self.files:
-            raise Malformed(place + " is there twice")
+            raise Malformed(place + " occurs twice")
         totals = None
         if summed:
             totals = value["totals"]
@@ -603,13 +603,13 @@ class SealRecord:
         elif not self.tables or any(rows == 0 for rows, _ in self.tables.values()):
             wrong = "it covers no facts"
         elif len(set(self.columns)) != len(self.columns):
-            wrong = "a column of the rows is there twice"
+            wrong = "a column of the rows occurs twice"
         elif lines["closed_with"] != lines["rows"]:
             wrong = "it was closed with another number of rows"
         elif not in_order([each[0] for each in lines["total"]]) or not in_order([each[0] for each in lines["facts_of"]]):
             wrong = "its lines are not in order"
         elif self.first != 1 if self.previous is None else following(self.previous[0]) != self.month:
-            wrong = "it does not follow what was before it"
+            wrong = "it does not follow its predecessor"
         if wrong:
             raise Malformed("%s: %s" % (place, wrong))
 
@@ -630,7 +630,7 @@ class BooksRecord:
         keys = [tuple(part.encode() for part in each[:2]) for each in lines["balance"]]
         wrong = None
         if self.previous and following(self.previous[0]) != self.month:
-            wrong = "it does not follow what was before it"
+            wrong = "it does not follow its predecessor"
         elif self.sealed_after[0] < self.month:
             wrong = "it follows the seal of an earlier month"
         elif any(one >= other for one, other in zip(keys, keys[1:])):
@@ -653,7 +653,7 @@ class Checkpoint:
             lines[word] if lines[word][0] else None for word in ("previous", "sealed_after")
         )
         self.entries, self.facts = (tuple(map(int, lines[word])) for word in ("entries", "facts"))
-        # What the pack has in these ranges: a table's or a month's Merkle tree.
+        # The Merkle trees of the pack's tables and months in these ranges.
         self.found, self.found_rows = {}, {}
         self.columns = lines["rows_columns"][0].split(" ")
         self.rows = {month: (int(rows), root) for month, rows, root in lines["rows"]}
@@ -749,7 +749,7 @@ COLUMNS = {
     "gl_export_files": ["gl_export_id", "position", "name", "sha256"],
 }
 EVENTS_OF_KIND = {"events": EVENT, "partners": EVENT}
-# All else needs of the events that skipped numbers or decided on requests; payments need the action of the others, too.
+# The details of events that skipped numbers or decided on requests; for payments, the action of all events.
 RESUMPTION = ["event_id", "action", "subject", "details", "user_id"]
 # The table's own number, and the tables whose facts have the number of another fact.
 NUMBERED = {
@@ -812,7 +812,7 @@ def check_forms(columns, place, nullable=()):
 
 
 class Pack:
-    """A pack that was parsed as far as `tables`. What is wrong without being malformed waits in `wrong`."""
+    """A pack parsed as far as `tables`. Problems that are not malformations are kept in `wrong`."""
 
     def __init__(self, folder, check):
         self.folder = folder
@@ -832,7 +832,7 @@ class Pack:
         self.manifest = check("manifest", self._manifest, True)
         check("records", self._records, True)
         if not self.records:
-            raise Unusable("nothing in this pack is sealed, so there is nothing to check")
+            raise Unusable("this pack has no seal, so there is nothing to check")
         self.first = next(iter(self.records.values()))
         self.from_the_start = self.first.previous is None
         check("files", self._files, True)
@@ -870,9 +870,9 @@ class Pack:
         if record.seal != stated[key]:
             problem("%s: its seal is %s, not %s" % (place, record.seal, stated[key]))
         if record.month != month:
-            problem("%s: it is of %s" % (place, record.month))
+            problem("%s: it is for %s" % (place, record.month))
         if record.installation != self.manifest.installation:
-            problem("%s: it is of the installation %s" % (place, record.installation))
+            problem("%s: it belongs to the installation %s" % (place, record.installation))
         if folder == "sealed" and (record.previous[0] if record.previous else None) != stated["previous"]:
             problem("%s: the month before it is not %s" % (place, stated["previous"]))
         into[month] = record
@@ -892,7 +892,7 @@ class Pack:
         for month in self.books:
             expected |= {"books/%s/%s" % (month, each) for each in ("record.txt", "entries.tsv", "accounts.tsv")}
         there, listed = set(self.names) - {"manifest.json"}, set(self.manifest.files)
-        # Signatures and time stamps may be there beside each record.
+        # Each record can have signatures and a time stamp.
         beside = {each[:-3] + end for each in expected if each.endswith("/record.txt") for end in ("sig", "tsr")}
         expected |= beside & (there | listed)
         for name in sorted(expected - there):
@@ -900,7 +900,7 @@ class Pack:
         for name in sorted(expected - listed):
             problem(name + " is not in the manifest")
         for name in sorted((there | listed) - expected):
-            problem(name + " is covered by nothing")
+            problem(name + " is not covered by any record")
         for name in sorted(expected & there & listed):
             stated = self.manifest.files[name]
             path = os.path.join(self.folder, name)
@@ -987,7 +987,7 @@ class Pack:
         self.counts["facts"] += table.rows
 
     def _checkpoints(self, record):
-        """Reads which facts and rows each checkpoint covers. What is malformed is left to its check."""
+        """Reads the facts and rows that each checkpoint covers. Malformed ones are left to their check."""
         if "checkpoints" not in record.tables:
             return
         table = Table(self.folder, "sealed/%s/checkpoints.tsv" % record.month)
@@ -1011,13 +1011,13 @@ class Pack:
         elif event not in self.events:
             older = is_number(event) and self.first_event is not None and int(event) < self.first_event
             if self.from_the_start or not older:
-                self.wrong["seals"]("%s: fact %d names event %s, which is not there" % (place, fact, event))
+                self.wrong["seals"]("%s: fact %d names event %s, which does not exist" % (place, fact, event))
 
     def _dated(self, place, fact, day):
         for books in self.books.values():
             if day[:7] <= books.month:
                 if fact > books.facts_to:
-                    self.wrong["books"]("%s: fact %d is dated %s, after those books had closed" % (place, fact, day))
+                    self.wrong["books"]("%s: fact %d is dated %s, after those books closed" % (place, fact, day))
                 return
 
     def _ledger_rows(self, record):
@@ -1034,7 +1034,7 @@ class Pack:
             leaves.add_leaf(leaf)
             values = [fields[at] for at in places]
             if None in values:
-                raise Malformed("%s: row %d has a NULL that no row has" % (table.name, number))
+                raise Malformed("%s: row %d has a NULL where none is allowed" % (table.name, number))
             forms(number, fields)
             entry, posted, partner, currency, arrangement, policy, kind, month = values[:8]
             if not is_number(entry):
@@ -1099,7 +1099,7 @@ class Pack:
         problem = self.wrong["books"]
         for place, (control, account, currency, amount) in self._books_table(books, "accounts", ACCOUNT):
             if (account, currency) in books.accounts:
-                problem("%s: %s in %s is there twice" % (place, account, currency))
+                problem("%s: %s in %s occurs twice" % (place, account, currency))
             if account != control and not account.startswith(control + ":"):
                 problem("%s: %s is not in %s" % (place, account, control))
             if amount == "0":
@@ -1115,7 +1115,7 @@ class MerkleRoot:
     """The root of RFC 9162, 2.1.1, from leaves one by one: the stack holds complete subtrees, larger ones below."""
 
     def __init__(self, *lines):
-        """`lines` are leaves that are no facts: a header."""
+        """`lines` are leaves that are not facts: a header."""
         self.stack, self.size = [], -len(lines)
         for line in lines:
             self.add(line)
@@ -1141,7 +1141,7 @@ class MerkleRoot:
 
 
 class RangesOf:
-    """Collects what is in ascending ranges of numbers, which come in ascending order."""
+    """Collects items in ascending order into ascending ranges of numbers."""
 
     def __init__(self, ranges):
         self.ranges = iter(ranges)
@@ -1241,7 +1241,7 @@ def parse_signatures(lines, place):
         found = re.fullmatch("\u2014 (%s) ([A-Za-z0-9+/]+=*)" % KEY_NAME, line)
         data = from_base64(found.group(2), 68) if found else None
         if data is None:
-            raise Malformed(place + ": has a line that is no signature")
+            raise Malformed(place + ": has a line that is not a signature")
         signatures.append((found.group(1), data[:4], data[4:]))
     if not 1 <= len(signatures) <= 16 or len({each[:2] for each in signatures}) != len(signatures):
         raise Malformed(place + ": does not have 1 to 16 signatures by different keys")
@@ -1249,7 +1249,7 @@ def parse_signatures(lines, place):
 
 
 def count_valid(keys, text, signatures, place, problem):
-    """How many lines are by one of the keys. Those are valid."""
+    """The number of lines by one of the keys, which must be valid."""
     by = [(key, each[2]) for each in signatures for key in keys if (key.name, key.id) == each[:2]]
     for key, signature in by:
         if not is_signature(key.public, text.encode(), signature):
@@ -1258,7 +1258,7 @@ def count_valid(keys, text, signatures, place, problem):
 
 
 def all_records(pack):
-    """((kind, name), record, its place without the end) of every record."""
+    """((kind, name), record, its path without the extension) of every record."""
     for month, record in pack.records.items():
         yield ("month", month), record, "sealed/%s/record." % month
     for month, record in pack.books.items():
@@ -1273,7 +1273,7 @@ def rows_by_record(pack, table, problem):
     for row in pack.facts[table]:
         key = (row["kind"], row["name"])
         if key in rows:
-            problem("%s: %s %s is there twice" % (table, *key))
+            problem("%s: %s %s occurs twice" % (table, *key))
         if row["kind"] not in ("month", "books", "checkpoint"):
             problem("%s: the kind %s is not known" % (table, row["kind"]))
         rows[key] = row
@@ -1303,7 +1303,7 @@ def check_signatures(pack, keys, problem):
         if key in rows:
             by, signature, seal = rows[key]
             if seal != record.seal:
-                problem("the signature of %s is of %s" % (what, seal))
+                problem("the signature of %s covers %s" % (what, seal))
             if not is_signature(by.public, record.text.encode(), signature):
                 problem("the signature of %s is not valid" % what)
             if place and (by.name, by.id, signature) not in lines.get(key, ()):
@@ -1335,7 +1335,7 @@ def check_time_stamps(pack, problem):
                 problem(name + ": the manifest gives another number of rows")
         if key in rows:
             if rows[key]["seal"] != record.seal:
-                problem("the time stamp of %s %s is of %s" % (*key, rows[key]["seal"]))
+                problem("the time stamp of %s %s covers %s" % (*key, rows[key]["seal"]))
             if place and (data is None or sha256(data) != rows[key]["response_sha256"]):
                 problem("%stsr is not the time stamp that was recorded" % place)
     problem.notes.append(
@@ -1383,23 +1383,23 @@ def check_checkpoints(pack, problem):
         stated = (row["seal"], row["checkpoint_number"], row["facts_to"], row["entries_to"], sealed_time(row["taken_at"] or ""))
         last = (str(checkpoint.facts[1]), str(checkpoint.entries[1]), plain_time(checkpoint.taken_at))
         for right, what in (
-            (stated == (checkpoint.seal, checkpoint.number, *last), "is not what its row says"),
-            (checkpoint.installation == pack.manifest.installation, "is of another installation"),
+            (stated == (checkpoint.seal, checkpoint.number, *last), "does not match its row"),
+            (checkpoint.installation == pack.manifest.installation, "belongs to another installation"),
             ((number == 1) == (checkpoint.previous is None), "is not the first"),
-            (not checkpoint.previous or int(checkpoint.previous[0]) == number - 1, "does not follow the one before it"),
-            (not earlier[1] or checkpoint.previous == (earlier[1].number, earlier[1].seal), "does not follow the one before it"),
+            (not checkpoint.previous or int(checkpoint.previous[0]) == number - 1, "does not follow its predecessor"),
+            (not earlier[1] or checkpoint.previous == (earlier[1].number, earlier[1].seal), "does not follow its predecessor"),
             (earlier[1] or number == 1 or not pack.from_the_start, "is not the first"),
-            (checkpoint.sealed_after == record.previous, "names another seal of the month before"),
-            (not earlier[1] or earlier[1].taken_at <= checkpoint.taken_at, "was taken before the one before it"),
+            (checkpoint.sealed_after == record.previous, "names another seal of the previous month"),
+            (not earlier[1] or earlier[1].taken_at <= checkpoint.taken_at, "was taken before its predecessor"),
             (checkpoint.facts[0] == first_fact, "has facts that begin at %d" % checkpoint.facts[0]),
-            (is_number(row["fact_id"] or "") and checkpoint.facts[1] < int(row["fact_id"]), "has facts after itself"),
+            (is_number(row["fact_id"] or "") and checkpoint.facts[1] < int(row["fact_id"]), "has facts after its own"),
             (checkpoint.entries[0] == first_entry, "has rows that begin at %d" % checkpoint.entries[0]),
             (checkpoint.columns == record.columns, "has other columns of rows"),
-            (totals_of(checkpoint.found) == checkpoint.tables, "does not have the facts of %s as they are" % record.month),
+            (totals_of(checkpoint.found) == checkpoint.tables, "does not have the facts of %s" % record.month),
             (
                 pack.manifest.kind != "ledger"
                 or all(totals_of(checkpoint.found_rows).get(month) == checkpoint.rows.get(month) for month in known),
-                "does not have the rows as they are",
+                "does not have the rows",
             ),
         ):
             if not right:
@@ -1430,22 +1430,22 @@ def arrange_documents(pack, problem):
     pack.documents, pack.numbers = {}, {}
     for document in pack.facts["documents"]:
         if document["document_id"] in pack.documents:
-            problem(document["number"] + ": its document_id is there twice")
+            problem(document["number"] + ": its document_id occurs twice")
         if document["number"] in pack.numbers:
-            problem(document["number"] + " is there twice")
+            problem(document["number"] + " occurs twice")
         pack.documents[document["document_id"]] = pack.numbers[document["number"]] = document
         document.update(lines=[], taxes=[], void=None, pdf=None, replaced_by=None)
 
     def known(row, what):
         document = pack.documents.get(row["document_id"])
         if document is None and pack.from_the_start:
-            problem("document_id %s has %s, and is no document" % (row["document_id"], what))
+            problem("document_id %s has %s, but is not a document" % (row["document_id"], what))
         return document
 
     for line in pack.facts["document_lines"]:
         document = pack.documents.get(line["document_id"])
         if document is None or document["sealed_in"] != line["sealed_in"]:
-            problem("a line of document_id %s is of no document of %s" % (line["document_id"], line["sealed_in"]))
+            problem("a line of document_id %s has no document in %s" % (line["document_id"], line["sealed_in"]))
             continue
         document["lines"].append(line)
         if line["position"] != str(len(document["lines"])):
@@ -1453,7 +1453,7 @@ def arrange_documents(pack, problem):
     for tax in pack.facts["document_taxes"]:
         document = pack.documents.get(tax["document_id"])
         if document is None or (document["sealed_in"], document["currency"]) != (tax["sealed_in"], tax["currency"]):
-            problem("a tax of document_id %s is of no document of %s" % (tax["document_id"], tax["sealed_in"]))
+            problem("a tax of document_id %s has no document in %s" % (tax["document_id"], tax["sealed_in"]))
         else:
             document["taxes"].append(tax)
     for void in pack.facts["voids"]:
@@ -1463,7 +1463,7 @@ def arrange_documents(pack, problem):
         if document["void"]:
             problem(document["number"] + " is void twice")
         if void["sealed_in"] < document["sealed_in"] or bill_of(void) != bill_of(document):
-            problem("the void of %s is of another document" % document["number"])
+            problem("the void of %s belongs to another document" % document["number"])
         document["void"] = void
     for pdf in pack.facts["document_pdfs"]:
         document = known(pdf, "a PDF")
@@ -1477,7 +1477,7 @@ def arrange_documents(pack, problem):
         replaced = pack.documents.get(document["replaces"])
         if replaced is None:
             if pack.from_the_start:
-                problem("%s replaces document_id %s, which is no document" % (document["number"], document["replaces"]))
+                problem("%s replaces document_id %s, which does not exist" % (document["number"], document["replaces"]))
             continue
         if not replaced["void"]:
             problem("%s replaces %s, which is not void" % (document["number"], replaced["number"]))
@@ -1487,7 +1487,7 @@ def arrange_documents(pack, problem):
 
 
 def given(fact):
-    """The numbers that a document has, or that a fact skips: the first and the last."""
+    """The first and last number of a document or of a skipped range."""
     return int(fact.get("first_sequence", fact.get("sequence"))), int(fact.get("last_sequence", fact.get("sequence")))
 
 
@@ -1496,7 +1496,7 @@ def numbered(series, sequence):
 
 
 def check_skipped(pack, problem):
-    """The numbers that were skipped are those that the events of the resumptions name."""
+    """The skipped numbers are those in the events of the resumptions."""
     skipped, told = set(), set()
     for skip in pack.facts["skipped_numbers"]:
         first, last = given(skip)
@@ -1510,9 +1510,9 @@ def check_skipped(pack, problem):
             if isinstance(each, dict):
                 told.add((event["event_id"], str(each.get("from")), str(each.get("to"))))
     for event, first, last in sorted(skipped - told):
-        problem("%s to %s are skipped, and event %s does not say so" % (first, last, event))
+        problem("%s to %s are skipped, but not in event %s" % (first, last, event))
     for event, first, last in sorted(told - skipped):
-        problem("event %s skipped %s to %s, and they are not" % (event, first, last))
+        problem("event %s skipped %s to %s, but they are not skipped" % (event, first, last))
 
 
 DECIDING = ("approval_requests", "approval_decisions", "user_roles", "user_ends")
@@ -1524,7 +1524,7 @@ def is_needed(event):
 
 
 def one_person(event):
-    """What an event says that was done by one person, because nobody else could approve it."""
+    """What an event says was done by one person, because no one else could approve it."""
     if '"one_person"' not in (event.get("details") or ""):
         return None
     details = parse_json(event["details"], "the details of event %s" % event["event_id"])
@@ -1532,7 +1532,7 @@ def one_person(event):
 
 
 def check_approvals(pack, problem):
-    """Whoever decided on a request did not make it, was an approver then, was in time, and is who its event says."""
+    """The decider of a request is not its requester, was an approver, decided in time, and matches its event."""
     requests = {each["request_id"]: each for each in pack.facts["approval_requests"]}
     events = {each["event_id"]: each for each in pack.facts["audit_events"]}
     for each in pack.facts["approval_decisions"]:
@@ -1541,20 +1541,20 @@ def check_approvals(pack, problem):
         what = "request %s: %s by user %s" % (each["request_id"], decision, user)
         if request is None:
             if pack.from_the_start:
-                problem("%s: it is not there" % what)
+                problem("%s: it does not exist" % what)
         elif request["requested_by"] != asker or request["fact"] > each["fact"]:
             problem("%s: user %s had not made it" % (what, asker))
         elif decision == "approve" and each["recorded_at"] >= request["expires_at"]:
-            problem("%s: it was no longer valid, since %s" % (what, request["expires_at"]))
+            problem("%s: it had expired at %s" % (what, request["expires_at"]))
         if (decision == "withdraw") != (user == asker):
-            problem("%s: user %s asked for it" % (what, asker))
+            problem("%s: user %s requested it" % (what, asker))
         details = parse_json((event or {}).get("details") or "{}", "the details of event %s" % each["event_id"])
         asked = details.get("request") if isinstance(details, dict) else None
         said = event and (event["action"], event["user_id"], str(asked))
         if said != ("approval.%s" % decision, user, each["request_id"]):
-            problem("%s: its event %s says something else" % (what, each["event_id"]))
+            problem("%s: event %s differs" % (what, each["event_id"]))
         if decision != "withdraw" and pack.from_the_start and not was_approver(pack, user, each["fact"]):
-            problem("%s: no approver at that time" % what)
+            problem("%s: not an approver at that time" % what)
     alone = [each for each in pack.facts["audit_events"] if one_person(each) is not None]
     for each in alone if pack.from_the_start else ():
         said = one_person(each)
@@ -1563,12 +1563,12 @@ def check_approvals(pack, problem):
             if was_approver(pack, user, each["fact"], partners):
                 problem("event %s (%s) was done alone: user %s could approve it" % (each["event_id"], each["action"], user))
     if alone:
-        problem.notes.append("%s of one person: nobody else could approve them then" % many(len(alone), "event"))
+        problem.notes.append("%s of one person: no one else could approve them at that time" % many(len(alone), "event"))
     return many(len(pack.facts["approval_decisions"]), "decision"), None
 
 
 def note_one_person(pack):
-    """What no second person approves, as the closes of the pack's months say."""
+    """Actions without a second person, from the closes of the pack's months."""
     if not pack.manifest.installation.endswith(" production"):
         return
     said = {}
@@ -1590,11 +1590,11 @@ def standing(details):
     if type(approvers) is not int:
         return None
     if approvers == 0 and type(of_some) is int and of_some > 0:
-        return "approvers of some partners only: nobody can approve what touches others"
+        return "approvers of some partners only: no one can approve for other partners"
     if approvers < 2:
         return "one person: actions are not approved by a second person"
     if details.get("approval_rules") == []:
-        return "no rules: %d people could approve, and no action asks for it" % approvers
+        return "no rules: %d people could approve, but no action requires it" % approvers
     return None
 
 
@@ -1616,7 +1616,7 @@ def was_approver(pack, user, fact, partners=NOT_ASKED):
 
 
 def number_of(document):
-    """Of what an opening carried over, the number of the previous system with its revision; otherwise our own."""
+    """For an item of an opening, the previous system's number with its revision; otherwise our own."""
     if document["purpose"] != "opening":
         return numbered(document["series"], document["sequence"])
     own, revision = document["opening_number"], document["opening_revision"]
@@ -1624,7 +1624,7 @@ def number_of(document):
 
 
 def check_openings(pack, problem):
-    """What an opening carried over adds up to its totals, bills nothing, and is entered on the day of the cut-over."""
+    """The items of an opening add up to its totals, have no lines, and are entered on the day of the cut-over."""
     days = {opening["opening_id"]: opening["cut_over_on"] for opening in pack.facts["openings"]}
     sums = defaultdict(lambda: [0, Decimal(0), Decimal(0), Decimal(0)])
 
@@ -1638,15 +1638,15 @@ def check_openings(pack, problem):
     for document in pack.documents.values():
         number, is_opening = document["number"], document["purpose"] == "opening"
         if is_opening != (document["opening_id"] is not None):
-            problem(number + " is of an opening, or it is not")
+            problem(number + " wrongly has or lacks an opening")
         elif is_opening:
             if document["series"] != "OPENING" or document["lines"] or (document["entries"], document["partner_cut"]) != ("0", "0"):
-                problem(number + " was carried over, and bills something")
+                problem(number + " was carried over but has lines or entries")
             add(document, number, 1 if document["document"] == "invoice" else 2, document["invoice_amount"])
     for payment in pack.facts["payments"]:
         name, is_opening = "payment %s" % payment["payment_id"], payment["source"] == "opening"
         if is_opening != (payment["opening_id"] is not None):
-            problem(name + " is of an opening, or it is not")
+            problem(name + " wrongly has or lacks an opening")
         elif is_opening:
             add(payment, name, 3, payment["amount"])
     for total in pack.facts["opening_totals"]:
@@ -1655,7 +1655,7 @@ def check_openings(pack, problem):
         if sums.pop((total["opening_id"], total["currency"]), None) != [int(total["items"]), invoices, credits, cash]:
             problem(name + " is not the sum of its items")
         if control != invoices - credits - cash:
-            problem(name + " does not meet its control total")
+            problem(name + " does not match its control total")
     for opening, currency in sums:
         problem("opening %s has no total in %s" % (opening, currency))
 
@@ -1679,7 +1679,7 @@ def check_taxes(document, problem):
     if not taxes:
         return
     if sum(Decimal(tax["taxable"]) for tax in taxes) != Decimal(document["invoice_amount"]):
-        problem(number + ": its taxes are not of its net amount")
+        problem(number + ": its taxes do not add up to its net amount")
     # A credit note against an invoice has no lines; what it rounds depends on the others against it.
     if document["purpose"] != "month":
         return
@@ -1690,9 +1690,9 @@ def check_taxes(document, problem):
         own = [line for line in lines if line["position"] in positions]
         taxable = Decimal(tax["taxable"])
         if sum(Decimal(line["invoice_amount"]) for line in own) != taxable:
-            problem("%s: tax %s is not of its lines" % (number, tax["position"]))
+            problem("%s: tax %s does not match its lines" % (number, tax["position"]))
         if tax_of(taxable, Decimal(tax["rate"]), tax["currency"]) != Decimal(tax["tax"]):
-            problem("%s: tax %s is not its rate" % (number, tax["position"]))
+            problem("%s: tax %s does not match its rate" % (number, tax["position"]))
     if sorted(covered) != sorted(line["position"] for line in lines):
         problem(number + ": a line has no tax, or two")
 
@@ -1705,7 +1705,7 @@ def check_documents(pack, problem):
     for skip in pack.facts["skipped_numbers"]:
         first, last = given(skip)
         if not 1 <= first <= last:
-            problem("%s: %d to %d is no range of numbers" % (skip["series"], first, last))
+            problem("%s: %d to %d is not a range of numbers" % (skip["series"], first, last))
         series[skip["series"]].append((first, last))
         problem.notes.append("%s: %d to %d skipped, by event %s" % (skip["series"], first, last, skip["event_id"]))
     for document in pack.documents.values():
@@ -1721,7 +1721,7 @@ def check_documents(pack, problem):
         if header[0] != header[1] + header[2]:
             problem(number + " does not add up")
         sums = [Decimal(0)] * 4
-        # A change of tax divides the line of a policy, kind and month.
+        # A change of tax splits the line of a policy, kind and month.
         whole = defaultdict(lambda: [Decimal(0)] * 3 + [0])
         for line in document["lines"]:
             amounts = [Decimal(line[name]) for name in SUMS] + [int(line["count"])]
@@ -1753,7 +1753,7 @@ def check_documents(pack, problem):
         numbers.sort()
         first = 1 if pack.from_the_start else numbers[0][0]
         if [start for start, _ in numbers] != [first] + [end + 1 for _, end in numbers[:-1]]:
-            problem("%s: its numbers have a gap, or one is there twice" % name)
+            problem("%s: its numbers have a gap, or one occurs twice" % name)
     return "%s, %d series" % (many(len(pack.documents), "document"), len(series)), None
 
 
@@ -1790,7 +1790,7 @@ def check_books(pack, problem):
             if amount:
                 problem("%s: debits and credits in %s differ" % (month, currency))
         if before and books.we_are != before.we_are:
-            problem("the books of %s are of a %s, those of %s of a %s" % (month, books.we_are, before.month, before.we_are))
+            problem("the books of %s have we_are %s, those of %s %s" % (month, books.we_are, before.month, before.we_are))
         if before or not books.previous:
             check_roll_forward(pack, before, books, problem)
         else:
@@ -1800,11 +1800,11 @@ def check_books(pack, problem):
     for close in pack.facts["book_closes"]:
         books = pack.books.get(close["month"])
         if books is None and close["month"] in pack.records:
-            problem("the books of %s closed, and are not in the pack" % close["month"])
+            problem("the books of %s closed but are not in the pack" % close["month"])
         if books and (books.text, books.seal, str(books.facts_to)) != (close["record"], close["seal"], close["facts_to"]):
             problem("the books of %s are not those that were sealed in %s" % (close["month"], close["sealed_in"]))
     for month in pack.records.keys() - pack.books.keys():
-        problem.notes.append("the books of %s are open: what is dated in it can still change" % month)
+        problem.notes.append("the books of %s are open: its entries can still change" % month)
     of = many(len(pack.books), "month"), many(pack.counts["entries"], "entry", "entries"), many(pack.counts["accounts"], "balance")
     return ", ".join(of), None
 
@@ -1847,7 +1847,7 @@ POSTED = {
 
 
 class Older(dict):
-    """A fact that is older than the pack, and whatever follows from it."""
+    """A fact that is older than the pack, and everything derived from it."""
 
     def __missing__(self, key):
         return self
@@ -1895,7 +1895,7 @@ class Facts:
         self.range = {}
         for table, rows in self.index.items():
             if len(rows) != len(pack.facts[table]):
-                problem("%s: a %s is there twice" % (table, KEY_OF[table]))
+                problem("%s: a %s occurs twice" % (table, KEY_OF[table]))
             numbers = [int(number) for number in rows]
             self.range[table] = (min(numbers), max(numbers)) if numbers else None
         self.paid = defaultdict(Decimal)
@@ -1927,12 +1927,12 @@ class Facts:
         return self.matches.get((credit_refund_id, payment_reversal_id), OLDER if refund is OLDER else None)
 
     def cannot_be(self, books, entry):
-        """Why an entry of no fact of the pack cannot be of an older or a later one; None if it can."""
+        """Why an entry without a fact in the pack cannot belong to an older or later fact; None if it can."""
         fact, number, _, _, debit, credit, _, amount = entry[:8]
         if fact not in POSTED or not is_number(number):
-            return "is no entry of a fact"
+            return "is not an entry of a fact"
         table, debits, credits = POSTED[fact]
-        # The taxes of a document that is older than the pack are not known, so neither are those of its void.
+        # The taxes of a document older than the pack are unknown, and so are those of its void.
         untold = fact == "document_voided" and number not in self.index["documents"] and self.is_older("documents", number)
         if number in self.index[table] and not (untold and any(side.startswith(TAX + ":") for side in (debit, credit))):
             return "does not follow from its fact"
@@ -1941,16 +1941,15 @@ class Facts:
         last = next(reversed(list(self.pack.records.values()))).last
         later = books.facts_to > last and (of != table or self.range[of] is None or int(number) > self.range[of][1])
         if not older and not later and number not in self.index[table]:
-            return "is of a fact that is not sealed"
+            return "belongs to a fact that is not sealed"
         for side, controls in ((debit, debits), (credit, credits)):
             if controls and not any(side == each or side.startswith(each + ":") for each in controls):
                 return "is posted to %s" % side
-        return None if Decimal(amount) > 0 else "is of %s" % amount
+        return None if Decimal(amount) > 0 else "has %s" % amount
 
 
 def of_document(document, debit, credit):
-    """The debit, credit, currency, amount, document and reference of its net amount and of each tax. With tax, one of
-    them can have the other sign than the whole."""
+    """The debit, credit, currency, amount, document and reference of its net amount and of each tax. With tax, one of them can have the opposite sign of the total."""
     if document is OLDER:
         yield debit, credit, OLDER, OLDER, OLDER, None
         return
@@ -2106,7 +2105,7 @@ def plain_amount(amount):
     return canonical("{:f}".format(amount))
 
 
-# Where what decides whether there is an entry may be older than the pack.
+# The fact that decides whether there is an entry can be older than the pack.
 PERHAPS = ("document_voided", "small_difference_undone", "refund_matched")
 
 
@@ -2114,7 +2113,7 @@ def check_postings(pack, problem):
     facts, expected = Facts(pack, problem), defaultdict(list)
 
     def key(entry):
-        # A document has an entry for each tax, and two where a reduced rate is as high as another.
+        # A document has an entry for each tax, and two if a reduced rate equals another rate.
         tax = next((side for side in entry[4:6] if isinstance(side, str) and side.startswith(TAX + ":")), None)
         return entry[0], entry[1], entry[6] if entry[0] == "share_converted" else tax
 
@@ -2140,7 +2139,7 @@ def check_postings(pack, problem):
         if not perhaps and (month in pack.books or (first and first.previous is None and month < first.month)):
             problem("the books of %s do not have %s %s" % (month, entry[0], entry[1]))
     if apart:
-        problem.notes.append("%d entries are of facts that are older than this pack, or later than its last seal" % apart)
+        problem.notes.append("%d entries belong to facts that are older than this pack or later than its last seal" % apart)
 
 
 def check_roll_forward(pack, before, books, problem):
@@ -2239,7 +2238,7 @@ class DataFile:
             self.problem("its totals are not the manifest's")
 
     def compare(self, what, columns, cells, sealed):
-        """`sealed` has the values by column; a column that it does not have is not compared."""
+        """`sealed` has the values by column; other columns are not compared."""
         other = [
             name for name, cell in zip(columns, cells) if name in sealed and not says(name, cell, sealed[name], self.csv)
         ]
@@ -2288,7 +2287,7 @@ def check_ledger(file):
         if document == expected:
             continue
         if document in pack.numbers or not re.fullmatch(r"[A-Z]+-[0-9]{4}-[0-9]{6,}", document):
-            problem("row %s names %s, and not %s" % (entry, document or "no document", expected))
+            problem("row %s names %s, not %s" % (entry, document or "no document", expected))
         else:
             file.unsealed["documents named by rows"] += 1
     if next(sealed, None) is not None:
@@ -2306,7 +2305,7 @@ def documents_in_order(pack):
 
 
 def document_values(pack, document):
-    """What a seal says of a document, by the columns of an export. What may still happen is left out until it has."""
+    """The sealed values of a document, by the columns of an export. Later changes are left out until they are sealed."""
 
     def number_of(key):
         if document[key] is None:
@@ -2343,7 +2342,7 @@ def check_invoices(file):
         before = place
         check_standing(row, pack.numbers.get(number), problem)
         if row["purpose"] == "opening":
-            problem(number + " was carried over, and is of no month")
+            problem(number + " was carried over and has no month")
         if row["status"] == "void":
             voids.append(row)
         pdf = row.get("pdf_sha256", "")
@@ -2366,11 +2365,11 @@ def check_invoices(file):
             problem(number + " has another PDF than the sealed one")
         is_void = row["status"] == "void"
         if document["void"] and not is_void:
-            problem(number + " is void, and not " + row["status"])
+            problem(number + " is void, not " + row["status"])
         if not document["void"]:
             file.unsealed["voids"] += is_void
         if not is_void and (row["void_reason"] or row.get("voided_on")):
-            problem(number + " is not void, and says why it is")
+            problem(number + " is not void but has a reason for a void")
         if not document["replaced_by"] and row["replaced_by"]:
             file.unsealed["replacements"] += 1
             if row["replaced_by"] in pack.numbers:
@@ -2386,7 +2385,7 @@ def check_invoices(file):
         problem(number + " is missing")
     pack.void_rows = voids
     problem.notes.append(
-        file.name + ": status, credited, amount_paid, balance, and what is said of e-mails, are as of the "
+        file.name + ": status, credited, amount_paid, balance, and data about e-mails, are as of the "
         "export, and under no seal"
     )
     return file.result()
@@ -2394,7 +2393,7 @@ def check_invoices(file):
 
 def check_standing(row, document, problem):
     amount = {name: Decimal(canonical(row[name])) for name in INVOICE_SUMS}
-    # Of a document that is not sealed yet, the tax is not known.
+    # The tax of a document is unknown until it is sealed.
     due = amount["amount_due"]
     if document is not None:
         tax = sum(Decimal(each["tax"]) for each in document["taxes"])
@@ -2472,7 +2471,7 @@ def check_payments(file):
     for key in sorted(missing, key=int):
         problem("payment %s is missing" % key)
     problem.notes.append(
-        file.name + ": partner_id, applied, reversed, unapplied and status are as of the export, and under no seal"
+        file.name + ": partner_id, applied, reversed, unapplied and status are as of the export and not sealed"
     )
     return file.result()
 
@@ -2583,7 +2582,7 @@ def check_opening(file):
         if not is_money(amount):
             raise Malformed("%s: the balance of %s is not an amount" % (file.name, account))
         if key in pack.opening:
-            file.problem("%s in %s is there twice" % key)
+            file.problem("%s in %s occurs twice" % key)
         pack.opening[key] = Decimal(amount)
     return file.result()
 
@@ -2636,13 +2635,13 @@ def check_journal(file):
             yield (*cells[:5], *cells[7:9], tuple(cells[9:]))
 
     compare_postings(file, postings(), lambda document, reference: (document or "", reference or ""))
-    file.problem.notes.append(file.name + ": partner_id and policy_id are as of the export, and under no seal")
+    file.problem.notes.append(file.name + ": partner_id and policy_id are as of the export and not sealed")
     return file.result()
 
 
 # --- The journals for accounting programs -------------------------------------------------------------------------------
 
-# What is escaped could not be written plainly.
+# Characters are escaped only if they cannot be written plainly.
 OF_LEDGER = r"[a-z](?:[A-Za-z0-9._:-]|%(?!2D|2E|5F|3[0-9]|[46][1-9A-F]|[57][0-9A])[0-9A-F]{2})*"
 OF_BEANCOUNT = r"[A-Z][A-Za-z0-9:-]*"
 COMMODITY = r"commodity (%s)\n(?:    format 1000\.0+ %s\n)?" % (CURRENCY, CURRENCY)
@@ -2650,7 +2649,7 @@ OPTION = 'option "operating_currency" "(%s)"\n' % CURRENCY
 ACCOUNT_OF_LEDGER = "account ((%s))\n" % OF_LEDGER
 ACCOUNT_OF_BEANCOUNT = '1970-01-01 open (%s)\n  account: "(%s)"\n' % (OF_BEANCOUNT, OF_LEDGER)
 LEDGER_TITLE = r"; .+\n; For hledger and ledger\. Dates are entry dates\.\n\n"
-# Of each dialect: the number of blocks and the form of its head, currencies, accounts; then the forms of lines.
+# For each dialect: the number of blocks and the form of its head, currencies, accounts; then the forms of lines.
 DIALECTS = {
     "ledger": (
         (4, LEDGER_TITLE + "(?:%s)*\ntag dated\n\n(?:%s)*\n" % (COMMODITY, ACCOUNT_OF_LEDGER), COMMODITY, ACCOUNT_OF_LEDGER),
@@ -2682,7 +2681,7 @@ DIALECTS = {
 
 
 def plain_text(*parts):
-    """What is compared of a text: letters and digits of ASCII, and some signs."""
+    """The compared part of a text: ASCII letters, digits and some signs."""
     return " ".join(re.sub(r"[^A-Za-z0-9._,:/#@+-]", " ", " ".join(part for part in parts if part)).split())
 
 
@@ -2707,7 +2706,7 @@ class TextJournal:
         self.number, self.count, self.names, self.digits, self.sums = 0, 0, {}, {}, {}
 
     def wrong(self, what):
-        raise Malformed("%s: line %d: what ends here %s" % (self.file.name, self.number, what))
+        raise Malformed("%s: line %d: the block that ends here %s" % (self.file.name, self.number, what))
 
     def blocks(self):
         block = []
@@ -2740,20 +2739,20 @@ class TextJournal:
             self.wrong("declares an account twice")
 
     def amount(self, account, amount, currency):
-        """(account, currency) and the amount, of which each currency has its number of digits."""
+        """(account, currency) and the amount, with the currency's number of digits."""
         digits = len(amount.partition(".")[2])
         if account not in self.names or currency not in self.digits:
-            self.wrong("names what is not declared")
+            self.wrong("names an undeclared account or currency")
         if self.digits[currency] is None:
             self.digits[currency] = digits
         if self.digits[currency] != digits:
-            self.wrong("has an amount with other digits")
+            self.wrong("has an amount with a wrong number of digits")
         return (account, currency), Decimal(amount)
 
     def post(self, lines):
         postings, left = [], defaultdict(Decimal)
         for line in lines:
-            found = self.forms["posting"](line) or self.wrong("has something else than postings")
+            found = self.forms["posting"](line) or self.wrong("has a line that is not a posting")
             key, value = self.amount(*found.groups())
             self.sums[key] = self.sums.get(key, Decimal(0)) + value
             left[key[1]] += value
@@ -2773,10 +2772,10 @@ class TextJournal:
         return totals
 
     def close(self, block, day, stated):
-        """Balances at the end of a day. They are those of all postings before."""
+        """Balances at the end of a day: the sums of all earlier postings."""
         (first, *lines), balances = block, self.balances()
         for line in block if self.forms["balance"](first) else lines:
-            found = self.forms["balance"](line) or self.wrong("has something else than balances")
+            found = self.forms["balance"](line) or self.wrong("has a line that is not a balance")
             key, value = self.amount(*found.group("account", "amount", "currency"))
             if key in stated or key not in self.sums or balances[key] != value or not line.startswith((" ", day)):
                 self.wrong("is not the balance of %s in %s" % key)
@@ -2793,13 +2792,13 @@ class TextJournal:
             if closing:
                 end = (date.fromisoformat(following(month) + "-01") - timedelta(" balance " not in first)).isoformat()
                 if closing.group(1) != end:
-                    self.wrong("is not of the end of %s" % month)
+                    self.wrong("is not dated at the end of %s" % month)
                 self.close(block, end, stated)
             elif opening:
                 accounts = len(self.sums)
                 postings = self.post(lines)
                 if before or stated or opening.group(1) != month + "-01" or len({each[1] for each in postings}) > 1:
-                    self.wrong("is no opening balance of %s" % month)
+                    self.wrong("is not an opening balance of %s" % month)
                 if len(self.sums) != accounts + len(postings):
                     self.wrong("opens an account twice")
                 self.pack.opening.update({(self.names[each[0]], each[1]): amount for each, amount in self.sums.items()})
@@ -2813,7 +2812,7 @@ class TextJournal:
                 month, before = entry.group(1)[:7], entry.group(1)
                 yield from self.entry(entry, lines)
             else:
-                self.wrong("is nothing that a journal has")
+                self.wrong("is not part of a journal")
         self.finish(stated, month)
 
     def finish(self, stated, month):
@@ -2833,7 +2832,7 @@ class TextJournal:
         if dated:
             lines.pop(0)
             if dated.group(1) == day:
-                self.wrong("says twice when it is dated")
+                self.wrong("has two dates")
         for account, currency, amount in self.post(lines):
             texts = plain_text(named["text"])
             yield day, dated.group(1) if dated else day, *fact, self.names[account], currency, amount, texts
@@ -2844,7 +2843,7 @@ def check_text_journal(file):
     file.pack.opening = {}
     compare_postings(file, journal.postings(), plain_text)
     if journal.count != file.pack.manifest.files[file.name]["rows"]:
-        file.problem("%d entries where the manifest says others" % journal.count)
+        file.problem("%d entries, a number other than the manifest's" % journal.count)
     return many(journal.count, "entry", "entries") + " as sealed and as in the manifest", None
 
 
@@ -2883,7 +2882,7 @@ def check_voids(file):
             invoice = next(expected, {})
             names = [name for name in ("number", "partner_id", "month", "currency", "voided_on") if name in invoice]
             if not invoice or any(row[name] != invoice[name] for name in names) or row["reason"] != invoice["void_reason"]:
-                problem("%s is not the void document of the invoices that comes next" % row["number"])
+                problem("%s is not the next void document of the invoices" % row["number"])
         document = pack.numbers.get(row["number"])
         if document is None or not document["void"]:
             file.unsealed["voids"] += 1
@@ -2899,7 +2898,7 @@ def known_values(values):
 
 
 def compare_in_order(file, columns, key_columns, sealed, what, values_of):
-    """Rows that ascend by the numbers of their key. `sealed` has those that must be there."""
+    """Rows that ascend by a numeric key. `sealed` has the required ones."""
     missing, before = set(sealed), ()
     for cells, _, _ in file.rows(columns):
         row = dict(zip(columns, cells))
@@ -2941,7 +2940,7 @@ def check_write_offs(file):
 
 
 def carried_over(pack):
-    """The sealed values of what openings carried over, in the order of recording."""
+    """The sealed values of opening items, in the order of recording."""
     for each in pack.facts["documents"]:
         if each["opening_id"] is not None:
             kind = "invoice" if each["document"] == "invoice" else "credit"
@@ -2954,7 +2953,7 @@ def carried_over(pack):
 
 
 def check_carried(file):
-    """What openings carried over, in the order of recording, and whether each is still open."""
+    """The items of openings, in the order of recording, and whether each is still open."""
     pack, problem = file.pack, file.problem
     stated = ("status", "balance")
     compared = [name for name in CARRIED if name not in stated]
@@ -2966,7 +2965,7 @@ def check_carried(file):
             problem("%s is not %s with %s open" % (number, status, balance))
         document = pack.numbers.get(number) if row["kind"] != "cash" else None
         if document is not None and document["void"] and status != "reversed":
-            problem("%s is reversed, and not %s" % (number, status))
+            problem("%s is reversed, not %s" % (number, status))
         item = next(sealed, None)
         if item is not None:
             file.compare(item["number"], CARRIED, cells, {name: item[name] for name in compared})
@@ -2976,7 +2975,7 @@ def check_carried(file):
             problem("%s was not sealed" % number)
     for item in sealed:
         problem("%s is missing" % item["number"])
-    problem.notes.append(file.name + ": status and balance are as of the export, and under no seal")
+    problem.notes.append(file.name + ": status and balance are as of the export and not sealed")
     return file.result()
 
 
@@ -2994,7 +2993,7 @@ def check_bank_lines(file):
     for number, statement in statements.items():
         own = of_statement[number]
         if len(own) != int(statement["lines"]):
-            problem("bank statement %s has %d lines and says %s" % (number, len(own), statement["lines"]))
+            problem("bank statement %s has %d lines but states %s" % (number, len(own), statement["lines"]))
         if any(line is OLDER for line in own):
             continue
         sums = [sum(Decimal(line["amount"]) for line in own if (line["direction"] == "credit") is credit) for credit in (True, False)]
@@ -3032,7 +3031,7 @@ def check_bank_lines(file):
 
 
 class HandedOff:
-    """A journal that went to the general ledger, as gl-exports states it."""
+    """A journal exported to the general ledger, from gl-exports."""
 
     def __init__(self, row):
         self.row, self.files, self.lines = row, 0, 0
@@ -3045,7 +3044,7 @@ class HandedOff:
 
 
 def sealed_of_exports(pack, table, number):
-    """The facts of a table of exports by their key, each with the values of its export, and the keys that must be there."""
+    """The facts of a table of exports by their key, each with the values of its export, and the required keys."""
     exports = {each["gl_export_id"]: each for each in pack.facts["gl_exports"]}
     sealed, there = {}, set()
     for each in pack.facts[table]:
@@ -3067,14 +3066,14 @@ def check_gl_exports(file):
         if own is new:
             last_part[row["month"], row["format"]] += 1
             if row["part"] != str(last_part[row["month"], row["format"]]):
-                problem("%s does not follow the part before it" % own.what)
+                problem("%s does not follow the previous part" % own.what)
             if not pack.manifest.first <= row["month"] <= pack.manifest.last:
-                problem("%s is of no month of the pack" % own.what)
+                problem("%s has a month outside the pack" % own.what)
             record = (pack.books if own.books_closed else pack.records).get(row["month"])
             if not record or record.seal != row["seal"]:
                 problem("%s names a seal that its month does not have" % own.what)
         elif own.row != new.row:
-            problem("the files of %s are of two exports" % own.what)
+            problem("the files of %s belong to two exports" % own.what)
         own.files += 1
         if row["position"] != str(own.files):
             problem("%s lacks a file" % own.what)
@@ -3091,7 +3090,7 @@ def check_gl_lines(file):
     def values_of(key, row):
         own = pack.handed_off.get(row["gl_export_id"])
         if own is None:
-            problem("line %d of %d is of no export" % (key[1], key[0]))
+            problem("line %d of %d belongs to no export" % (key[1], key[0]))
             return sealed.get(key)
         own.lines += 1
         stated = {**own.row, "line": str(own.lines), "external_id": own.external_id(row["currency"])}
@@ -3109,7 +3108,7 @@ def check_gl_lines(file):
 
 
 def check_handed_off(pack, problem):
-    """Each journal balances; all parts to the last one, if its books were closed, are what the month's books moved."""
+    """Each journal balances; all parts up to the last one, if its books were closed, add up to the month's movements."""
     together = defaultdict(lambda: defaultdict(Decimal))
     last = {}
     for each in pack.handed_off.values():
@@ -3136,11 +3135,11 @@ def check_handed_off(pack, problem):
         exported = together[month, fmt]
         for key in now.keys() | before.keys() | exported.keys():
             if exported.get(key, 0) != now.get(key, 0) - before.get(key, 0):
-                problem("%s in %s: the journals of %s for %s are not what its books moved" % (*key, month, fmt))
+                problem("%s in %s: the journals of %s for %s differ from the movement of its books" % (*key, month, fmt))
 
 
 def is_value(cell, value, csv):
-    """Whether a cell says a JSON value. Null and an empty text are the same."""
+    """Whether a cell equals a JSON value. Null and an empty text are the same."""
     if value is None or value == "":
         return cell is None or cell == ""
     if not csv or isinstance(value, str):
@@ -3179,7 +3178,7 @@ def is_empty(value):
 
 
 def check_partners(file, columns, keys):
-    """The present values. Where the pack has every change, they follow from the changes."""
+    """The current values. If the pack has every change, they follow from the changes."""
     pack, problem, before = file.pack, file.problem, ()
     latest = last_changes(pack, file.name)
     is_whole = pack.from_the_start and pack.manifest.last not in pack.records
@@ -3192,7 +3191,7 @@ def check_partners(file, columns, keys):
         missing.discard(key)
         changed = latest.get(key)
         if changed is None and is_whole:
-            problem("%s was recorded by no change" % " ".join(key))
+            problem("%s has no recorded change" % " ".join(key))
             continue
         for name in columns[keys:] if is_whole else changed or ():
             value = (changed or {}).get(name)
@@ -3200,10 +3199,10 @@ def check_partners(file, columns, keys):
                 if is_whole:
                     problem("%s of %s does not follow from the changes" % (name, " ".join(key)))
                 else:
-                    file.unsealed["values that were changed since, and are"] += 1
+                    file.unsealed["later changed values, which are"] += 1
     for key in sorted(missing) if is_whole else ():
         problem("%s is missing" % " ".join(key))
-    problem.notes.append(file.name + " is as of the export, and under no seal")
+    problem.notes.append(file.name + " is as of the export and not sealed")
     return file.result()
 
 
@@ -3228,7 +3227,7 @@ def check_partner_changes(file):
         key = tuple(uncover(row.get(name) or "", file.csv) for name in ("partner_id", "field"))
         old, known = row.get("old"), latest.get(key) if key in latest or pack.from_the_start else row.get("old")
         if old != known and not (is_empty(old) and is_empty(known)):
-            problem("%s of %s was not what event %s says it was" % (key[1], key[0], cells[0]))
+            problem("%s of %s differs from its old value in event %s" % (key[1], key[0], cells[0]))
         latest[key] = row.get("new")
     for event, _, _ in sealed:
         problem("a change by event %s is missing" % event["event_id"])
@@ -3257,7 +3256,7 @@ def check_dictionary(file):
             file.problem("%s of %s has no type or meaning" % (cells[1], cells[0]))
     if found != expected:
         file.problem("it does not have exactly the columns of the data files, in order")
-    file.problem.notes.append("dictionary.csv: meanings are for people, and compared with nothing")
+    file.problem.notes.append("dictionary.csv: meanings are for people and are not compared")
     return file.result()
 
 
@@ -3313,7 +3312,7 @@ DATA_CHECKS = {
     "journal.beancount": check_text_journal,
 }
 
-# --- An earlier pack, and seals from elsewhere --------------------------------------------------------------------------
+# --- An earlier pack, and held seals ------------------------------------------------------------------------------------
 
 
 def check_previous(pack, folder, problem):
@@ -3326,7 +3325,7 @@ def check_previous(pack, folder, problem):
 
     earlier = Pack(folder, strict)
     if earlier.manifest.installation != pack.manifest.installation:
-        problem("%s is of the installation %s" % (folder, earlier.manifest.installation))
+        problem("%s belongs to the installation %s" % (folder, earlier.manifest.installation))
     joined = False
     for now, then, of in ((pack.records, earlier.records, ""), (pack.books, earlier.books, "the books of ")):
         known = seals_of(now)
@@ -3390,7 +3389,7 @@ def read_note(path, kind, witnesses, keys, problem):
 
 
 def parse_held(given, option, kind, witnesses, keys):
-    """For each a function that gives its name and seal, and what is wrong with it."""
+    """For each, a function that returns its name and seal, and its problem."""
     held = []
     for each in given or []:
         name, equals, seal = each.partition("=")
@@ -3403,13 +3402,13 @@ def parse_held(given, option, kind, witnesses, keys):
             example = "a checkpoint and its seal: --checkpoint 12=5f0c…" if kind is Checkpoint else "a month and a seal: --%s 2026-07=5f0c…" % option
             raise Unusable("'%s' does not name %s" % (each, example))
         if not re.fullmatch("[0-9A-Fa-f]{64}", seal):
-            raise Unusable("'%s' is not a whole seal: it has 64 digits from 0 to f, not 16 as in a subject" % seal)
+            raise Unusable("'%s' is not a whole seal: it has 64 digits from 0 to f, not the 16 in a subject" % seal)
         held.append(lambda problem, own=(name, seal.lower()): own)
     return held
 
 
 def check_held(report, first, last, given):
-    """`given` has the held seals, the records to compare them with, and what to call them."""
+    """`given` has the held seals, the records to compare them with, and their labels."""
     apart = []
 
     def compare(problem):
@@ -3422,11 +3421,10 @@ def check_held(report, first, last, given):
                     compared += 1
                     if known[name] != seal:
                         problem(
-                            "%s%s has %s, and you gave %s: compare it with your copy. If that says the same, %s%s was "
-                            "sealed again" % (of, name, known[name], seal, of, name)
+                            "%s%s has %s, but you gave %s: check your copy. If it matches, %s%s was sealed again" % (of, name, known[name], seal, of, name)
                         )
                 elif is_month(name) and first <= name <= last:
-                    problem("%s%s was sealed, and is open in this pack" % (of, name))
+                    problem("%s%s was sealed but is open in this pack" % (of, name))
                 else:
                     apart.append(of + name)
         return "%d compared" % compared, None
@@ -3434,7 +3432,7 @@ def check_held(report, first, last, given):
     if any(held for held, _, _ in given):
         report.check("held seals", compare)
     if apart and not report.failed:
-        raise Unusable("%s: this pack (%s to %s) cannot say. Ask for one that contains it" % (", ".join(apart), first, last))
+        raise Unusable("%s: this pack (%s to %s) does not contain it. Request one that does" % (", ".join(apart), first, last))
 
 
 # --- Proofs -----------------------------------------------------------------------------------------------------------
@@ -3471,7 +3469,7 @@ class ProvenFact:
         self.month, self.table, columns, columns_path, line, index, leaves, path = take(value, FACT, place)
         record = records.get(self.month if isinstance(self.month, str) else None)
         if record is None or not isinstance(self.table, str) or not isinstance(columns, str) or not isinstance(line, str):
-            raise Malformed(place + ": is of no record of the proof")
+            raise Malformed(place + ": has no record in the proof")
         self.index, leaves = want_number(index, place), want_number(leaves, place)
         self.record, self.header = record, (columns, columns_path)
         names, fields = columns.split("\t"), line.split("\t")
@@ -3486,7 +3484,7 @@ class ProvenFact:
         else:
             size, root = record.tables.get(self.table, (None, None))
             if size is None or self.index < 1:
-                raise Malformed(place + ": is of no table of the record")
+                raise Malformed(place + ": has no table in the record")
             size += 1
             leads_to(root, columns, 0, size, columns_path, place + ": columns")
         if leaves != size:
@@ -3521,7 +3519,7 @@ def read_proof(value):
             raise Malformed("records: a record is not a text")
         record = SealRecord(text, "record")
         if (record.month, record.seal) != (month, seal):
-            raise Malformed("records: that of %s is of %s and hashes to %s" % (month, record.month, record.seal))
+            raise Malformed("records: that of %s is for %s and hashes to %s" % (month, record.month, record.seal))
         if before and (before.month >= month or before.installation != record.installation or record.first <= before.last):
             raise Malformed("records: %s does not follow %s" % (month, before.month))
         if before and record.previous[0] == before.month and record.previous[1] != before.seal:
@@ -3535,7 +3533,7 @@ def read_proof(value):
         raise Malformed("facts: are not in order, or a record has none")
     numbers = [fact.number for fact in proven if fact.number]
     if len(set(numbers)) != len(numbers):
-        raise Malformed("facts: a fact_id is there twice")
+        raise Malformed("facts: a fact_id occurs twice")
     for one, other in zip(proven, proven[1:]):
         if (one.month, one.table) == (other.month, other.table) and (one.header != other.header or one.number > other.number):
             raise Malformed("facts: those of %s in %s differ in their columns, or order" % (one.table, one.month))
@@ -3544,7 +3542,7 @@ def read_proof(value):
 
 
 def check_subject(kind, number, facts):
-    """What belongs to a subject, and nothing else."""
+    """The facts of a subject; no others are allowed."""
     by_table = defaultdict(list)
     for fact in facts:
         by_table[fact.table].append(fact)
@@ -3581,9 +3579,9 @@ def check_proven_document(document, by_table):
     lines = by_table.pop("document_lines", [])
     others = [by_table.pop(table, []) for table in ("document_pdfs", "document_e_invoices", "voids")]
     if own is None or any(fact.row.get("document_id") != own for facts in [lines] + others for fact in facts):
-        raise Malformed("facts: not all are of the document")
+        raise Malformed("facts: not all belong to the document")
     if any(len(facts) > 1 or any(fact.month < document.month for fact in facts) for facts in others):
-        raise Malformed("facts: the PDF, the e-invoice or the void is there twice, or older than the document")
+        raise Malformed("facts: the PDF, the e-invoice or the void occurs twice or is older than the document")
     purpose = document.row.get("purpose")
     number = number_of({**document.row, "purpose": purpose, "sequence": document.value("sequence")})
     if document.row["number"] != number:
@@ -3641,13 +3639,13 @@ def check_pack(report, folder, previous, held, keys):
     if pack.facts["approval_decisions"] or any(one_person(each) is not None for each in pack.facts["audit_events"]):
         report.check("approvals", lambda problem: check_approvals(pack, problem))
     note_one_person(pack)
-    say("note  README.txt is for people: it is compared with nothing")
+    say("note  README.txt is for people and is not compared")
     for name in sorted(pack.names):
         if name.endswith(".parquet"):
-            say("note  %s is compared with the manifest only" % name)
+            say("note  %s is compared only with the manifest" % name)
     for each in pack.manifest.months:
         if each["seal"] is None:
-            say("note  %s is open: nothing of it is sealed" % each["month"])
+            say("note  %s is open: it is not sealed" % each["month"])
     if pack.manifest.months[-1]["month"] < pack.manifest.last:
         say("note  nothing after %s is in this pack" % pack.manifest.months[-1]["month"])
     for name in [*pack.manifest.data, "dictionary.csv"]:
@@ -3674,13 +3672,13 @@ def run(report, arguments):
     if os.path.isdir(place):
         check_pack(report, place, arguments.previous, held, keys)
     elif not os.path.exists(place):
-        raise Unusable(place + " is not there")
+        raise Unusable(place + " does not exist")
     elif place.endswith(".zip"):
         raise Unusable("%s is a .zip: unzip it into an empty folder, and name that folder" % place)
     elif not place.endswith(".json") or not os.path.isfile(place):
         raise Unusable(place + " is neither a folder nor a .json file")
     elif arguments.previous is not None or held[1] or held[2]:
-        raise Unusable("a proof is compared with --seal only")
+        raise Unusable("a proof can be compared only with --seal")
     else:
         check_proof(report, place, held[0])
 

@@ -85,7 +85,7 @@ test('without users and with one, what needs a second person is done, and its ev
   const report = await world.database.reading((tx) => readCloseReport(tx));
   expect(report).toMatchObject({ approvals: null, done_alone: { 'partner.import': 3 } });
   expect(describeClose(report as CloseReport)).toMatch(
-    / {2}Approvals {3}done alone, as nobody else could approve: partner\.import\s+\(3\s+events\)\n/,
+    / {2}Approvals {3}done alone, as no one else could approve: partner\.import\s+\(3\s+events\)\n/,
   );
 });
 
@@ -216,7 +216,7 @@ test('in production, the report of a close and both verifiers of its pack say th
       await own.close();
     };
     await next('2026-08', {});
-    const free = 'no rules: 2 people could approve, and no action asks for it';
+    const free = 'no rules: 2 people could approve, but no action requires it';
     expect((await report()).replaceAll(/\s+/g, ' ')).toContain(`Approvals ${free} `);
     const unruled = `note  approvals at the close of 2026-08: ${free}`;
     // The pack of one month says it too.

@@ -75,7 +75,7 @@ test('approvers of a partner hear of what touches that partner alone, and the ap
   await approveRequest(await as(world, LEE), request, { reason: null, deliver: false });
   await send();
   expect(sent()[1]?.subject).toMatch(/^\[SANDBOX\] Approved: /);
-  expect(server.mails[1]?.parsed.text).toContain('It is done, as your action.');
+  expect(server.mails[1]?.parsed.text).toContain('It has been carried out under your name.');
 });
 
 test('a mail server that is down keeps no request from being made, and it is mailed later', async () => {
@@ -108,7 +108,7 @@ test('a request that expires is told to whoever asked', async () => {
   world.at('2026-08-15T10:00:00Z');
   await send();
   expect(sent()[1]).toMatchObject({ to: [MARA], subject: expect.stringContaining('Not decided in time: ') });
-  expect(server.mails[1]?.parsed.text).toContain('expired at 2026-08-15 10:00 UTC: nobody decided it.');
+  expect(server.mails[1]?.parsed.text).toContain('expired at 2026-08-15 10:00 UTC without a decision.');
 });
 
 test('while nobody may approve, the e-mail is held and the status says how to name an approver', async () => {

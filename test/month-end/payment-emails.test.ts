@@ -90,9 +90,7 @@ test('a part payment says what is left to pay, and a bank charge that it is born
   books = booksOf(world, { small_difference: { USD: '1.00', percent: '50' } });
   await pay('2.50', 'FT-2');
   expect(await send()).toEqual(['payment_receipt sent']);
-  expect((await latest('receipt')).text).toContain(
-    'USD 2.50\n  USD 0.50 was kept by a bank and is borne by us\n  paid in full',
-  );
+  expect((await latest('receipt')).text).toContain('USD 2.50\n  USD 0.50 in bank charges, borne by us\n  paid in full');
 });
 
 test('a payment that was reversed gets no receipt, and none after it', async () => {

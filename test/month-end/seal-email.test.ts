@@ -167,7 +167,7 @@ describe('a seal that is signed', () => {
       ['seal-2026-07.note.txt', note],
     ]);
     expect(text).toContain(`\n  ${vkeyOf(signature as SealSignature)}\n`);
-    expect(text).toMatch(/This is the first letter that is signed\. Compare this key with the operator\nby telephone/);
+    expect(text).toMatch(/This is the first signed letter\. Compare this key with the operator by\ntelephone/);
     expect(text).not.toContain('NEW KEY');
   });
 
@@ -175,7 +175,9 @@ describe('a seal that is signed', () => {
     const same = await letterOf('2026-09-01T12:00:00Z', SEAL_KEY);
     expect(same.text).not.toMatch(/first letter|NEW KEY/);
     const changed = await letterOf('2026-10-01T12:00:00Z', other);
-    expect(changed.text).toMatch(/WARNING: the signature below is by a NEW KEY\. The letter before this one was/);
+    expect(changed.text).toMatch(
+      /WARNING: the signature below was made with a NEW KEY\. The previous letter\nwas signed/,
+    );
     expect(changed.text).not.toMatch(/first letter/);
   });
 });

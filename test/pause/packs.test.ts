@@ -83,18 +83,18 @@ test.each<[what: string, forged: string, said: RegExp]>([
   [
     'a row deleted',
     'DELETE FROM skipped_numbers',
-    /event \d+ skipped INV-2026-000003 to INV-2026-000006, and they are not/,
+    /event \d+ skipped INV-2026-000003 to INV-2026-000006, but they are not skipped/,
   ],
   [
     'a row changed',
     'UPDATE skipped_numbers SET last_sequence = 5',
-    /INV-2026-000003 to INV-2026-000005 are skipped, and event \d+ does not say so/,
+    /INV-2026-000003 to INV-2026-000005 are skipped, but not in event \d+/,
   ],
   [
     'a row added, of a resumption that skipped others',
     `INSERT INTO skipped_numbers (series, first_sequence, last_sequence, pause_id, recorded_at, event_id)
      SELECT 'CN-2026', 1, 2, pause_id, recorded_at, event_id FROM skipped_numbers`,
-    /CN-2026-000001 to CN-2026-000002 are skipped, and event \d+ does not say so/,
+    /CN-2026-000001 to CN-2026-000002 are skipped, but not in event \d+/,
   ],
 ])('a forgery of skipped numbers is found by verify and by both verifiers: %s', async (_, forged, said) => {
   await skipNumbers([GUARDS_OFF, forged, GUARDS_ON]);

@@ -147,7 +147,7 @@ test('one e-mail lists everything the partner owes, by currency, with its credit
     'OPEN IN EUR\n- INV-2026-000002 for August 2026: EUR 7.00',
     `OPEN IN USD\n- ${INV_1} for July 2026: USD 7.00\n  due August 31, 2026, overdue by 7 days\n  http://127.0.0.1:8080/pay/`,
     '- INV-2026-000003 for August 2026: USD 7.00\n  due October 1, 2026, due in 24 days',
-    'Total open: USD 14.00\nOf which overdue: USD 7.00\nPayment received, not applied yet: -USD 2.00\nLeft to pay: USD 12.00',
+    'Total open: USD 14.00\nOverdue part: USD 7.00\nPayment received, not applied yet: -USD 2.00\nLeft to pay: USD 12.00',
     'SANDBOX',
   ])
     expect(text).toContain(said);
@@ -242,7 +242,7 @@ test('a reminder states the original, the paid and the open amount, and leaves o
   expect(mail?.text).toContain(
     '  original amount USD 7.00\n  paid USD 2.00\n  in dispute, not requested here: USD 1.50\n',
   );
-  expect(mail?.text).toContain('Total open: USD 3.50\nOf which overdue: USD 3.50');
+  expect(mail?.text).toContain('Total open: USD 3.50\nOverdue part: USD 3.50');
   expect(mail?.html).toContain('Original amount USD 7.00; USD 2.00 paid; USD 1.50 in dispute');
 });
 
