@@ -17,7 +17,7 @@ export interface RetryRequest {
   readonly since?: string | undefined;
 }
 
-interface Retried {
+export interface Retried {
   readonly documents: number;
   /** E-mails that carry no document. */
   readonly others: number;

@@ -4,7 +4,7 @@ import { DELIVER, type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.t
 import { badInput, refused, says } from './definition.ts';
 
 /** Characters of a field that no font has. */
-interface UnprintableField {
+export interface UnprintableField {
   readonly field: string;
   readonly characters: readonly string[];
 }

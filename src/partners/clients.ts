@@ -34,7 +34,7 @@ export interface Action {
   readonly now: DateTime<true>;
 }
 
-interface Rotation extends Credentials {
+export interface Rotation extends Credentials {
   /** When the previous secret stops working. */
   readonly previous_ends_at: string;
 }
