@@ -988,7 +988,8 @@ CALL grant_to_app('SELECT', 'payment_history');
 CREATE FUNCTION document_reopened_on(bigint) RETURNS date STABLE LANGUAGE sql AS $$
   SELECT greatest(
     (SELECT d.entry_on FROM documents d WHERE d.document_id = $1 AND d.opening_id IS NOT NULL),
-    (SELECT max(c.undone_on) FROM balance_changes c WHERE c.document_id = $1 AND c.undone))
+    -- Not max(), for which PostgreSQL would plan the view twice.
+    (SELECT c.undone_on FROM balance_changes c WHERE c.document_id = $1 AND c.undone ORDER BY c.undone_on DESC LIMIT 1))
 $$;
 
 CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE sql AS $$

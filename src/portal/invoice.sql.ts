@@ -38,12 +38,10 @@ export interface InvoiceFacts {
 /** By the token of its payment page, or by its number, of this partner alone. */
 export type WhichInvoice = { readonly token: string } | { readonly partnerId: string; readonly number: string };
 
-const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(
-              d.issued_on,
-              (SELECT max(applied_on) FROM payment_applications a WHERE a.document_id = d.document_id),
-              (SELECT max(applied_on) FROM credit_applications a WHERE a.invoice_id = d.document_id),
-              (SELECT max(written_off_on) FROM write_offs w WHERE w.document_id = d.document_id),
-              (SELECT max(voided_on) FROM voids v WHERE v.document_id = d.document_id)) END`;
+// Of an issue that is undone, the day of its void too.
+const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(d.issued_on, (
+              SELECT max(greatest(c.dated_on, CASE c.changes WHEN 'amount_due' THEN c.undone_dated_on END))
+              FROM balance_changes c WHERE c.document_id = d.document_id)) END`;
 
 export async function readInvoiceFacts(
   tx: Transaction,
@@ -97,23 +95,17 @@ export async function readInvoiceFacts(
 export const isAskedFor = ({ document, status }: Pick<DocumentRow, 'document' | 'status'>): boolean =>
   document === 'invoice' && status === 'open';
 
+/** Facts of other kinds are no reductions of their own: the page sums them up. */
 const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
   query(
     tx,
-    `SELECT kind, "on", amount, credit_note FROM (
-       SELECT 'credit' AS kind, a.applied_on AS "on", a.amount, n.number AS credit_note, a.recorded_at
-       FROM live_credit_applications a JOIN documents n ON n.document_id = a.credit_note_id
-       WHERE a.invoice_id = :documentId
-       UNION ALL
-       SELECT 'payment', p.received_on, a.amount, NULL, a.recorded_at
-       FROM live_payment_applications a JOIN payments p USING (payment_id) WHERE a.document_id = :documentId
-       UNION ALL
-       SELECT 'bank_charges', a.applied_on, s.amount, NULL, s.recorded_at
-       FROM live_small_differences s JOIN payment_applications a USING (payment_application_id)
-       WHERE s.document_id = :documentId
-       UNION ALL
-       SELECT 'written_off', written_off_on, amount, NULL, recorded_at
-       FROM live_write_offs WHERE document_id = :documentId
-     ) AS r ORDER BY recorded_at, kind = 'written_off', kind DESC`,
+    `SELECT k.kind, CASE k.kind WHEN 'payment' THEN p.received_on ELSE c.dated_on END AS "on", -c.amount AS amount,
+            n.number AS credit_note
+     FROM balance_changes c
+     JOIN (VALUES ('payment_applied', 'payment'), ('credit_applied', 'credit'), ('small_difference', 'bank_charges'),
+             ('written_off', 'written_off')) AS k (fact, kind) USING (fact)
+     LEFT JOIN payments p USING (payment_id) LEFT JOIN documents n ON n.document_id = c.credit_note_id
+     WHERE c.document_id = :documentId AND c.document = 'invoice' AND NOT c.undone
+     ORDER BY c.recorded`,
     { documentId },
   );

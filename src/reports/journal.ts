@@ -135,7 +135,9 @@ export async function readPresentDay(tx: Transaction, today: string): Promise<st
   const [row] = await query<{ day: string }>(
     tx,
     `SELECT greatest(:today::date, earliest_postable_date(),
-                     (SELECT max(entry_on) FROM dated_facts WHERE entry_on > :today::date)) AS day`,
+                     -- Not max(): PostgreSQL would plan the view twice, which takes 6 ms instead of 2.
+                     (SELECT entry_on FROM dated_facts WHERE entry_on > :today::date
+                      ORDER BY entry_on DESC LIMIT 1)) AS day`,
     { today },
   );
   return row?.day ?? today;
