@@ -1,9 +1,11 @@
 /**
  * Exports for auditors: the requested data, the sealed evidence of its months, and a manifest. Everything is read in one snapshot and streamed. Refusals: export_exists, file_unwritable.
  */
+
 import type { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';
 import { copyOut, countLines, csvRowCounter, wholeLines } from '../database/copy.ts';
+import { readInstallation } from '../database/installation.sql.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { type DocumentJson, documentJson, withoutTax } from '../documents/document.ts';
 import { readDocuments } from '../documents/documents.sql.ts';
@@ -24,7 +26,6 @@ import {
   readDocumentIds,
   readDocumentNumbers,
   readFactsOf,
-  readInstallation,
   readLedgerTotals,
   readPaymentTotals,
 } from './exports.sql.ts';

@@ -33,10 +33,6 @@ export function readBilledMonths(tx: Transaction, from: Month, to: Month): Promi
   );
 }
 
-export function readInstallation(tx: Transaction): Promise<{ installation_id: string; environment: string }> {
-  return queryOne(tx, `SELECT installation_id, environment FROM installation`);
-}
-
 /**
  * The numbers of the documents that bill a month's rows: the last in each chain of replacements, even if it is void. None
  * while the month is open.

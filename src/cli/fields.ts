@@ -1,11 +1,13 @@
 /** The arguments and options of a command, of the fields of an action's input or of a list's filters. */
+
+import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type { z } from 'zod';
 import { type CommandWords, flagsOf } from '../actions/command.ts';
 import { type Field, type FieldKind, type FileInput, fieldsOf, READ } from '../actions/fields.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import { inKebab } from '../field-names.ts';
 import { repeatedArgument } from './arguments.ts';
-import { readInput } from './input.ts';
 
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}): void {
   for (const field of fieldsOf(input)) {
@@ -81,3 +83,12 @@ const inClauses = (sentences: string): string =>
     .split('. ')
     .map((sentence) => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase()))
     .join('; ');
+
+/** The content of a file, or of stdin if the name is '-'. Refusal: file_unreadable. */
+export function readInput(name: string): Buffer {
+  try {
+    return readFileSync(name === '-' ? 0 : name);
+  } catch (error) {
+    throw refuse('file_unreadable', { file: name, reason: reasonOf(error) }, error);
+  }
+}

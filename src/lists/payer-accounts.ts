@@ -1,10 +1,9 @@
 /** The bank accounts that payers are known by: `reckoner payment accounts`. */
+
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
-import { type PayerAccount, readPayerAccounts } from '../payments/payer-accounts.ts';
+import { readPayerAccounts } from '../payments/payer-accounts.ts';
 import { defineList } from './list.ts';
-
-const readRows = (tx: Transaction): Promise<PayerAccount[]> => readPayerAccounts(tx);
 
 export const payerAccounts = defineList({
   command: 'payment accounts',
@@ -29,5 +28,5 @@ export const payerAccounts = defineList({
   },
   sheet: ['payer_account', 'partner_ids', 'names', 'payments', 'last_received_on'],
   terminal: ['payer_account', 'names', 'payments', 'last_received_on', 'used'],
-  read: readRows,
+  read: (tx: Transaction) => readPayerAccounts(tx),
 });

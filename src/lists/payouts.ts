@@ -1,12 +1,11 @@
 /** The processor's payouts to the bank: `reckoner payment payouts`. */
+
 import { z } from 'zod';
 import { payoutJson } from '../actions/payment/payout.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { type PayoutRow, readPayouts } from '../payments/payouts.sql.ts';
 import { defineList } from './list.ts';
-
-const readRows = (tx: Transaction): Promise<PayoutRow[]> => readPayouts(tx);
 
 const of = (amount: string | null, { currency }: PayoutRow): Amount | null =>
   amount === null ? null : Amount.of(amount, currency);
@@ -38,7 +37,7 @@ export const payouts = defineList({
   },
   sheet: ['payout_id', 'received_on', 'account', 'currency', 'amount', 'gross', 'fees', 'of_account', 'payments'],
   terminal: ['payout_id', 'received_on', 'amount', 'currency', 'fees_known', 'brought'],
-  read: readRows,
+  read: (tx: Transaction) => readPayouts(tx),
   json: async (_tx, rows) => rows.map(payoutJson),
   attention: (rows) => rows.some(({ gross }) => gross === null),
 });

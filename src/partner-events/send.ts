@@ -6,9 +6,11 @@
  * A partner is claimed, not an event: a later event may not overtake an earlier one, and only one position per partner
  * must be remembered.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Claims, workOn } from '../database/claims.ts';
 import type { Database } from '../database/database.ts';
+import { readInstallation } from '../database/installation.sql.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { writeExactJson } from '../json.ts';
@@ -19,15 +21,7 @@ import { type Answer, openPoster, type Poster } from './post.ts';
 import { Publisher } from './publish.ts';
 import { keyCheck, secretOf, signedHeaders } from './signature.ts';
 import { isProduction, type WebhookContext } from './webhook.ts';
-import {
-  acknowledge,
-  beginTurn,
-  dueWebhooks,
-  readInstallationId,
-  readWebhooks,
-  recordFailure,
-  type WebhookRow,
-} from './webhooks.sql.ts';
+import { acknowledge, beginTurn, dueWebhooks, readWebhooks, recordFailure, type WebhookRow } from './webhooks.sql.ts';
 
 /** Receives the outcomes of partners' events. */
 export interface WebhookReporter {
@@ -157,7 +151,7 @@ class Sender {
       const after = row?.acknowledged ?? 0;
       return {
         webhook: row,
-        installationId: await readInstallationId(tx),
+        installationId: (await readInstallation(tx)).installation_id,
         events: await readPartnerEvents(tx, { partnerId, after, limit: PAGE }),
       };
     });

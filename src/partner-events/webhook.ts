@@ -2,8 +2,10 @@
  * Webhooks of partners: off unless one is set. Each change has an audit event, which never has a secret.
  * Refusals: partner_unknown, webhook_url_invalid, webhook_missing, webhook_position_unknown, webhook_key_unusable.
  */
+
 import type { DateTime } from 'luxon';
 import type { Environment } from '../config/environment.ts';
+import { readInstallation } from '../database/installation.sql.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { partnerExists } from '../partners/clients.sql.ts';
@@ -11,14 +13,7 @@ import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { readLastPosition } from './events.sql.ts';
 import { urlProblem } from './post.ts';
 import { keyCheck, requiredKey, secretOf, secretText } from './signature.ts';
-import {
-  lockWebhook,
-  readInstallationId,
-  readWebhooks,
-  removeUrl,
-  type WebhookRow,
-  writeWebhook,
-} from './webhooks.sql.ts';
+import { lockWebhook, readWebhooks, removeUrl, type WebhookRow, writeWebhook } from './webhooks.sql.ts';
 
 /** How long events are signed with the previous secret, too. */
 const OVERLAP_HOURS = 24;
@@ -91,7 +86,7 @@ export async function setWebhook(
     acknowledged: after ?? (isNew ? last : before.acknowledged),
   });
   await recordChange(tx, context, 'webhook.set', partnerId, { url: withoutSecrets(url), after: after ?? null });
-  const installationId = await readInstallationId(tx);
+  const { installation_id: installationId } = await readInstallation(tx);
   const secret = isNew ? secretText(secretOf(key, { installationId, partnerId, version })) : null;
   return { ...(await webhookNamed(tx, partnerId)), secret };
 }
@@ -113,7 +108,7 @@ export async function rotateWebhook(tx: Transaction, context: WebhookContext, pa
     acknowledged: row.acknowledged,
   });
   await recordChange(tx, context, 'webhook.rotate', partnerId, { previous_until: until });
-  const installationId = await readInstallationId(tx);
+  const { installation_id: installationId } = await readInstallation(tx);
   const secret = secretText(secretOf(key, { installationId, partnerId, version }));
   return { ...(await webhookNamed(tx, partnerId)), secret };
 }

@@ -1,6 +1,6 @@
 /** SQL of webhooks. */
 import type { DueItems } from '../database/claims.ts';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export interface WebhookRow {
   readonly partner_id: string;
@@ -36,9 +36,6 @@ export const readWebhooks = (tx: Transaction, partnerId: string | null = null): 
      ORDER BY w.partner_id`,
     { partnerId },
   );
-
-export const readInstallationId = async (tx: Transaction): Promise<string> =>
-  (await queryOne<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)).installation_id;
 
 /** Locks a partner's webhook until the transaction ends, so that changes of it follow one another. */
 export async function lockWebhook(tx: Transaction, partnerId: string): Promise<void> {

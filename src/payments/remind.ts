@@ -44,10 +44,10 @@ export interface ReminderPlan {
 }
 
 /** The reminders that are due today. Records nothing. */
-export const planReminders = async (tx: Transaction, caller: Caller): Promise<ReminderPlan> =>
-  (await planWithRows(tx, caller)).plan;
-
-async function planWithRows(tx: Transaction, caller: Caller): Promise<{ plan: ReminderPlan; rows: OwedRow[] }> {
+export async function planReminders(
+  tx: Transaction,
+  caller: Caller,
+): Promise<{ readonly plan: ReminderPlan; readonly rows: readonly OwedRow[] }> {
   const day = todayOf(caller);
   const { reminders: levels, time_zone: timeZone } = caller.settings;
   const rows = await readOwed(tx, { day, timeZone, levels, partnerId: null });
@@ -77,7 +77,7 @@ async function planWithRows(tx: Transaction, caller: Caller): Promise<{ plan: Re
 /** Records today's reminders and queues their e-mails. Safe to repeat. */
 export async function recordReminders(tx: Transaction, caller: Caller): Promise<ReminderPlan> {
   await lockReminders(tx);
-  const { plan, rows } = await planWithRows(tx, caller);
+  const { plan, rows } = await planReminders(tx, caller);
   const { day, reminders } = plan;
   if (reminders.length === 0) return plan;
   const now = caller.environment.now().toISO();

@@ -1,6 +1,5 @@
 /** What is missing for production, by setting, environment variable, template, currency, partner and connected account. */
 
-import { advisedRules } from '../approvals/advised.ts';
 import { readApprovers } from '../approvals/requests.sql.ts';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
@@ -272,3 +271,17 @@ function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Ga
 const mixedNeeds = (outside: readonly string[]): string =>
   `other rules of tax, or no e-invoice: policy ${outside.join(', ')} is outside the scope of tax, and the others are not; ` +
   'EN 16931 lets no document have both (BR-O-11)';
+
+/**
+ * The rules that production should have once two people can approve: what moves money to somebody else, or decides who may ask
+ * for it, where e-mails go and where money is sent; and the actions by which one administrator could make the second person, or
+ * (`user.deactivate`, from a third approver on: see advisedRules) remove one.
+ */
+export const ADVISED_RULES: readonly string[] = [
+  ...['partner.import', 'client.create', 'credit.refund', 'invoice.write_off', 'instructions.adopt'],
+  ...['user.invite', 'user.link', 'user.role', 'user.deactivate'],
+];
+
+/** Of two approvers, each has to be able to remove the other: a rule would need the one who has left. */
+const advisedRules = (approvers: number): readonly string[] =>
+  approvers < 2 ? [] : ADVISED_RULES.filter((action) => action !== 'user.deactivate' || approvers > 2);

@@ -3,8 +3,10 @@
  * `checkpoints`. The seal of a checkpoint is the SHA-256 of its record (docs/pack-format.md). The month's seal covers it as
  * a fact. Refusals: clock_behind, signing_key_missing.
  */
+
 import { DateTime } from 'luxon';
 import type { Database } from '../database/database.ts';
+import { readInstallation } from '../database/installation.sql.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -28,7 +30,6 @@ import {
   insertCheckpoint,
   readCheckpoints,
   readFirstEvent,
-  readInstallation,
   readLastCheckpoint,
   readLastEntry,
   readLastEvent,

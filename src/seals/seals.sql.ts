@@ -149,11 +149,6 @@ export async function readLastCheckpoint(tx: Transaction): Promise<Checkpoint | 
   return last;
 }
 
-export const readInstallation = (
-  tx: Transaction,
-): Promise<{ readonly installation_id: string; readonly environment: string }> =>
-  queryOne(tx, `SELECT installation_id, environment FROM installation`);
-
 /** The last entry_id that was given. Exact under the whole ledger lock, when nothing else records rows. */
 export async function readLastEntry(tx: Transaction): Promise<number> {
   const { last } = await queryOne<{ last: number }>(

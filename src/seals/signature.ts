@@ -2,10 +2,12 @@
  * Signatures of seals: the record of a seal as a signed note (https://c2sp.org/signed-note) with an Ed25519 signature of
  * the operator's key. docs/pack-format.md has the format. Refusal: signing_key_missing.
  */
+
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
 import type { SealKey } from '../config/seal-key.ts';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { readInstallation } from '../database/installation.sql.ts';
+import { execute, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 
@@ -114,7 +116,7 @@ export async function signSeal(
       throw refuse('signing_key_missing', { seal: sealTitle({ kind, name }), key: vkeyOf(before) });
     return;
   }
-  const { installation_id } = await readInstallationId(tx);
+  const { installation_id } = await readInstallation(tx);
   const signature = signRecord(record, environment.sealKey, installation_id);
   if (before?.public_key !== signature.public_key) {
     const details = { key: vkeyOf(signature), previous: before === undefined ? null : vkeyOf(before) };
@@ -127,9 +129,6 @@ export async function signSeal(
     { kind, name, seal, ...signature, now, eventId },
   );
 }
-
-const readInstallationId = (tx: Transaction): Promise<{ readonly installation_id: string }> =>
-  queryOne(tx, `SELECT installation_id FROM installation`);
 
 /** The key of the latest signature; undefined before the first. */
 export async function readLatestKey(tx: Transaction): Promise<SigningKey | undefined> {
@@ -150,7 +149,7 @@ export interface SigningStatus {
 
 export async function readSigning(tx: Transaction, { sealKey }: Pick<Environment, 'sealKey'>): Promise<SigningStatus> {
   const latest = await readLatestKey(tx);
-  const { installation_id } = await readInstallationId(tx);
+  const { installation_id } = await readInstallation(tx);
   return {
     key: sealKey === undefined ? null : vkeyOf(signingKeyOf(sealKey, installation_id)),
     latest: latest === undefined ? null : vkeyOf(latest),

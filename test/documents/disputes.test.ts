@@ -39,7 +39,7 @@ const dispute = (request: Partial<DisputeRequest> = {}) =>
 const close = (number = INVOICE) =>
   world.database.transaction((tx) => closeDispute(tx, world, { number, reason: 'explained' }));
 const list = () => world.database.reading((tx) => readOpenDisputes(tx));
-const reminders = () => world.database.reading((tx) => planReminders(tx, world));
+const reminders = async () => (await world.database.reading((tx) => planReminders(tx, world))).plan;
 
 test('a dispute has an amount, a reason, an owner and a promised date, and the balance stays', async () => {
   await dispute({ amount: '3', owner: 'Ada', promisedOn: '2026-09-20' });

@@ -2,7 +2,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
 import { linkProvider } from '../../src/delivery/link.ts';
-import { readLinkVersions } from '../../src/delivery/links/links.sql.ts';
 import { syncPaymentLink } from '../../src/delivery/links/sync.ts';
 import { readHistory } from '../../src/documents/history.ts';
 import { Amount } from '../../src/money.ts';
@@ -11,6 +10,7 @@ import { type Books, booksOf, HARBOUR, inv, openBooks } from '../payments/books.
 import { stripePayment } from '../payments/stripe-events.ts';
 import { serveConsole } from '../support/console.ts';
 import { contactOf } from '../support/contact.ts';
+import { readLinkVersions } from '../support/link-versions.ts';
 import { ask, type Served } from '../support/service.ts';
 import { requestProblem } from '../support/stripe/schemas.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
@@ -81,7 +81,7 @@ const versionsOf = async (number: string) => {
 };
 
 const skipped = async () =>
-  (await books.database.reading((tx) => planReminders(tx, { ...books, settings: settings() }))).skipped.filter(
+  (await books.database.reading((tx) => planReminders(tx, { ...books, settings: settings() }))).plan.skipped.filter(
     ({ reason }) => reason === 'payment_ordered',
   );
 

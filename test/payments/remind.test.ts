@@ -46,7 +46,7 @@ async function invoiceJuly(...partnerIds: string[]): Promise<void> {
 }
 
 const day = (date: string) => world.at(`${date}T16:00:00Z`);
-const plan = () => world.database.reading((tx) => planReminders(tx, world));
+const plan = async () => (await world.database.reading((tx) => planReminders(tx, world))).plan;
 const record = () => world.database.transaction((tx) => recordReminders(tx, world));
 
 async function send(): Promise<EmailResult[]> {

@@ -2,13 +2,12 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { ADVISED_RULES } from '../../src/approvals/advised.ts';
 import type { Environment } from '../../src/config/environment.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { taxSchema } from '../../src/config/tax.ts';
 import { deactivateUser, identify } from '../../src/people/users.ts';
-import { type Gap, type Readiness, readReadiness } from '../../src/reports/readiness.ts';
+import { ADVISED_RULES, type Gap, type Readiness, readReadiness } from '../../src/reports/readiness.ts';
 import { startOver } from '../close/start-over.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { reckoner } from '../support/program.ts';

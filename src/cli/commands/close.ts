@@ -8,7 +8,7 @@ import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, type DeliverOption, NO_DELIVER, readingNow } from '../define.ts';
-import { readInput } from '../input.ts';
+import { readInput } from '../fields.ts';
 import { amount, fitted, printable, table } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { doing } from '../run-action.ts';

@@ -1,5 +1,5 @@
 /** SQL of checkouts: what a partner's contact pays at once, and its outcome. */
-import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
+import { execute, query, type Transaction } from '../../database/transaction.ts';
 
 export type CheckoutEnding =
   | 'paid'
@@ -142,10 +142,6 @@ export function readPayableInvoices(
      ORDER BY d.due_on, d.document_id`,
     { partnerId, numbers },
   );
-}
-
-export async function readInstallationId(tx: Transaction): Promise<string> {
-  return (await queryOne<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)).installation_id;
 }
 
 /** If a partner sends two requests at once, one waits for the other. */

@@ -4,8 +4,10 @@
  * (processor-events/receipt.ts). An invoice is in one session at most: the same selection returns the same session,
  * another selection ends it first.
  */
+
 import { setTimeout as wait } from 'node:timers/promises';
 import { DateTime } from 'luxon';
+import { readInstallation } from '../../database/installation.sql.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
@@ -18,7 +20,6 @@ import {
   lockPartner,
   type PayableInvoice,
   readCheckout,
-  readInstallationId,
   readLiveCheckouts,
   readPayableInvoices,
 } from './checkouts.sql.ts';
@@ -176,7 +177,7 @@ async function record(
     await lockPartner(tx, partnerId);
     const ids = parts.map(({ document_id }) => document_id);
     if ((await readLiveCheckouts(tx, ids)).length > 0) return undefined;
-    const installation = await readInstallationId(tx);
+    const { installation_id: installation } = await readInstallation(tx);
     const request = maker.request({
       ...{ installation, reference, partnerId, currency, methods, expiresAt: expiresAt.toJSDate() },
       lines: invoices.map(({ number }, index) => ({ number, unitAmount: units[index] as number })),

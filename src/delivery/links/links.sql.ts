@@ -1,6 +1,5 @@
 /** SQL of the links made at a payment processor: intents, attempts, objects, closings, and links that still wait. */
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
-import { Amount } from '../../money.ts';
 import { HAS_CHANGED_CHECKOUT } from '../checkouts/checkouts.sql.ts';
 
 /** The latest version of a document's link, and the document's amounts now. */
@@ -257,35 +256,6 @@ export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
      JOIN documents d ON d.document_id = coalesce(wrong.document_id, w.document_id)
      ORDER BY d.series, d.sequence`,
   );
-}
-
-/** One version of a document's link, for its history. */
-interface LinkVersion {
-  readonly version: number;
-  readonly provider: string;
-  readonly amount: string;
-  readonly currency: string;
-  readonly intended_at: string;
-  readonly provider_id: string | null;
-  readonly url: string | null;
-  readonly created_at: string | null;
-  readonly closed: ClosingReason | null;
-  readonly detail: string | null;
-  readonly closed_at: string | null;
-}
-
-export async function readLinkVersions(tx: Transaction, documentId: number): Promise<LinkVersion[]> {
-  const versions = await query<LinkVersion>(
-    tx,
-    `SELECT i.version, i.provider, i.amount, i.currency, i.intended_at, o.provider_id, o.url, o.created_at,
-            c.why AS closed, c.detail, c.closed_at
-     FROM payment_link_intents i
-     LEFT JOIN payment_link_objects o ON o.document_id = i.document_id AND o.version = i.version
-     LEFT JOIN payment_link_closings c ON c.document_id = i.document_id AND c.version = i.version
-     WHERE i.document_id = :documentId ORDER BY i.version`,
-    { documentId },
-  );
-  return versions.map((each) => ({ ...each, amount: Amount.of(each.amount, each.currency).toString() }));
 }
 
 /** The tokens of the payment pages of these documents, by document. */

@@ -56,10 +56,6 @@ export async function insertEventOutcome(
   );
 }
 
-export async function readInstallation(tx: Transaction): Promise<string> {
-  return (await queryOne<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)).installation_id;
-}
-
 /** The document and amount of one of our payment links. */
 export interface OwnLink {
   readonly document_id: number;

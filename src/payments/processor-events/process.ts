@@ -2,14 +2,16 @@
  * Processes stored events of the processor. Each is safe to repeat and to reorder: what it says is compared with what is
  * recorded, states only move forward, and an event about an unknown payment waits for that payment.
  */
+
 import { DateTime } from 'luxon';
+import { readInstallation } from '../../database/installation.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { parseExactJson } from '../../json.ts';
 import type { PaymentFact, SessionProgress } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import type { EventContext, EventOutcome, WaitingEvent, Waits } from './event.ts';
-import { insertEventOutcome, readEventsForReview, readInstallation, readWaitingEvents } from './events.sql.ts';
+import { insertEventOutcome, readEventsForReview, readWaitingEvents } from './events.sql.ts';
 import { recordReceipt } from './receipt.ts';
 import { recordDispute, recordRefund } from './reversals.ts';
 import { recordProgress } from './session.ts';
@@ -33,7 +35,7 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
     opened ??= openPaymentContext(tx, caller, { action: 'payment.events', subject: 'inbox', details });
     return opened;
   };
-  const installation = await readInstallation(tx);
+  const { installation_id: installation } = await readInstallation(tx);
   const reasons = new Map<WaitingEvent, string>();
   for (let progress = true; progress && waiting.length > 0; ) {
     const round = waiting;

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Delivery } from '../../../src/delivery/document.ts';
 import { linkProvider } from '../../../src/delivery/link.ts';
-import { readLinkVersions } from '../../../src/delivery/links/links.sql.ts';
 import { syncPaymentLink } from '../../../src/delivery/links/sync.ts';
 import { readHistory } from '../../../src/documents/history.ts';
 import { startOver } from '../../close/start-over.ts';
+import { readLinkVersions } from '../../support/link-versions.ts';
 import { readStatus } from '../../support/status.ts';
 import { requestProblem } from '../../support/stripe/schemas.ts';
 import { type StripeStandIn, startStripe } from '../../support/stripe/stand-in.ts';

@@ -1,0 +1,7 @@
+/** What identifies an installation, wherever its database is copied to. */
+import { queryOne, type Transaction } from './transaction.ts';
+
+export const readInstallation = (
+  tx: Transaction,
+): Promise<{ readonly installation_id: string; readonly environment: string }> =>
+  queryOne(tx, `SELECT installation_id, environment FROM installation`);
