@@ -3,11 +3,12 @@ import { z } from 'zod';
 import { choice, date, flag, month, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
-import { type DocumentRow, type EmailStatus, readDocuments } from '../documents/documents.sql.ts';
+import { type EmailStatus, readDocuments } from '../documents/documents.sql.ts';
+import { daysOverdue, signed } from '../documents/overdue.ts';
 import { documentTitle } from '../documents/present.ts';
 import type { DocumentKind } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
-import { daysBetween, type Month } from '../month.ts';
+import type { Month } from '../month.ts';
 import { plural } from '../text.ts';
 import { type Asked, defineList, given, type Mark, type Total } from './list.ts';
 
@@ -224,16 +225,3 @@ export const invoices = defineList({
     (await readDocuments(tx, { ids: rows.map(({ document_id }) => document_id) })).map(documentJson),
   totals: readTotals,
 });
-
-/** A credit note counts against invoices. */
-const signed = (row: Pick<DocumentRow, 'document' | 'currency'>, text: string): Amount => {
-  const value = Amount.of(text, row.currency);
-  return row.document === 'credit_note' ? value.negated() : value;
-};
-
-/** Days since the due date of an open invoice; 0 for anything else. */
-const daysOverdue = (
-  { document, status, due_on }: Pick<DocumentRow, 'document' | 'status' | 'due_on'>,
-  today: string,
-): number =>
-  document === 'invoice' && status === 'open' && due_on !== null ? Math.max(0, daysBetween(due_on, today)) : 0;
