@@ -145,7 +145,7 @@ test('the manifest names every file with its hash, and the seals that the databa
 });
 
 /** Nothing that holds nothing holds. */
-const NOTHING_SEALED = { status: 2, output: expect.stringContaining('nothing in this pack is sealed') };
+const NOTHING_SEALED = { status: 2, output: expect.stringContaining('this pack has no seal') };
 
 test('a ledger without rows has its header all the same', async () => {
   const pack = await exported(world, { kind: 'ledger', from: month('2026-01'), to: month('2026-01') });
@@ -203,7 +203,7 @@ test('a seal on paper is compared with that of the pack', async () => {
   expect(verifyPack([pack, '--seal', `2026-07=${first?.seal}`])).toMatchObject({ status: 0 });
   const other = verifyPack([pack, '--seal', `2026-07=${'0'.repeat(64)}`]);
   expect(other.status).toBe(1);
-  expect(other.output).toMatch(/2026-07 has [0-9a-f]{64}, and you gave 0{64}: compare it with your copy/);
+  expect(other.output).toMatch(/2026-07 has [0-9a-f]{64}, but you gave 0{64}: check your copy/);
 });
 
 test('the verifier names each file that was changed, taken away or added', async () => {
@@ -340,9 +340,9 @@ test('the seal of closed books is compared with one that you hold, and with an e
   expect(other).toMatchObject({ status: 1, output: expect.stringContaining('the books of 2026-08 has') });
 });
 
-test('what no seal covers is said to be compared with nothing', async () => {
+test('a file that no seal covers is reported as not compared', async () => {
   const { output } = verifyPack([await exported(world, { kind: 'journal', format: 'hledger' })]);
-  expect(output).toMatch(/note {2}journal\.ledger is compared with nothing/);
+  expect(output).toMatch(/note {2}journal\.ledger is not compared/);
 });
 
 test('the events of a month that is open are those that no seal covers, whether it has rows or not', async () => {

@@ -239,7 +239,7 @@ describe('a typing error is no accusation:', () => {
     ],
     ['a digit too few', (pack, seal) => [pack, '--seal', `2026-07=${seal.slice(1)}`], /not a whole seal/],
     ['a month that is none', (pack, seal) => [pack, '--seal', `2026-13=${seal}`], /does not name a month and a seal/],
-    ['a seal of a later month', (pack, seal) => [pack, '--seal', `2027-01=${seal}`], /this pack .* cannot say/],
+    ['a seal of a later month', (pack, seal) => [pack, '--seal', `2027-01=${seal}`], /this pack .* does not contain it/],
     ['a folder that is not there', (pack) => [`${pack}-other`], /Cannot check/],
     ['a .zip', (pack) => [written(`${pack}.zip`)], /unzip it into an empty folder/],
   ])('%s', async (_, args, says) => {
