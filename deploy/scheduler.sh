@@ -1,6 +1,6 @@
 #!/bin/sh
-# cron's part in a container: the jobs of jobs/crontab, at the same minutes, in UTC. They log to stderr. A job that is missed or
-# runs twice does no harm. With `once JOB` it runs that job alone.
+# Replaces cron in a container: runs the jobs of jobs/crontab at the same minutes, in UTC. They log to stderr. A job that is missed or
+# runs twice does no harm. `once JOB` runs only that job.
 set -u
 jobs=$(dirname "$(readlink -f "$0")")/../dist/jobs
 
