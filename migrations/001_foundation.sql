@@ -121,8 +121,8 @@ $$;
 
 -- in_order: a close holds the ledger's lock exclusively (src/database/ledger-lock.ts). Recording a fact holds it shared until
 -- the commit, so that no fact with a lower number can appear after the close has read the last number.
--- not_while_paused: while the ledger is paused (002_people.sql) nothing closes, is issued, sent or recorded. `pause` holds the
--- ledger's lock exclusively, too: a writer that waited for it sees the pause.
+-- not_while_paused: while the ledger is paused (002_people.sql) nothing is closed, issued, sent or recorded. `pause`
+-- holds the ledger's lock exclusively, too: a writer that waited for it sees the pause.
 CREATE FUNCTION begin_recording() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF 'in_order' = ANY (TG_ARGV) THEN

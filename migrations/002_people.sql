@@ -13,7 +13,7 @@ CREATE TABLE audit_events (
   occurred_at timestamptz NOT NULL,
   -- Noun and verb, as in the command: invoice.void.
   action text NOT NULL CONSTRAINT event_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
-  -- What it was done to: a document's number, a partner, a month, a file.
+  -- Its subject: a document's number, a partner, a month, a file.
   subject text NOT NULL,
   details jsonb NOT NULL,
   -- The value of --by, and of a job its name. The next two come from the machine.
@@ -181,7 +181,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_of_user ON sessions (user_id);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sessions');
 
--- Pauses: while one is open, nothing closes, is issued, sent or recorded (begin_recording). A restore leaves one: the
+-- Pauses: while one is open, nothing is closed, issued, sent or recorded (begin_recording). A restore leaves one: the
 -- ledger as it was at `state_of`, and what happened later may have been seen outside.
 CREATE TABLE pauses (
   pause_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -79,7 +79,7 @@ CREATE TABLE book_balances (
   month billing_month NOT NULL CONSTRAINT book_balance_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
   control text COLLATE "C" NOT NULL,
-  -- With the subaccount of the partner, policy or bank account.
+  -- Including the subaccount of the partner, policy or bank account.
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   -- Debits less credits.

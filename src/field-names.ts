@@ -1,6 +1,6 @@
 /**
- * Fields of an input, named in sentences. Each face calls them by its own names: the command line by their options, the
- * console by the labels of their form.
+ * Fields of an input, named in sentences. Each interface has its own names for them: the command line its options, the
+ * console the labels of its form.
  */
 
 /** A field in a sentence; with a value, that value of it: `fieldName('kind', 'duplicate')`. */
@@ -8,11 +8,11 @@ export const fieldName = (name: string, value = ''): string => `⟦${name} ${val
 
 export type NameOf = (field: string, value: string) => string;
 
-/** A sentence with the names of a face. */
+/** A sentence with an interface's names. */
 export const inNames = (sentence: string, nameOf: NameOf): string =>
   sentence.replaceAll(/⟦(\w+) ([^⟧]*)⟧/g, (_, name: string, value: string) => nameOf(name, value));
 
-/** `creditNote` is `credit-note`. An id is asked for by what it is of: `partnerId` is `partner`. */
+/** `creditNote` is `credit-note`. An id is named after its thing: `partnerId` is `partner`. */
 export const inKebab = (name: string): string =>
   name
     .replace(/Id$/, '')
@@ -22,5 +22,5 @@ export const inKebab = (name: string): string =>
 /** `--as duplicate` */
 export const withValue = (option: string, value: string): string => (value === '' ? option : `${option} ${value}`);
 
-/** As an option that is called as its field. */
+/** As an option named after its field. */
 export const asOption: NameOf = (name, value) => withValue(`--${inKebab(name)}`, value);

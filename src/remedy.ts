@@ -7,7 +7,7 @@ export type Remedy = ToDo | ToRun;
 
 interface Labeled {
   readonly label: string;
-  /** In which case, where not in all: `if they had no sales`. */
+  /** When it applies, unless always: `if they had no sales`. */
   readonly when?: string | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface ToDo extends Labeled {
   readonly input: Known;
 }
 
-/** A command that is no action: it reads, and a page of the console may show the same, or it is one of the machine. */
+/** A command that is not an action: it only reads (a console page may show the same) or serves the machine. */
 export interface ToRun extends Labeled {
   /** Without the name of the program: `deliver`. */
   readonly command: string;
@@ -26,7 +26,7 @@ export interface ToRun extends Labeled {
   readonly ofAll?: true;
 }
 
-/** What is known of an action's input; of a field that takes several values, all of them. A flag is `yes`. */
+/** The known part of an action's input; a field with several values has them all. A flag is `yes`. */
 export type Known = Readonly<Record<string, string | readonly string[]>>;
 
 export const toDo = (label: string, action: string, input: Known = {}, when?: string): ToDo => ({
@@ -38,10 +38,10 @@ export const toRun = (label: string, command: string, page?: string): ToRun => (
   ...(page !== undefined && { page }),
 });
 
-/** Renders and sends what waits. */
+/** Renders and sends waiting documents. */
 export const DELIVER = toRun('Deliver it', 'deliver');
 
-/** Where something is looked up. */
+/** Where to look things up. */
 export const SEE = {
   documents: toRun('See all documents', 'invoice list', '/console/invoices'),
   open: toRun('See what is open', 'invoice list --status open', '/console/invoices?status=open'),
@@ -63,7 +63,7 @@ export const seeDocument = (label: string, number: string): ToRun =>
 export const seeMonthOfAccounts = (label: string, month: string): ToRun =>
   toRun(label, `reconcile ${month}`, `/console/accounts?month=${month}`);
 
-/** The page of an action with what is known of its input. */
+/** The page of an action with the known part of its input. */
 export const actionAddress = ({ action, input }: Pick<ToDo, 'action' | 'input'>): string => {
   const values = Object.entries(input).flatMap(([name, value]) => [value].flat().map((each) => [name, each]));
   const known = new URLSearchParams(values).toString();

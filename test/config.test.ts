@@ -26,9 +26,9 @@ test('a byte order mark and Windows line ends change nothing', () => {
 
 test('a setting that is named twice is refused: nobody could say which was meant', () => {
   const twice = text.replace('"mail_from"', '"mail_from":"other@protection.example","mail_from"');
-  expect(() => reading(twice)).toThrowError(/mail_from: is named twice/);
+  expect(() => reading(twice)).toThrowError(/mail_from: appears twice in one object/);
   const inside = text.replace('"legal_name"', '"legal_name":"Another","legal_name"');
-  expect(() => reading(inside)).toThrowError(/legal_name: is named twice/);
+  expect(() => reading(inside)).toThrowError(/legal_name: appears twice in one object/);
 });
 
 test('what is no settings at all is refused with its file, however deep it goes', () => {
@@ -47,6 +47,6 @@ test('each account has webhook secrets of its own', () => {
     ['acct_1', ['whsec_c']],
   ]);
   expect(() => secretsOf({ ...own, STRIPE_WEBHOOK_SECRET_acct_1: 'whsec_b' })).toThrowError(
-    /STRIPE_WEBHOOK_SECRET_acct_1 has a secret of STRIPE_WEBHOOK_SECRET: each/,
+    /STRIPE_WEBHOOK_SECRET_acct_1 has the secret of STRIPE_WEBHOOK_SECRET: each/,
   );
 });

@@ -61,7 +61,8 @@ test('a variable and its file together are refused: nobody could say which was m
 test('a file that others can read, an empty one, a missing one, and one with more lines are refused by name', () => {
   const open = fileWith('sk_test_1', 0o644);
   expect(refusalOf({ STRIPE_SECRET_KEY_FILE: open })).toContain(
-    `STRIPE_SECRET_KEY_FILE names ${open}, which every user of this machine may read or change: run 'chmod 600 ${open}'`,
+    `STRIPE_SECRET_KEY_FILE names ${open}, which every user of this machine can read or change: run 'chmod 600 ` +
+      `${open}'`,
   );
   expect(refusalOf({ SMTP_URL_FILE: fileWith('\n') })).toContain('which is empty');
   expect(refusalOf({ SMTP_URL_FILE: fileWith('one\ntwo') })).toContain('which has more than one line');

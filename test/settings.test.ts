@@ -62,8 +62,8 @@ function fieldNames(schema: unknown): string[] {
 test('a rule of approval names an action that persons do', () => {
   expect(problems(withValue('approvals', { 'invoice.void': {} }))).toEqual([]);
   expect(problems(withValue('approvals', { 'invoice.viod': {}, 'ledger.pause': {} }))).toEqual([
-    expect.stringMatching(/^approvals\.invoice\.viod: is no action that can need approval: .*invoice\.void, /),
-    expect.stringMatching(/^approvals\.ledger\.pause: is no action/),
+    expect.stringMatching(/^approvals\.invoice\.viod: is not an action that can need approval: .*invoice\.void, /),
+    expect.stringMatching(/^approvals\.ledger\.pause: is not an action/),
   ]);
 });
 
@@ -124,7 +124,7 @@ describe('instructions', () => {
   test.each([
     ['nothing to pay into', { iban: undefined }, 'needs an iban or an account_number'],
     ['nothing that names the bank', { bic: undefined }, 'needs a routing_number (domestic) or a bic (international)'],
-    ['a routing number beside an IBAN alone', { routing_number: '100000007' }, 'needs an account_number beside'],
+    ['a routing number beside an IBAN alone', { routing_number: '100000007' }, 'needs an account_number in addition'],
   ])('a wire with %s is refused', (_, change, reason) => {
     const abroad = { ...(firstSettings('sandbox').instructions['*']?.wire as object), ...change };
     expect(problems(withValue('instructions.*', { wire: abroad })).join('\n')).toContain(reason);

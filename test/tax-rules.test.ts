@@ -59,7 +59,7 @@ test('what a category cannot be is refused with its place', () => {
     'rules.0.rate of the category zero must be 0',
   ]);
   expect(problems({ rules: [{ category: 'exempt' }] })).toEqual([
-    'rules.0.reason is needed for the category exempt: the document prints it',
+    'rules.0.reason is required for the category exempt: the document prints it',
   ]);
   expect(problems({ rules: [standard('19', { reason })] })).toEqual([
     'rules.0.reason does not belong to the category standard',
@@ -83,7 +83,7 @@ test('a registration number is checked where its form is known', () => {
   expect(taxNumberProblem('DE123456789', 'DE')).toBeUndefined();
   expect(taxNumberProblem('FR 40 303265045', 'FR')).toBeUndefined();
   expect(taxNumberProblem('EL123456789', 'GR')).toBeUndefined();
-  expect(taxNumberProblem('DE12345678', 'DE')).toBe('is not of the shape of a VAT number of DE');
+  expect(taxNumberProblem('DE12345678', 'DE')).toBe('does not have the format of a VAT number of DE');
   expect(taxNumberProblem('anything', 'US')).toBeUndefined();
   expect(problems({ countries: { JP: { registration: 'T1' } }, rules: [standard('10')] })[0]).toMatch(
     /^countries\.JP\.registration must be T/,

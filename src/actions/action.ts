@@ -1,11 +1,11 @@
 /**
  * An action: something that a person does to the books, described once for every caller. The command line, the console and
- * approvals all do it by `runAction` and show it before by `previewAction` (run.ts), so refusals, previews, events and words are
- * the same whoever asks.
+ * approvals all perform it with `runAction` and preview it with `previewAction` (run.ts), so refusals, previews, events and
+ * texts are the same for every caller.
  *
  * To add an action:
  * 1. Write the function that does it beside the noun that it changes (`documents/void.ts`). It takes the transaction first,
- *    refuses what cannot be, and records its audit event.
+ *    refuses what is not allowed, and records its audit event.
  * 2. Describe the action in a file of this folder named as its command, `actions/invoice/void.ts`:
  *
  *      export const invoiceVoid = defineAction({
@@ -23,9 +23,9 @@
  *        report: async (tx, context, { input }) => ({ json: …, text: `${input.number} is void.` }),
  *      });
  *
- * 3. Name it in registry.ts. test/actions/registry.test.ts then asks for what is missing.
- * 4. Name its command in cli/program.ts: `actionCommand(loadAction('invoice.void'))`. One that does more than the action is written by
- *    hand in cli/commands/, with `doing` of cli/run-action.ts.
+ * 3. Name it in registry.ts. test/actions/registry.test.ts then reports what is missing.
+ * 4. Name its command in cli/program.ts: `actionCommand(loadAction('invoice.void'))`. A command that does more than the action
+ *    is written by hand in cli/commands/, with `doing` of cli/run-action.ts.
  */
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';
@@ -43,28 +43,30 @@ export interface ActionContext extends ActorContext {
   readonly database: Database;
   /** The columns of the terminal that shows the report; without it, nothing in a table is shortened. */
   readonly width?: number | undefined;
-  /** How whoever shows the report or the refusal calls the fields. Default: as the action's command. */
+  /** The names for fields in the report or refusal. Default: those of the action's command. */
   readonly namesOf?: ((action: Pick<Action, 'input' | 'command'>) => NameOf) | undefined;
   /** A preview: the transaction is undone. */
   readonly undone?: true | undefined;
-  /** A dry run of a command, which also shows what cannot be done yet, such as the close of a running month. */
+  /** A dry run of a command, which also shows what is not possible yet, such as closing a running month. */
   readonly forecast?: boolean | undefined;
 }
 
-/** The context of what follows an action: who wants to hear of deliveries as they go. */
+/** The context of what follows an action, with a listener for deliveries as they happen. */
 export interface AfterContext extends ActionContext {
   readonly reporter: Reporter;
 }
 
 /** For an action of several transactions. */
 interface RunContext extends AfterContext {
-  /** The database that asks before each transaction whether the action may be done: what the action writes goes through it. */
+  /** The database handle that checks permission before each transaction; all writes of the action go through it. */
   readonly permitted: Database;
-  /** Whether what follows is done as well: such an action does it itself, or leaves it to `after`. */
+  /** Whether to do what follows as well: the action does it itself or leaves it to `after`. */
   readonly deliver: boolean;
 }
 
-/** What an action changes, by thing and field: `{ 'INV-2026-000176': { status: 'open' } }`. Without instants and new ids. */
+/**
+ * What an action changes, by thing and field: `{ 'INV-2026-000176': { status: 'open' } }`. Without times and new ids.
+ */
 export type Facts = Readonly<Record<string, Readonly<Record<string, Amount | string | null>>>>;
 
 export interface Seen {
@@ -76,11 +78,11 @@ export interface Seen {
 export interface Report<Json = unknown> {
   readonly json: Json;
   readonly text: string;
-  /** What may be done next: the command prints commands, the console buttons. */
+  /** Possible next steps: the command line prints commands, the console buttons. */
   readonly remedies?: readonly Remedy[];
   /** Remarks beside it, such as what was sent. */
   readonly notes?: readonly string[];
-  /** Something is left for finance to do: the command exits 4. */
+  /** Finance has something left to do: the command exits 4. */
   readonly attention?: boolean;
 }
 
@@ -88,50 +90,50 @@ export interface Report<Json = unknown> {
 export interface Done<Input, Result, Followed> {
   readonly input: Input;
   readonly result: Result;
-  /** What followed it was done, so that what is not sent needs attention. */
+  /** What follows was done, so anything unsent needs attention. */
   readonly delivered: boolean;
-  /** What `after` gave; undefined unless delivered. */
+  /** The result of `after`; undefined unless delivered. */
   readonly followed: Followed | undefined;
   readonly preview: boolean;
 }
 
-// Methods, not properties: an action of a certain input is an action.
+// Methods, not properties, so an action with a specific input type is assignable to Action.
 interface Parts<Input, Result, Followed, Json> {
   /** Noun and verb, as its audit event: `invoice.void`. */
   readonly name: string;
   /** In words, as a heading: `Void a document`. */
   readonly title: string;
-  /** How it is typed; without it, its command is written by hand (cli/commands/). */
+  /** How its command is typed; if absent, the command is written by hand (cli/commands/). */
   readonly command?: ActionCommand;
   /** The role that may do it. */
   readonly role: Role;
-  /** Whether this actor needs no role for it, such as to end sessions of one's own. */
+  /** Whether this actor needs no role for it, such as a user ending their own sessions. */
   withoutRole?(tx: Transaction, context: ActionContext, input: Input): Promise<boolean>;
-  /** What it is done to: a document's number, a payment's id, a month. */
+  /** What it acts on: a document's number, a payment's id, a month. */
   subject(input: Input): string;
-  /** The partners that it touches. 'all': only for a role that is not narrowed to partners. */
+  /** The partners that it affects. 'all': only for a role that is not limited to partners. */
   partners(tx: Transaction, input: Input, context: ActionContext): Promise<Partners>;
-  /** Refuses fields that contradict each other, before anything is read. */
+  /** Refuses contradictory fields, before anything is read. */
   check?(input: Input): void;
   /**
-   * Reads the files of the input (contents.ts) and refuses what is wrong with them. Users who may not run the action are refused
-   * first, so `partners` opens no file. No transaction is open meanwhile.
+   * Reads the files of the input (contents.ts) and refuses what is wrong with them. Users who may not run the action
+   * are refused first, so `partners` opens no file. No transaction is open at that time.
    */
   read?(context: ActionContext, input: Input): Promise<unknown>;
-  /** Does it. Refuses what cannot be. */
+  /** Performs it. Refuses what is not allowed. */
   perform(tx: Transaction, context: ActionContext, input: Input): Promise<Result>;
   /**
-   * For an action of several transactions, such as a close: does all of them by `context.permitted`. Without it, and where the
-   * action was confirmed or approved, `perform` is done in one. A preview always performs.
+   * For an action of several transactions, such as a close: runs them all through `context.permitted`. If absent, or if
+   * the action was confirmed or approved, `perform` runs in one transaction. A preview always uses `perform`.
    */
   run?(context: RunContext, input: Input): Promise<Result>;
-  /** What is done before the transaction, in others. */
+  /** What happens before the transaction, in transactions of its own. */
   begin?(context: ActionContext, input: Input): Promise<void>;
-  /** What happens outside the transaction, at once: failpoint, payment link. Also where delivery is left to others. */
+  /** What happens right after the transaction: failpoint, payment link. Also when delivery is left to others. */
   committed?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;
-  /** What follows unless delivery is left to others: e-mails. */
+  /** What follows then, unless delivery is left to others: e-mails. */
   after?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<Followed>;
-  /** What a preview compares; `result` is undefined before the action, and after it names the things that it made. */
+  /** What a preview compares; `result` is undefined before the action and names the things that it made after it. */
   facts(tx: Transaction, input: Input, result: Result | undefined, context: ActionContext): Promise<Facts>;
   /** The money that it moves, for the thresholds of approvals: one amount for each currency. */
   amounts(seen: Seen, input: Input, result: Result): readonly Amount[];
@@ -145,7 +147,7 @@ export interface Action<Input = unknown, Result = unknown, Followed = unknown, J
   readonly input: z.ZodObject & z.ZodType<Input>;
 }
 
-/** zod reads an input without fields as one that can have no field at all. */
+/** zod reads an input without fields as one that may have no field at all. */
 type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
   ? Record<never, never>
   : z.output<z.ZodObject<Shape, z.core.$strict>>;

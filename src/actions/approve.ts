@@ -1,4 +1,7 @@
-/** Deciding on requests for approval. An approval does the action as that of whoever asked. Refusals: those of approvals/requests.ts. */
+/**
+ * Decides requests for approval. Approving performs the action under the requester's name. Refusals: those of
+ * approvals/requests.ts.
+ */
 
 import { type Decision, type RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { openRequest, recordDecision, requestNumbered, withdrawAll } from '../approvals/requests.ts';
@@ -11,7 +14,7 @@ import type { Consequence } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
 import { previewAction, type RunOptions, runAction } from './run.ts';
 
-/** Records the approval and does the action in one transaction; what follows an action follows afterwards. */
+/** Records the approval and performs the action in one transaction; what follows it runs afterwards. */
 export async function approveRequest(
   context: ActionContext,
   requestId: number,
@@ -23,7 +26,7 @@ export async function approveRequest(
   return runAction(requester, actionOf(request), request.input, { ...options, approval });
 }
 
-/** What a request would do now. Refuses as its action does. */
+/** What a request would do now. Refuses what its action refuses. */
 export async function previewRequest(context: ActionContext, requestId: number): Promise<Consequence> {
   const { request, requester } = await context.database.reading((tx) => readAsked(tx, context, requestId));
   return previewAction(requester, actionOf(request), request.input, { isAsked: true });
@@ -45,8 +48,8 @@ export function endRequest(
 }
 
 /**
- * Withdraws what the program of this process asked for and needs no more: a person did it meanwhile, or it was done without
- * a rule. `waiting` is the request that it still waits for. Gives the numbers of those that it withdrew.
+ * Withdraws this program's requests that are no longer needed, because a person did it meanwhile or no rule applied.
+ * `waiting` is the request that it still waits for. Returns the ids of the withdrawn ones.
  */
 export function withdrawDone(context: ActionContext, action: Action, waiting: number | undefined): Promise<number[]> {
   const { actor, environment, database } = context;
@@ -62,12 +65,12 @@ export function withdrawDone(context: ActionContext, action: Action, waiting: nu
         Date.parse(expires_at) > environment.now().toMillis(),
     );
     if (done.length > 0) await actAs(tx, actor);
-    await withdrawAll(tx, context, done, 'it was done meanwhile');
+    await withdrawAll(tx, context, done, 'it was done in the meantime');
     return done.map(({ request_id }) => request_id);
   });
 }
 
-/** The request, and whoever asked as the actor of this process. */
+/** The request, and its requester as the actor of this process. */
 async function readAsked(
   tx: Transaction,
   context: ActionContext,
@@ -76,12 +79,12 @@ async function readAsked(
   const request = await requestNumbered(tx, requestId);
   const { requester: login, requested_by } = request;
   const user = await readActiveUser(tx, login);
-  // The login may be another user's by now.
+  // The login may belong to another user by now.
   if (user?.user_id !== requested_by) throw refuse('user_unknown', { login, acting: false });
   return { request, requester: { ...context, actor: { ...context.actor, claimedBy: login, user } } };
 }
 
-/** The action of a request. Throws for one that this version does not have. */
+/** The action of a request. Throws if this version does not have it. */
 export function actionOf({ action: name }: Pick<RequestRow, 'action'>): Action {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`this version has no action ${name}`);

@@ -30,8 +30,8 @@ export const booksClose = defineAction({
   role: 'finance',
   input: {
     month: month('Month', 'A month that is closed for billing.'),
-    without: several(text('Without', 'A bank account that reports no more.')).optional(),
-    reason: line('Reason', 'Why that account reports no more. It is recorded.').optional(),
+    without: several(text('Without', 'A bank account that no longer reports.')).optional(),
+    reason: line('Reason', 'Why that account no longer reports. It is recorded.').optional(),
   },
   check: checkBooks,
   subject: ({ month }) => month,
@@ -73,7 +73,9 @@ export function checkBooks({ without, reason }: Omit<BooksInput, 'month'>): void
   }
 }
 
-/** The books as they are, and everything that keeps them from closing: a dry run lists it all, where the action is refused. */
+/**
+ * The books as they are, and everything that keeps them from closing: a dry run lists it all, the action is refused.
+ */
 export async function reportBooks(
   tx: Transaction,
   context: ActionContext,
@@ -116,12 +118,12 @@ function describeBooks(
     ...(seal === null ? [] : [`Seal ${seal}`]),
     ...(status === 'closed' || !dryRun
       ? []
-      : [refused === '' ? 'Nothing keeps them from closing.' : `They cannot be closed yet:\n${refused}`]),
+      : [refused === '' ? 'Nothing prevents closing them.' : `They cannot be closed yet:\n${refused}`]),
     ...(dryRun ? ['Preview only: nothing was written.'] : []),
   ].join('\n\n');
 }
 
-/** Nothing where no file states balances. */
+/** Nothing if no file states balances. */
 function describeBalances({ month, bank_balances: balances }: BooksReport): string[] {
   if (balances.length === 0) return [];
   const before = balances.filter((each) => Number(each.before_first_statement) !== 0);
@@ -137,7 +139,8 @@ function describeBalances({ month, bank_balances: balances }: BooksReport): stri
     ),
     ...before.map(
       (each) =>
-        `${groupThousands(each.before_first_statement)} ${each.currency} was on ${each.account} before its first statement.`,
+        `${groupThousands(each.before_first_statement)} ${each.currency} was in ${each.account} before its first ` +
+        'statement.',
     ),
     '',
   ];
@@ -159,7 +162,7 @@ function facts(report: BooksReport): string {
       : table(['bank account', 'reported to', 'to the end', 'balances'], feeds),
     ...(bank_feeds.every(({ balances_stated }) => balances_stated)
       ? []
-      : ['A missing file is not noticed where the files state no balances.']),
+      : ['A missing file cannot be noticed if the files state no balances.']),
     ...describeBalances(report),
     `Exceptions to ${lastDay(month)}: ${open === 0 ? 'none' : plural(open, 'exception')}.`,
     `Unapplied cash: ${cash === '' ? 'none' : cash}.`,

@@ -1,4 +1,4 @@
-/** API clients of partners: made, given another secret, revoked (partners/clients.ts). */
+/** API clients of partners: create, rotate the secret, revoke (partners/clients.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { type ClientRow, readClients } from '../partners/clients.sql.ts';
 import {
@@ -25,7 +25,7 @@ const VALID_DAYS = () =>
     value: 'days',
   }).optional();
 
-const ONCE = 'The secret is shown only once and is not stored. Put it into a secret store now.';
+const ONCE = 'The secret is shown only once and is not stored. Put it in a secret store now.';
 
 export const clientCreate = defineAction({
   name: 'client.create',
@@ -57,7 +57,8 @@ export const clientRotate = defineAction({
     clientId: CLIENT(),
     overlapDays: whole(
       'Overlap days',
-      `How long the previous secret stays valid. Default: ${OVERLAP_DAYS}. With 0 it ends now, its tokens within an hour.`,
+      `How long the previous secret stays valid. Default: ${OVERLAP_DAYS}. With 0 it expires now, and its tokens ` +
+        'within an hour.',
       { least: 0, most: 3650, value: 'days' },
     ).optional(),
     validDays: VALID_DAYS(),
@@ -73,15 +74,15 @@ export const clientRotate = defineAction({
     json: preview ? { ...made, client_secret: null } : made,
     text:
       (preview
-        ? `A new secret of ${made.client_id} is shown once.\n`
-        : `New secret of ${made.client_id}:\n  client_secret  ${made.client_secret}\n`) +
+        ? `A new secret for ${made.client_id} is shown once.\n`
+        : `New secret for ${made.client_id}:\n  client_secret  ${made.client_secret}\n`) +
       `The previous secret is valid until ${made.previous_ends_at}.${preview ? '' : ` ${ONCE}`}`,
   }),
 });
 
 export const clientRevoke = defineAction({
   name: 'client.revoke',
-  title: 'Revoke an API client for good',
+  title: 'Revoke an API client permanently',
   command: { summary: 'Revoke a client with its secrets and tokens, permanently', arguments: { clientId: '<client>' } },
   role: 'administrator',
   input: { clientId: CLIENT() },

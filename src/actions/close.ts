@@ -51,7 +51,7 @@ interface CloseInput {
 interface Closed {
   /** The months that this run closed. */
   readonly months: readonly Month[];
-  /** Why it closed no more of them. What was closed before is delivered first. */
+  /** Why it closed no more of them. The months closed before are delivered first. */
   readonly failure?: unknown;
   /** In one transaction. */
   readonly together?: true;
@@ -65,13 +65,13 @@ export const monthClose = defineAction({
   input: {
     month: month('Month', 'The month. Default: all months that are due.').optional(),
     firstMonth: month('First month', 'The first month, at the first close.').optional(),
-    without: several(text('Without', 'Close although this partner sent no rows.')).optional(),
-    allowEmpty: flag('Allow empty', 'Close without whatever feeds are missing, or without any rows.').optional(),
+    without: several(text('Without', 'Close even though this partner sent no rows.')).optional(),
+    allowEmpty: flag('Allow empty', 'Close without the missing feeds, or without any rows.').optional(),
   },
   check({ month, without, allowEmpty }) {
     if (month === undefined && (without !== undefined || allowEmpty)) {
       throw refuse('usage', {
-        reason: `${fieldName('without')} and ${fieldName('allowEmpty')} need the month that they are about`,
+        reason: `${fieldName('without')} and ${fieldName('allowEmpty')} require the month`,
       });
     }
   },
@@ -129,7 +129,7 @@ export const monthClose = defineAction({
       ]),
     );
   },
-  // Credit notes count beside invoices, not against them: what one partner gets must not hide what another one is to pay.
+  // Credit notes count beside invoices, not against them: one partner's credit must not hide what another partner owes.
   amounts({ after }) {
     const fields = new Set(Object.values(after).flatMap(Object.keys).filter(isSum));
     return amountsIn(after, Object.keys(after), ...fields);
@@ -138,7 +138,7 @@ export const monthClose = defineAction({
     preview ? reportPreview(tx, context, input, result.months) : reportClosed(tx, input, result.months),
 });
 
-/** The names of what the documents of a month come to, by kind and currency: `invoices in USD`. */
+/** The names of a month's document totals, by kind and currency: `invoices in USD`. */
 const SUMS = { invoice: 'invoices in ', credit_note: 'credit notes in ' } as const;
 const isSum = (field: string): boolean => Object.values(SUMS).some((name) => field.startsWith(name));
 
@@ -154,7 +154,7 @@ const factsOf = (counts: MonthFacts, sums: readonly MonthSum[], content: string 
       Amount.of(invoice_amount, currency),
     ]),
   ),
-  // So that an approval does not hold for other terms and addresses than those of the documents that were shown.
+  // So an approval holds only for the terms and addresses of the documents that were shown.
   'content of documents': content === undefined ? 'none' : `sha256 ${content.slice(0, 16)}`,
 });
 
@@ -227,7 +227,7 @@ const describeDocuments = (documents: readonly DocumentRow[], width: number | un
     width,
   );
 
-/** Of the documents that the preview issued, those that would be held, also by a rule of the close, and the others. */
+/** The documents that the preview issued: those that would be held (also by a rule of the close), and the others. */
 function withHolds(facts: MonthFacts, documents: readonly DocumentRow[], holds: readonly ForeseenHold[]): MonthFacts {
   const { pending, held } = facts.deliveries;
   const numbers = new Set(holds.map(({ number }) => number));
@@ -253,7 +253,7 @@ const describeOtherCurrencies = (others: readonly OtherCurrency[]): string[] =>
     ? []
     : [
         [
-          "In a currency that is not the partner's own:",
+          "In a currency other than the partner's own:",
           ...others.flatMap((row) => wrapped(printable(describeOtherCurrency(row)), 76, '  ')),
         ].join('\n'),
       ];
@@ -270,12 +270,13 @@ function describeMissing(feeds: Feeds, decision: FeedDecision): string {
   const { partners, empty } = undecidedFeeds(feeds, decision);
   return [
     missing.length > 0 && !feeds.empty
-      ? `${month} has no rows of ${plural(missing.length, 'partner')} that had rows in each of the last closed months:`
-      : `${month} has no rows of any partner.${missing.length > 0 ? ' Rows were expected of:' : ''}`,
+      ? `${month} has no rows from ${plural(missing.length, 'partner')} that had rows in each of the last closed ` +
+        'months:'
+      : `${month} has no rows from any partner.${missing.length > 0 ? ' Rows were expected from:' : ''}`,
     ...missing.map(({ partner_id, name }) => `  ${partner_id}  ${name}`),
     partners.length > 0 || empty
-      ? `It does not close by itself.`
-      : `It closes without ${feeds.empty ? 'rows' : 'them'}, as given.`,
+      ? `It does not close automatically.`
+      : `It closes without ${feeds.empty ? 'rows' : 'them'}, as requested.`,
   ].join('\n');
 }
 

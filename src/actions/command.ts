@@ -1,28 +1,28 @@
-/** How an action is typed, of its fields and of what it says of its command. */
+/** How an action is typed: its command, arguments and options, from its fields and its command description. */
 import type { z } from 'zod';
 import { asOption, inKebab, type NameOf, withValue } from '../field-names.ts';
 import { type Field, fieldsOf } from './fields.ts';
 
-/** What a command says otherwise than its fields. */
+/** What a command words differently from its fields. */
 export interface CommandWords {
   /** The fields that are arguments: `{ number: '<number>' }`. */
   readonly arguments?: Readonly<Record<string, string>>;
-  /** Options that are not called as their field: `{ numbers: '--invoice <number>' }`. */
+  /** Options named differently from their field: `{ numbers: '--invoice <number>' }`. */
   readonly options?: Readonly<Record<string, string>>;
 }
 
 export interface ActionCommand extends CommandWords {
-  /** Where the words are not those of the action's name: `close` does `month.close`. */
+  /** The command's words, if they differ from the action's name: `close` does `month.close`. */
   readonly called?: string;
-  /** In the list of commands, and above its options. Default: the action's title. */
+  /** Shown in the list of commands and above its options. Default: the action's title. */
   readonly summary?: string;
-  /** Below its options. */
+  /** Shown below its options. */
   readonly help?: string;
   /** It takes --no-deliver. */
   readonly deliver?: true;
   /** It takes --dry-run, with this help. */
   readonly dryRun?: string;
-  /** It runs without a user: as `cron`. */
+  /** It can run without a user, as `cron`. */
   readonly unattended?: true;
 }
 
@@ -48,7 +48,7 @@ export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandW
   return `--${what} <${value ?? (name.endsWith('Id') ? 'id' : (PLACEHOLDERS[kind] ?? what))}>`;
 }
 
-/** How a field is named to whoever typed it: `number` or `--invoice`. */
+/** What a field is called on the command line: `number` or `--invoice`. */
 export const namesOf =
   ({ input, command = {} }: Pick<Typed, 'input' | 'command'>): NameOf =>
   (name, value) => {
@@ -58,10 +58,10 @@ export const namesOf =
     return argument ?? withValue(flagsOf(field, command).replace(/ .*/, ''), value);
   };
 
-/** An input, or what is known of one. */
+/** An input, or the known part of one. */
 type KnownInput = Readonly<Record<string, string | number | true | readonly string[]>>;
 
-/** `reckoner dispute close INV-2026-000003 --reason REASON`: what must be given and is not known is in capitals. */
+/** `reckoner dispute close INV-2026-000003 --reason REASON`: required values that are not known are in capitals. */
 export function commandText(action: Typed, known: KnownInput): string {
   const places = action.command?.arguments ?? {};
   const parts = fieldsOf(action.input).map((field) => {
@@ -79,6 +79,6 @@ export function commandText(action: Typed, known: KnownInput): string {
 
 const inCapitals = (placeholder: string): string => placeholder.replaceAll(/[<[\].>]/g, '').toUpperCase();
 
-/** As a shell reads it as one word. */
+/** Quoted so that a shell reads it as one word. */
 const quoted = (value: string | number | true): string =>
   /^[\w@%+=:,./-]+$/.test(String(value)) ? String(value) : `"${String(value).replaceAll(/["$`\\]/g, '\\$&')}"`;

@@ -1,4 +1,4 @@
-/** What an action would do: the action itself, in a transaction that is undone. */
+/** What an action would do: the action itself, in a transaction that is rolled back. */
 import { createHash } from 'node:crypto';
 import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
@@ -9,10 +9,10 @@ import type { Action, ActionContext, Done, Facts, Report, Seen } from './action.
 import { namesOf } from './command.ts';
 import { inputInWords } from './fields.ts';
 
-/** What an action changes, as it is compared: with what was confirmed, and with what was approved. */
+/** What an action changes, to be compared with what was confirmed or approved. */
 interface Figures {
   readonly changes: readonly Change[];
-  /** What thresholds are compared with; one for each currency. */
+  /** The amounts that thresholds apply to, one for each currency. */
   readonly amounts: readonly Amount[];
 }
 
@@ -23,7 +23,7 @@ export interface Consequence<Json = unknown> extends Figures {
 
 export type Change = PreviewedChange;
 
-/** Does the action. The caller undoes the transaction. */
+/** Performs the action. The caller rolls the transaction back. */
 export async function consequenceOf<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActionContext,
@@ -36,7 +36,7 @@ export async function consequenceOf<Input, Result, Followed, Json>(
   return { ...figures, report: await reportOf(tx, undone, action, tried) };
 }
 
-/** What the action says of itself, with its fields as the face of the context calls them. */
+/** The action's report, with the interface's names for its fields. */
 export async function reportOf<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActionContext,
@@ -48,8 +48,9 @@ export async function reportOf<Input, Result, Followed, Json>(
 }
 
 /**
- * Does the action, and gives what it changed. What stood before is read when it is done: others still see that, and what the action
- * has changed is locked by then, so that nobody changes it before the commit. The one transaction of a preview reads it first.
+ * Performs the action and returns what it changed. The state before is read from another connection once the action is
+ * done: uncommitted changes are invisible there, and what changed is locked until the commit. The single transaction of
+ * a preview reads it first.
  */
 export async function performSeen<Input, Result>(
   tx: Transaction,
@@ -65,7 +66,7 @@ export async function performSeen<Input, Result>(
   return { result, changes: changesOf(seen), amounts: action.amounts(seen, input, result) };
 }
 
-/** The same within a transaction that goes on. */
+/** The same within a transaction that continues. */
 export async function consequenceAside<Input>(
   tx: Transaction,
   context: ActionContext,
@@ -82,13 +83,16 @@ export async function consequenceAside<Input>(
 const amountsOf = ({ amounts }: Pick<Figures, 'amounts'>) =>
   amounts.map((each) => ({ currency: each.currency, amount: each.toString() }));
 
-/** Stands for the figures of a preview: what is confirmed or approved is done only if they are the same. A report may name new ids. */
+/**
+ * A digest of a preview's figures: a confirmed or approved action is done only if they are the same. A report may name
+ * new ids.
+ */
 export const digestOf = (figures: Figures): string =>
   createHash('sha256')
     .update(JSON.stringify([figures.changes, amountsOf(figures).map(Object.values)]))
     .digest('hex');
 
-/** A preview as a request for approval keeps it: what was asked for in words, and what it would do. */
+/** A preview as a request for approval stores it: the request in words, and what it would do. */
 export const storedPreview = <Input>(action: Action<Input>, input: Input, consequence: Consequence): StoredPreview => ({
   title: action.title,
   changes: consequence.changes,
@@ -108,7 +112,7 @@ function changesOf({ before, after }: Seen): Change[] {
   );
 }
 
-/** What a new thing does not have: no amount, no hold. */
+/** Values that a new thing does not have: no amount, no hold. */
 const isNothing = (before: object | undefined, after: Amount | string | null | undefined): boolean =>
   before === undefined && (after instanceof Amount ? after.isZero() : after === 'no');
 

@@ -1,4 +1,6 @@
-/** What is in the files of an input: each is read once, aside, by whichever step of the action asks first. */
+/**
+ * The contents of an input's files. Each is read once, in a separate process, when a step of the action first needs it.
+ */
 import { type GivenFile, type Reader, readAllAside, readAside } from '../reading/aside.ts';
 import type { FileInput } from './fields.ts';
 
@@ -11,7 +13,7 @@ export const contentOf = <Task extends GivenFile, Content>(
   task: Omit<Task, keyof GivenFile>,
 ): Promise<Content> => contentBy(file, () => readAside(reader, { ...file, ...task } as unknown as Task));
 
-/** The same for the files of one input, which one process reads. */
+/** The same for all files of one input, read in one process. */
 export function contentsOf<Content>(
   files: readonly FileInput[],
   reader: Reader<GivenFile, Content>,
@@ -24,7 +26,7 @@ export function contentsOf<Content>(
   return Promise.all(files.map((file, index) => contentBy(file, () => contentAt(index))));
 }
 
-/** The same for a reader that asks the database first. */
+/** The same for a reader that queries the database first. */
 export function contentBy<Content>(file: FileInput, read: () => Promise<Content>): Promise<Content> {
   const content = (contents.get(file) as Promise<Content> | undefined) ?? read();
   contents.set(file, content);

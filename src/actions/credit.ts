@@ -1,4 +1,4 @@
-/** Placing open credit on invoices (documents/place-credit.ts), and paying it out (payments/refund.ts). */
+/** Applying open credit to invoices (documents/place-credit.ts), and refunding it (payments/refund.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { applyCredit, type PlacedCredit, unapplyCredit } from '../documents/place-credit.ts';
 import { failpoint } from '../failpoint.ts';
@@ -9,7 +9,7 @@ import { defineAction, type Report } from './action.ts';
 import { documentFacts, documentNumbered, followBalance, partnersOfDocuments } from './documents.ts';
 import { amount, choice, date, flag, line, onLatestDate, text } from './fields.ts';
 
-const CREDIT_NOTE = () => text('Credit note', 'The credit note whose open credit it is.');
+const CREDIT_NOTE = () => text('Credit note', 'The credit note with the open credit.');
 const INVOICE = () => text('Invoice', 'The invoice.');
 
 export const creditApply = defineAction({
@@ -37,12 +37,12 @@ export const creditApply = defineAction({
   facts: (tx, { creditNote, number }) => documentFacts(tx, [creditNote, number]),
   amounts: (_seen, _input, placed) => [Amount.of(placed.amount, placed.currency)],
   report: (tx, _context, { input: { creditNote, number }, result }) =>
-    reportPlaced(tx, result, `of ${creditNote} is applied to ${number}`),
+    reportPlaced(tx, result, `from ${creditNote} is applied to ${number}`),
 });
 
 export const creditUnapply = defineAction({
   name: 'credit.unapply',
-  title: 'Take back the credit that is applied to an invoice',
+  title: 'Take back credit applied to an invoice',
   command: {
     arguments: { creditNote: '<credit-note>' },
     options: { number: '--invoice <number>' },
@@ -59,10 +59,10 @@ export const creditUnapply = defineAction({
   facts: (tx, { creditNote, number }) => documentFacts(tx, [creditNote, number]),
   amounts: (_seen, _input, taken) => [Amount.of(taken.amount, taken.currency)],
   report: (tx, _context, { input: { creditNote, number }, result }) =>
-    reportPlaced(tx, result, `of ${creditNote} is taken back from ${number}`),
+    reportPlaced(tx, result, `from ${creditNote} is taken back from ${number}`),
 });
 
-/** With what is left to pay on the invoice, and open of the credit note. */
+/** With what is left to pay on the invoice, and what is still open on the credit note. */
 async function reportPlaced(tx: Transaction, placed: PlacedCredit, what: string): Promise<Report> {
   const invoice = await documentNumbered(tx, placed.number);
   const note = await documentNumbered(tx, placed.credit_note);
@@ -72,7 +72,7 @@ async function reportPlaced(tx: Transaction, placed: PlacedCredit, what: string)
     text:
       `${moneyText(placed.amount, placed.currency)} ${what}.\n` +
       `${moneyText(invoice.balance, placed.currency)} is left to pay on ${placed.number}, ` +
-      `and ${moneyText(note.balance, placed.currency)} of ${placed.credit_note} is open credit.`,
+      `and ${moneyText(note.balance, placed.currency)} on ${placed.credit_note} is open credit.`,
   };
 }
 
@@ -89,7 +89,7 @@ export const creditRefund = defineAction({
     method: choice('Method', 'How it was paid out. Default: other.', REFUND_METHODS).optional(),
     reference: text('Reference', "The bank's reference.").optional(),
     on: date('On', 'The date of the refund. Default: today.').optional(),
-    again: flag('Again', 'Record it even if the same amount was refunded with that reference before.').optional(),
+    again: flag('Again', 'Record it even if the same amount was already refunded with that reference.').optional(),
   },
   subject: ({ number }) => number,
   partners: (tx, { number }) => partnersOfDocuments(tx, [number]),

@@ -1,4 +1,4 @@
-/** Sending again what was not sent (delivery/retry-emails.ts). */
+/** Resending e-mails that failed (delivery/retry-emails.ts). */
 import { RETRIED, retryEmails } from '../delivery/retry-emails.ts';
 import { plural } from '../text.ts';
 import { defineAction, type Facts } from './action.ts';
@@ -7,11 +7,11 @@ import { choice, instant } from './fields.ts';
 export const deliveryRetry = defineAction({
   name: 'delivery.retry',
   command: { called: 'deliver', options: { status: '--retry <status>' } },
-  title: 'Send again what was not sent',
+  title: 'Send unsent e-mails again',
   role: 'finance',
   input: {
-    status: choice('Status', 'Which e-mails are sent again.', RETRIED),
-    since: instant('Since', 'Only what was tried since this day or time.').optional(),
+    status: choice('Status', 'Which e-mails to send again.', RETRIED),
+    since: instant('Since', 'Only those tried since this day or time.').optional(),
   },
   subject: ({ status }) => status,
   partners: async () => 'all',
@@ -21,12 +21,12 @@ export const deliveryRetry = defineAction({
       ? {}
       : { [`what was ${status}`]: { documents: String(retried.documents), 'other e-mails': String(retried.others) } },
   amounts: () => [],
-  /** They are queued: the next delivery sends them. */
+  /** They are queued; the next delivery sends them. */
   report: async (_tx, _context, { input: { status }, result: { documents, others } }) => ({
     json: { documents, others },
     text:
       documents + others === 0
         ? `No ${status} e-mails to send again.`
-        : `Sending again what was ${status}: ${plural(documents, 'document')}, ${plural(others, 'other e-mail')}.`,
+        : `Sending again (${status}): ${plural(documents, 'document')}, ${plural(others, 'other e-mail')}.`,
   }),
 });

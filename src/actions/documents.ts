@@ -1,4 +1,6 @@
-/** What the actions on documents share: which partners they touch, what a preview compares, delivery and the payment link. */
+/**
+ * What actions on documents share: the partners they affect, what a preview compares, delivery and the payment link.
+ */
 import type { Transaction } from '../database/transaction.ts';
 import { readIdsOf } from '../delivery/documents.sql.ts';
 import { type DocumentJson, documentJson } from '../documents/document.ts';
@@ -21,7 +23,7 @@ export async function documentNumbered(
 const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
   numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
 
-/** Nobody's where a document is unknown: the action refuses it. */
+/** None for an unknown document: the action refuses it. */
 export async function partnersOfDocuments(tx: Transaction, numbers: readonly string[]): Promise<string[]> {
   const found = await documentsNumbered(tx, numbers);
   const known = new Set(found.map(({ number }) => number));
@@ -33,7 +35,7 @@ export async function documentFacts(tx: Transaction, numbers: readonly string[])
   return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
 }
 
-/** Without the number of its replacement and the reason of its e-mail: a later preview of the same would have others. */
+/** Without its replacement's number and its e-mail's reason, which differ in each preview. */
 export function factsOf(row: DocumentRow): Facts[string] {
   const of = (text: string) => Amount.of(text, row.currency);
   return {
@@ -52,8 +54,8 @@ export function factsOf(row: DocumentRow): Facts[string] {
 }
 
 /**
- * The sums of fields over some things, one for each currency. What is below zero counts as its size: money that leaves
- * beside money that comes must not keep an amount under its threshold.
+ * The sums of fields over some things, one for each currency. Negative amounts count by their absolute value: outgoing
+ * money must not offset incoming money to stay under a threshold.
  */
 export function amountsIn(facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] {
   const sums = new Map<string, Amount>();
@@ -65,7 +67,7 @@ export function amountsIn(facts: Facts, things: readonly string[], ...fields: re
   return [...sums.values()];
 }
 
-/** Delivers the documents of these numbers and no other. Rendering and mail take a quarter of a second to load. */
+/** Delivers only the documents with these numbers. Rendering and mail take a quarter of a second to load. */
 export async function deliver({ reporter, ...context }: AfterContext, numbers: readonly string[]): Promise<void> {
   const { deliverNumbers } = await import('../month-end/month-end.ts');
   await deliverNumbers(context, reporter, numbers);

@@ -1,4 +1,4 @@
-/** Sending an e-mail again (delivery/resend.ts, mail/resend.ts), and deciding not to (mail/dismiss.ts). */
+/** Sending an e-mail again (delivery/resend.ts, mail/resend.ts), and dismissing it (mail/dismiss.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { resendDocument } from '../delivery/resend.ts';
 import { failpoint } from '../failpoint.ts';
@@ -10,13 +10,13 @@ import { deliver } from './documents.ts';
 import { reason, text, whole } from './fields.ts';
 import { commandOf } from './remedies.ts';
 
-const EMAIL = () => whole('E-mail', 'The number of the e-mail, from the list of e-mails.');
+const EMAIL = () => whole('E-mail', "The e-mail's number in the list of e-mails.");
 
 export const emailResend = defineAction({
   name: 'email.resend',
   title: 'Send an e-mail again',
   command: {
-    summary: 'Send an e-mail again, as a new one with a Message-ID of its own',
+    summary: 'Send an e-mail again, as a new one with its own Message-ID',
     arguments: { emailId: '<email>' },
     deliver: true,
   },
@@ -54,9 +54,9 @@ export const emailResend = defineAction({
 
 export const emailDismiss = defineAction({
   name: 'email.dismiss',
-  title: 'Decide not to send an e-mail again',
+  title: 'Dismiss an e-mail',
   command: {
-    summary: 'Decide not to send an e-mail again: it needs no attention any more',
+    summary: 'Dismiss an e-mail that should not be resent',
     arguments: { emailId: '<email>' },
   },
   role: 'finance',
@@ -75,7 +75,7 @@ export const emailDismiss = defineAction({
   },
 });
 
-/** What goes to finance or the auditor is for those who see every partner. */
+/** E-mails to finance or the auditor are for users who see every partner. */
 async function partnersOfEmail(tx: Transaction, emailId: number): Promise<Partners> {
   const { partner_id } = await readEmail(tx, emailId);
   return partner_id === null ? 'all' : [partner_id];

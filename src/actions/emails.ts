@@ -1,4 +1,4 @@
-/** Sending the e-mails that carry no document after an action, and telling what became of them. */
+/** Sends e-mails without a document after an action, and reports their outcome. */
 
 import type { OtherEmailKind } from '../mail/kinds.ts';
 import type { EmailResult } from '../mail/outbox.ts';
@@ -11,7 +11,7 @@ export const sendDue = ({ reporter, ...context }: AfterContext): Promise<EmailRe
     await sendEmails(context, { onEmail });
   });
 
-/** Sends these e-mails and no other. */
+/** Sends only these e-mails. */
 export const sendThese = ({ reporter, ...context }: AfterContext, ids: readonly number[]): Promise<EmailResult[]> =>
   collected(reporter.onEmail, async (onEmail) => {
     const { sendTheseEmails } = await import('../month-end/month-end.ts');
@@ -32,7 +32,7 @@ async function collected(
   return results;
 }
 
-/** Whether it needs attention. What is deferred goes out with the next delivery. */
+/** Whether it needs attention. A deferred e-mail goes out with the next delivery. */
 export const needsAttention = ({ status }: Pick<EmailResult, 'status'>): boolean =>
   ['held', 'failed', 'uncertain'].includes(status);
 
@@ -40,8 +40,8 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   reminder: ['reminder', 'reminders'],
   account_statement: ['account statement', 'account statements'],
   close_report: ['close report', 'close reports'],
-  instructions_changed: ['alarm of changed bank details', 'alarms of changed bank details'],
-  missing_feeds: ['notice of missing feeds', 'notices of missing feeds'],
+  instructions_changed: ['alert about changed bank details', 'alerts about changed bank details'],
+  missing_feeds: ['notice about missing feeds', 'notices about missing feeds'],
   seal: ['seal', 'seals'],
   books_seal: ['seal of the books', 'seals of the books'],
   checkpoint: ['checkpoint', 'checkpoints'],
@@ -52,7 +52,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   approval_decision: ['decision on a request', 'decisions on requests'],
 };
 
-/** `2 reminders, 1 notice of missing feeds`: e-mails that carry no document, by kind. */
+/** `2 reminders, 1 notice about missing feeds`: e-mails that carry no document, by kind. */
 export function countKinds(results: readonly EmailResult[]): string {
   const counts = Object.entries(KINDS).map(([kind, [one, many]]) => {
     const count = results.filter(({ email }) => email.kind === kind).length;

@@ -1,9 +1,9 @@
 /**
- * The fields of an action's input, and the filters of a list. Each says what it is called and of which kind it is, so that a
- * form and the options of a command can be made of it.
+ * The fields of an action's input, and the filters of a list. Each has a name and a kind, so a form and a command's
+ * options can be made from it.
  *
- * A schema refuses what cannot be read, such as a date that is none. Whether a document exists or an amount fits is for
- * the function that acts to say, so that every caller is refused in the same words.
+ * A schema refuses what cannot be parsed, such as an invalid date. Whether a document exists or an amount fits is
+ * decided by the function that acts, so every caller gets the same refusal.
  */
 import { DateTime } from 'luxon';
 import { z } from 'zod';
@@ -25,22 +25,22 @@ export type FieldKind =
   | 'file';
 
 interface Words {
-  /** Of the form, such as `Reason`. */
+  /** On the form, such as `Reason`. */
   readonly label: string;
-  /** What goes in, in a sentence or two: forms show it, and `--help`. */
+  /** What to enter, in a sentence or two, for forms and `--help`. */
   readonly help: string;
-  /** What a form has room for besides. */
+  /** More help, for forms only. */
   readonly more?: string | undefined;
-  /** What stands for its value in a command: `--partner <id>`. Default: its kind, or its name. */
+  /** The placeholder for its value in a command: `--partner <id>`. Default: its kind, or its name. */
   readonly value?: string | undefined;
 }
 
-/** What few fields need. */
+/** Needed by few fields. */
 type Rare = Pick<Words, 'more' | 'value'>;
 
 interface Description extends Words {
   readonly kind: FieldKind;
-  /** Of a choice. */
+  /** For a choice. */
   readonly choices?: readonly string[];
 }
 
@@ -65,14 +65,14 @@ const described: Describes = (kind, schema, words, more = {}) => {
   return schema;
 };
 
-/** Any text: numbers of documents, ids, addresses. Whoever acts on it checks it. */
+/** Any text: document numbers, ids, addresses. The function that uses it checks it. */
 export const text = (label: string, help: string, rare: Rare = {}) =>
   described('text', z.string(), { label, help, ...rare });
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** Text that is stored for good: one line, not empty. */
+/** Text that is stored permanently: one line, not empty. */
 export const LINE = z
   .string()
   .trim()
@@ -86,7 +86,7 @@ export const line = (label: string, help: string, rare: Rare = {}) =>
 export const DATE = z.string().refine(isDate, 'is not a date such as 2026-10-31');
 export const date = (label: string, help: string) => described('date', DATE.clone(), { label, help });
 
-/** An instant with its zone, or a day, which begins in UTC; read as an ISO instant in UTC. */
+/** A time with its zone, or a day, which begins in UTC; read as an ISO time in UTC. */
 export const INSTANT = z.string().transform((value, context) => {
   const instant = DateTime.fromISO(value, { zone: 'utc' });
   const said = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?$/.test(value);
@@ -103,11 +103,11 @@ export const MONTH = z.custom<Month>(
 );
 export const month = (label: string, help: string) => described('month', MONTH.clone(), { label, help });
 
-/** Major units. Its currency, and so its digits, are known where it is used. */
+/** Major units. Its currency, and so its decimals, are known where it is used. */
 export const amount = (label: string, help: string, rare: Rare = {}) =>
   described('amount', z.string(), { label, help, ...rare });
 
-/** An amount to search for, which has no currency: `1250.00` of `1,250.00`. */
+/** An amount to search for, without currency: `1250.00` of `1,250.00`. */
 export const SOUGHT_AMOUNT = z
   .string()
   .trim()
@@ -120,7 +120,7 @@ export const soughtAmount = (label: string, help: string) =>
 export const SOUGHT_TEXT = z.string().transform((value) => value.replaceAll('\0', '').trim().slice(0, 200));
 export const soughtText = (label: string, help: string) => described('search', SOUGHT_TEXT.clone(), { label, help });
 
-/** A number that counts, or that the database assigned. */
+/** A count, or an id that the database assigned. */
 export function whole(label: string, help: string, { least = 1, most = MOST, ...rare }: Bounds & Rare = {}) {
   const reason = most === MOST ? 'is not a number such as 12' : `is not a whole number from ${least} to ${most}`;
   return described('whole', z.int(reason).min(least, reason).max(most, reason), { label, help, ...rare });
@@ -136,7 +136,7 @@ export const choice = <const Choice extends string>(label: string, help: string,
 
 export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
 
-/** A file as it was given. As JSON its bytes are base64, so an input can be stored and read again. */
+/** A file as given. In JSON its bytes are base64, so an input can be stored and read again. */
 const FILE = z.strictObject({
   name: z.string(),
   bytes: z.union([
@@ -156,19 +156,19 @@ export const inputJson = (input: unknown): unknown =>
     }),
   );
 
-/** Several of a field, at least one. */
+/** One or more values of a field. */
 export const several = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).min(1);
 
-// Fields that several actions have.
+// Fields shared by several actions.
 export const reason = () => line('Reason', 'Why. It is recorded.');
 export const documentNumber = (help = 'The number of the document, such as INV-2026-000176.') => text('Document', help);
 export const onLatestDate = () =>
   flag(
-    'Date as the latest document',
-    'Date it as the latest document, if a clock that ran ahead dated that one.',
+    'Date like the latest document',
+    "Use the latest document's date, if a clock that ran ahead dated it.",
   ).optional();
 
-/** Reads what was given for fields. Refusal: argument_invalid. */
+/** Reads the values given for fields. Refusal: argument_invalid. */
 export function readFields<Value>(fields: z.ZodType<Value>, given: unknown, nameOf: NameOf = asOption): Value {
   const read = fields.safeParse(given);
   if (read.success) return read.data;
@@ -181,7 +181,7 @@ export function readFields<Value>(fields: z.ZodType<Value>, given: unknown, name
   throw refusal.named(nameOf);
 }
 
-/** The fields of an input in their order. Throws for a field that is not described: that is a bug. */
+/** The fields of an input in order. Throws for a field without a description, which is a bug. */
 export function fieldsOf(input: z.ZodObject): Field[] {
   return Object.entries(input.shape).map(([name, schema]) => {
     let inner: z.core.$ZodType = schema;
@@ -197,7 +197,7 @@ export function fieldsOf(input: z.ZodObject): Field[] {
   });
 }
 
-/** What was given, a line for each field: `To: billing@partner.example`. Of a file its name. */
+/** The given values, one line a field: `To: billing@partner.example`. For a file, its name. */
 export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
   fieldsOf(fields).flatMap(({ name, label, kind }) => {
     const value = (input as Readonly<Record<string, unknown>>)[name];
@@ -206,11 +206,11 @@ export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
     return [`${label}: ${kind === 'flag' ? 'yes' : texts.join(', ')}`];
   });
 
-/** A file as one value of a form, which a page can carry to the next. */
+/** A file as a single form value that one page can pass to the next. */
 export const fileText = (name: string, bytes: Uint8Array): string =>
   `${encodeURIComponent(name)},${Buffer.from(bytes).toString('base64')}`;
 
-/** The file of such a value; undefined for other text. */
+/** The file in such a value; undefined for other text. */
 export function fileOfText(text: string): { name: string; bytes: Buffer } | undefined {
   const comma = text.indexOf(',');
   if (comma < 1 || !/^[\w%.!~*'()-]+$/.test(text.slice(0, comma))) return undefined;
@@ -221,23 +221,23 @@ export function fileOfText(text: string): { name: string; bytes: Buffer } | unde
   }
 }
 
-/** A value as it was typed, as the field of its kind takes it. What cannot be read stays text, which the field refuses. */
+/** A typed value converted for its field's kind. What cannot be parsed stays text, which the field refuses. */
 export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
   whole: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : value),
   file: (value) => fileOfText(value) ?? value,
 };
 
-/** A form's values as an input: what is empty is left out; flags, numbers and files are read. */
+/** A form's values as an input: empty values are left out; flags, numbers and files are parsed. */
 export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<string, unknown> {
   const given = fieldsOf(input).map(({ name, kind, several: many }): [string, unknown] => {
     const values = form
       .getAll(name)
       .map((value) => value.trim())
       .filter((value) => value !== '');
-    // What a form sends for a tick is `yes`; a value that says otherwise is refused by the schema.
+    // A form sends `yes` for a ticked box; the schema refuses any other value.
     if (kind === 'flag') return [name, values[0] === 'yes' || values[0]];
     const read = values.map(READ[kind] ?? ((value) => value));
-    // Of two files the one chosen last counts: it replaces the one that was kept.
+    // Of two files, the last one chosen wins: it replaces the kept one.
     return [name, values.length === 0 ? undefined : many ? read : kind === 'file' ? read.at(-1) : read[0]];
   });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));

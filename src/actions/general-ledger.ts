@@ -24,9 +24,9 @@ export const glExport = defineAction({
     format: choice('Format', 'The program that imports it.', GL_FORMATS),
     preliminary: flag(
       'Preliminary',
-      'Export a month whose books are open. What changes is another part later.',
+      'Export a month whose books are open. Later changes become another part.',
     ).optional(),
-    reclassify: flag('Reclassify', 'Move what was exported to the accounts that accounts.json names now.').optional(),
+    reclassify: flag('Reclassify', 'Move exported amounts to the accounts that accounts.json now names.').optional(),
   },
   subject: ({ month }) => month,
   partners: async () => 'all',
@@ -58,7 +58,7 @@ export const glExport = defineAction({
           lines: journal.lines.length,
         })),
         files: files.map(({ name, content }) => ({ name, sha256: sha256Of(content), bytes: content.length })),
-        // Our accounts that accounts.json would now send elsewhere.
+        // Our accounts that accounts.json now maps elsewhere.
         movable: [...new Set(movable.map(({ account }) => account))],
       },
       text: [
@@ -79,13 +79,16 @@ function titleOf(month: string, format: string, { part, recorded, lines }: GlExp
   if (part === undefined) return `Nothing was posted in ${month}, so there is nothing to export.`;
   const of = `${month} for ${format}`;
   if (!recorded) {
-    return `Nothing was posted since part ${part.part} of ${of} was exported on ${part.recorded_at.slice(0, 10)}: its files are as they were.`;
+    return (
+      `Nothing was posted since part ${part.part} of ${of} was exported on ${part.recorded_at.slice(0, 10)}: its ` +
+      'files are unchanged.'
+    );
   }
-  const books = part.books_closed ? 'The books are closed.' : 'The books are OPEN: what changes is another part later.';
+  const books = part.books_closed ? 'The books are closed.' : 'The books are OPEN: later changes become another part.';
   const what = {
-    journal: `Part 1 of ${of}: the journal of the month, ${plural(lines.length, 'account')} of ours.`,
-    difference: `Part ${part.part} of ${of}: what was posted since part ${part.part - 1}. Import it beside the parts before.`,
-    reclassification: `Part ${part.part} of ${of}: moves what was exported to other accounts. Import it beside the parts before.`,
+    journal: `Part 1 of ${of}: the journal of the month, ${plural(lines.length, 'account')}.`,
+    difference: `Part ${part.part} of ${of}: what was posted since part ${part.part - 1}. Import it after the earlier parts.`,
+    reclassification: `Part ${part.part} of ${of}: moves what was exported to other accounts. Import it after the earlier parts.`,
   };
   return `${what[part.kind]}\n${books}`;
 }
@@ -110,8 +113,8 @@ function describeMovable({ movable }: GlExported): string[] {
   const accounts = [...new Set(movable.map(({ account }) => account))];
   if (accounts.length === 0) return [];
   return [
-    `accounts.json has changed: it would now send ${accounts.slice(0, 5).join(', ')}` +
-      `${accounts.length > 5 ? ` and ${accounts.length - 5} more` : ''} elsewhere. What was exported stays where it went; ` +
-      `to move it, export with ${fieldName('reclassify')}.`,
+    'accounts.json has changed: it now maps ' +
+      `${accounts.slice(0, 5).join(', ')}${accounts.length > 5 ? ` and ${accounts.length - 5} more` : ''} elsewhere. ` +
+      `Exported amounts stay where they are; to move them, export with ${fieldName('reclassify')}.`,
   ];
 }

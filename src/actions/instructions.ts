@@ -8,10 +8,10 @@ export const instructionsAdopt = defineAction({
   name: 'instructions.adopt',
   title: 'Put the bank details of settings.json in force',
   command: {
-    dryRun: 'show them beside those in force, and write nothing',
-    help: `Only with a rule for instructions.adopt in settings.json (approvals) is this
-needed: documents then print the bank details that were adopted last, whatever
-settings.json says meanwhile. Without one they print those of settings.json.`,
+    dryRun: 'show them next to those in force; write nothing',
+    help: `Needed only if settings.json (approvals) has a rule for instructions.adopt:
+documents then print the bank details adopted last, even if settings.json has
+changed since. Without a rule they print those of settings.json.`,
   },
   role: 'administrator',
   input: {},

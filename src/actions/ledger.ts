@@ -1,4 +1,4 @@
-/** Pausing the ledger (people/pauses.ts), and sealing the open month so far (seals/checkpoint.ts). */
+/** Pausing the ledger (people/pauses.ts), and taking a checkpoint of the open month (seals/checkpoint.ts). */
 import { END_PAUSE } from '../errors/pauses.ts';
 import { failpoint } from '../failpoint.ts';
 import { pauseLedger, readPauses } from '../people/pauses.ts';
@@ -13,22 +13,22 @@ export const ledgerPause = defineAction({
   command: {
     called: 'pause',
     unattended: true,
-    help: `While the ledger is paused, nothing closes, is issued, sent or recorded:
+    help: `While the ledger is paused, nothing is closed, issued, sent or recorded:
 commands are refused (exit 3), jobs end at once (exit 0), and the API answers
-503 to whatever records. Reading, verify, backup and --dry-run work. E-mails
-under way are finished. 'reckoner resume' ends the pause. Pausing needs no user:
-without one it is recorded as done by 'cron' and the machine's user.
+503 to requests that record something. Reading, verify, backup and --dry-run
+work. E-mails being sent are finished. 'reckoner resume' ends the pause. Pausing
+needs no user: without one it is recorded under 'cron' and the machine's user.
 
-'reckoner restore FILE' leaves a pause by itself. After a point-in-time recovery
-or from a snapshot of the disk, say so with --state-of: then 'reckoner resume'
-asks which numbers were issued after it.`,
+'reckoner restore FILE' pauses the ledger itself. After a point-in-time recovery
+or a disk snapshot, give its time with --state-of: 'reckoner resume' then asks
+which numbers were issued after it.`,
   },
   role: 'administrator',
-  // The person on call may have no user of their own. Pausing must not wait for one.
+  // The person on call may have no user account; pausing must not wait for one.
   withoutRole: async (_tx, { actor }) => actor.user?.kind === 'program',
   input: {
     reason: reason(),
-    stateOf: instant('State of', 'The database was set back to this time, such as 2026-12-01T02:00Z.').optional(),
+    stateOf: instant('State of', 'The database was restored to this time, such as 2026-12-01T02:00Z.').optional(),
   },
   subject: () => 'ledger',
   partners: async () => 'all',
@@ -45,7 +45,7 @@ asks which numbers were issued after it.`,
 
 export const checkpointTake = defineAction({
   name: 'checkpoint.take',
-  title: 'Seal what the open month has so far',
+  title: 'Take a checkpoint of the open month',
   command: { called: 'checkpoint', deliver: true },
   role: 'finance',
   input: {},

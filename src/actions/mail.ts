@@ -14,7 +14,7 @@ export const emailBounces = defineAction({
   title: 'Record e-mails that mail servers returned',
   command: {
     called: 'mail bounces',
-    summary: 'Record e-mails that mail servers returned; reading a report again changes nothing',
+    summary: 'Record e-mails that mail servers returned; safe to repeat',
     arguments: { files: '<files...>' },
   },
   role: 'finance',
@@ -37,7 +37,7 @@ export const emailBounces = defineAction({
       ]),
     ),
   amounts: () => [],
-  /** Never needs attention by itself: a mail server that pipes messages in would return them for any other status. */
+  /** Always exits 0: a mail server that pipes messages in would return them for any other status. */
   async report(_tx, { width }, { result }) {
     const { messages, bounces, duplicates, unmatched } = result;
     return {

@@ -1,4 +1,4 @@
-/** Carrying the open items of the system before over, and reversing that (opening/). */
+/** Importing the open items of the previous system, and reversing that (opening/). */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -17,23 +17,22 @@ import { date, file, line, onLatestDate, reason, several, text, whole } from './
 
 export const openingImport = defineAction({
   name: 'opening.import',
-  title: 'Carry over open items of the system before',
+  title: 'Import open items from the previous system',
   command: {
-    summary: 'Carry the open items of the system before over, all or nothing',
+    summary: 'Import open items from the previous system, all or nothing',
     arguments: { file: '<file>' },
     options: { control: '--control <currency=total...>' },
-    dryRun: 'show what it would carry over, and record nothing',
+    dryRun: 'show what would be carried over; record nothing',
     deliver: true,
   },
   role: 'finance',
   input: {
-    file: file(
-      'File',
-      'Open invoices, credits and unapplied cash, as CSV or JSON. All of it is carried over, or nothing.',
+    file: file('File', 'Open invoices, credits and unapplied cash, as CSV or JSON. All or nothing is carried over.'),
+    cutOver: date('Cut-over', 'The day at the end of which the items were open.'),
+    control: several(
+      text('Control total', "That system's receivables less credit and unapplied cash, as EUR=1234.56."),
     ),
-    cutOver: date('Cut-over', 'The day at whose end the items were open.'),
-    control: several(text('Control total', 'Owed less credit and cash by the list of that system, as EUR=1234.56.')),
-    count: whole('Items', 'How many items that list has.', { value: 'items' }),
+    count: whole('Items', "The number of items in that system's list.", { value: 'items' }),
   },
   subject: ({ file }) => file.name,
   partners: async () => 'all',
@@ -71,7 +70,7 @@ const numbersOf = (
 
 function described(result: OpeningImport, preview: boolean, width: number | undefined): string {
   const { file: name, already_imported: at, cut_over_on: day, items, opening_id: id } = result;
-  if (at !== null) return `${name} was carried over as of ${day} already, at ${at}, as opening ${id}. Nothing to do.`;
+  if (at !== null) return `${name} was already carried over as of ${day}, at ${at}, as opening ${id}. Nothing to do.`;
   const done = preview ? 'Would carry over' : 'Carried over';
   return [
     totalsTable(result.totals, width),
@@ -102,22 +101,22 @@ const itemFacts = (items: readonly CarriedItem[]): Facts =>
 
 export const openingReverse = defineAction({
   name: 'opening.reverse',
-  title: 'Reverse what was carried over',
+  title: 'Reverse items that were carried over',
   command: {
-    summary: 'Reverse items that were carried over, as long as nothing was applied to them',
+    summary: 'Reverse items that were carried over, if nothing was applied to them',
     arguments: { numbers: '[numbers...]' },
     options: { openingId: '--all <opening>' },
   },
   role: 'finance',
   input: {
-    numbers: several(line('Item', 'Its number in the system before.')).optional(),
-    openingId: whole('Opening', 'All items of this opening that are left.').optional(),
+    numbers: several(line('Item', 'Its number in the previous system.')).optional(),
+    openingId: whole('Opening', 'All remaining items of this opening.').optional(),
     reason: reason(),
     onLatestDate: onLatestDate(),
   },
   check({ numbers, openingId }) {
     if ((numbers === undefined) !== (openingId === undefined)) return;
-    throw refuse('usage', { reason: 'give the numbers of the items, or the opening of which all are reversed' });
+    throw refuse('usage', { reason: 'give the item numbers, or an opening to reverse all of its items' });
   },
   subject: ({ numbers, openingId }) => (openingId === undefined ? (numbers ?? []).join(', ') : `opening ${openingId}`),
   async partners(tx, { numbers, openingId }) {
@@ -137,10 +136,10 @@ export const openingReverse = defineAction({
     json: { reversed: result.map(({ kind, number, currency, amount }) => ({ kind, number, currency, amount })) },
     text:
       result.length === 0
-        ? 'Nothing of it is left to reverse.'
+        ? 'Nothing is left to reverse.'
         : `Reversed ${plural(result.length, 'item')}: ${result
             .slice(0, 10)
             .map(({ number }) => number)
-            .join(', ')}` + `${result.length > 10 ? ', …' : ''}. A corrected file can carry them over again.`,
+            .join(', ')}` + `${result.length > 10 ? ', …' : ''}. Import a corrected file to carry them over again.`,
   }),
 });

@@ -64,7 +64,7 @@ function describeImport(
   ].join('\n');
 }
 
-/** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning now is better than an invoice that is held. */
+/** The fonts cover Latin, Greek, Cyrillic and Vietnamese. Better to warn now than to hold an invoice later. */
 async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]): Promise<string[]> {
   const { addressText, fontFolder, installedFonts, unprintableFields } = await import('../documents/printable.ts');
   const fonts = installedFonts(environment);
@@ -73,7 +73,7 @@ async function unprintableRemarks(environment: Environment, partners: readonly P
     return missing.map(
       ({ characters }) =>
         `Partner ${partnerId}: no font has ${characters.join('')}, so its documents will be held. ` +
-        `Put a font that has these characters into ${fontFolder(environment)}, or write them in other letters.`,
+        `Put a font that has these characters into ${fontFolder(environment)}, or use other letters.`,
     );
   });
 }

@@ -1,6 +1,7 @@
 /**
- * Whether an action may be done now: its user has the role, over all partners that it touches, it does what was confirmed, and
- * a second person approves where the settings ask for one. Refusals: role_needed, and those of approvals/ask.ts.
+ * Whether an action may be done now: its user has the role for all partners that it affects, it does what was
+ * confirmed, and a second person has approved it if the settings require that. Refusals: role_needed, and those of
+ * approvals/ask.ts.
  */
 
 import { actAsCompared } from '../approvals/amounts-before.ts';
@@ -14,20 +15,20 @@ import type { Action, ActionContext, Partners } from './action.ts';
 import { consequenceAside, digestOf, storedPreview } from './consequence.ts';
 import { inputJson } from './fields.ts';
 
-/** The action would do something else than its preview showed. Nothing was done. */
+/** The action would do something other than its preview showed. Nothing was done. */
 export class OutdatedPreview extends Error {}
 
-/** What was agreed before an action is done. */
+/** What was agreed on before an action is done. */
 export interface Agreed {
-  /** A second person approves: the action is that of whoever asked for it. */
+  /** A second person approves: the action belongs to its requester. */
   readonly approval?: Approval | undefined;
   /** The digest of the preview that was confirmed. */
   readonly shown?: string | undefined;
 }
 
 /**
- * Refuses a user without the role; from here on the events of the transaction are the user's. A preview asks no more. Jobs
- * need no role, nor does what a job asked for (`isAsked`).
+ * Refuses a user without the role; from here on the transaction's events carry the user. A preview checks nothing more.
+ * Jobs need no role, nor does what a job requested (`isAsked`).
  */
 export async function admit<Input>(
   tx: Transaction,
@@ -46,7 +47,7 @@ export async function admit<Input>(
   await actAs(tx, actor);
 }
 
-/** For a role over some partners, what is not there is as what another partner has. */
+/** For a role limited to some partners, a missing thing looks like another partner's. */
 async function partnersTouched<Input>(
   tx: Transaction,
   context: ActionContext,
@@ -63,10 +64,10 @@ async function partnersTouched<Input>(
 }
 
 /**
- * Called in each transaction of the action, before it does anything. Where a rule asks for a second person, it computes what the
- * action is about to do: in the first transaction the whole of it, in a later one the rest, which must be part of that. A refusal
- * that it returns keeps the action from being done; what this wrote, such as a request for approval, is committed all the same.
- * Throws OutdatedPreview. What was approved or confirmed is compared by the caller with what the action then did.
+ * Called in each transaction of the action, before it does anything. If a rule requires a second person, it computes
+ * what the action is about to do: all of it in the first transaction, the rest in a later one, which must be part of
+ * that. A returned refusal stops the action; what this wrote, such as a request for approval, is still committed.
+ * Throws OutdatedPreview. The caller compares what was approved or confirmed with what the action then did.
  */
 export async function permit<Input>(
   tx: Transaction,

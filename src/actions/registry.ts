@@ -1,4 +1,4 @@
-/** Every action, by its name. Its file is loaded when it is asked for: to load all takes half a second. */
+/** Every action, by name. Its file is loaded on demand: loading all takes half a second. */
 import type { Action } from './action.ts';
 
 export const LOADING = {
@@ -70,11 +70,11 @@ export type ActionName = keyof typeof LOADING;
 
 export const loadAction = (name: ActionName): Promise<Action> => LOADING[name]() as Promise<Action>;
 
-/** What no rule can name: jobs and servers do it by themselves, or it must not wait. */
+/** Actions that no rule can name: jobs and servers do them automatically, or they must not wait. */
 const NEVER_APPROVED: readonly ActionName[] = [
   ...(['checkpoint.take', 'ledger.import', 'delivery.retry', 'reminder.record', 'email.bounces'] as const),
   ...(['payment.events', 'processor.import', 'ledger.pause', 'user.sign_out', 'work.assign'] as const),
 ];
 
-/** The actions that a rule of approval can name. */
+/** The actions that an approval rule can name. */
 export const APPROVABLE_ACTS = (Object.keys(LOADING) as ActionName[]).filter((name) => !NEVER_APPROVED.includes(name));

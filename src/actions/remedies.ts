@@ -1,4 +1,4 @@
-/** Remedies as commands that can be copied. */
+/** Remedies as commands to copy. */
 import type { Remedy } from '../remedy.ts';
 import { commandText } from './command.ts';
 import { type ActionName, loadAction } from './registry.ts';
@@ -8,7 +8,7 @@ export const commandOf = async (remedy: Remedy): Promise<string> =>
     ? `reckoner ${remedy.command}`
     : commandText(await loadAction(remedy.action as ActionName), remedy.input);
 
-/** As --json has them: each with its command. */
+/** For --json: each with its command. */
 export const remediesJson = (remedies: readonly Remedy[]) =>
   Promise.all(
     remedies.map(async (each) => ({

@@ -1,4 +1,4 @@
-/** Reminding partners of what is due (payments/remind.ts). */
+/** Reminding partners of amounts due (payments/remind.ts). */
 import type { EmailResult } from '../mail/outbox.ts';
 import { groupThousands } from '../money.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
@@ -41,7 +41,7 @@ export const reminderRecord = defineAction({
         described,
         ...(preview ? ['Preview only: nothing was sent.'] : results === undefined ? [] : [describeEmails(results)]),
       ].join('\n\n'),
-      remedies: queued && !preview ? [{ ...DELIVER, label: 'Send what is queued' }] : [],
+      remedies: queued && !preview ? [{ ...DELIVER, label: 'Send queued e-mails' }] : [],
       attention: (results ?? []).some((each) => each.status === 'deferred' || needsAttention(each)),
     };
   },
@@ -57,7 +57,7 @@ function countsOf(results: readonly EmailResult[]) {
   };
 }
 
-/** What was sent, and what of it is no reminder; what waits goes out with the next `deliver`. */
+/** What was sent, including e-mails other than reminders; queued ones go out with the next `deliver`. */
 function describeEmails(results: readonly EmailResult[]): string {
   const sent = results.filter(({ status }) => status === 'sent');
   const queued = results.filter(({ status }) => status === 'deferred');
@@ -67,14 +67,14 @@ function describeEmails(results: readonly EmailResult[]): string {
   ].join('\n');
 }
 
-/** Why a document is not reminded of. */
+/** Why a document gets no reminder. */
 export const SKIPPED = {
   on_hold: 'on hold',
   disputed: 'the partner disputes it',
-  payment_ordered: 'its contact has ordered a bank debit, which is on its way',
-  card_dispute: 'a dispute about its payment is undecided',
-  payment_to_confirm: 'it may be paid by a payment that is not confirmed yet',
-  possible_duplicate: 'it may be paid by a payment that may be a duplicate',
+  payment_ordered: 'its contact has ordered a bank debit, which is under way',
+  card_dispute: 'a dispute about its payment is pending',
+  payment_to_confirm: 'an unconfirmed payment may pay it',
+  possible_duplicate: 'a possible duplicate payment may pay it',
   not_sent: 'it has not been e-mailed',
   covered_by_credit: 'open credit or unapplied cash covers it',
   covered_by_parent: "its parent's unapplied cash covers it",

@@ -1,4 +1,4 @@
-/** Importing ledger rows (ledger/import.ts). The command reads files of any size as a stream; this takes them whole. */
+/** Importing ledger rows (ledger/import.ts). The command streams files of any size; this reads them whole. */
 
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -21,15 +21,15 @@ export const ledgerImport = defineAction({
   role: 'finance',
   input: {
     files: several(file('File', 'Ledger rows as CSV or NDJSON. All rows are recorded, or none.')),
-    format: choice('Format', 'Default: by the name of the file.', ROW_FORMATS).optional(),
+    format: choice('Format', 'Default: from the file name.', ROW_FORMATS).optional(),
     skipInvalid: flag('Skip invalid rows', 'Record the valid rows even if others are invalid.').optional(),
     acceptDiffering: flag(
       'Accept differing',
-      "Record rows that differ from our API's quote of the same id.",
+      "Record rows that differ from the API's quote with the same id.",
     ).optional(),
   },
   subject: ({ files }) => files.map(({ name }) => name).join(' '),
-  // Nothing more: the rows are read piece by piece as they are staged (ledger/read.ts).
+  // Nothing more: rows are streamed as they are staged (ledger/read.ts).
   async read(_context, { files }) {
     for (const { name, bytes } of files) refuseTooMany(name, countLines(bytes));
   },
@@ -55,7 +55,7 @@ export function rowFormatOf(name: string): RowFormat {
   throw refuse('file_format_unknown', { file: name });
 }
 
-/** Nothing is recorded of an import that is refused. */
+/** A refused import records nothing. */
 export function reportImport(
   report: ImportReport,
   { dryRun, width }: { dryRun: boolean; width: number | undefined },
@@ -72,7 +72,7 @@ export function reportImport(
   };
 }
 
-/** How many invalid rows people see; --json has up to a thousand. */
+/** How many invalid rows are shown; --json has up to a thousand. */
 const SHOWN = 20;
 
 function describe(report: ImportReport, dryRun: boolean, width: number | undefined): string {
@@ -100,13 +100,14 @@ function describe(report: ImportReport, dryRun: boolean, width: number | undefin
   for (const { partner_id, partner_currency, currency, rows } of report.other_currencies)
     lines.push(
       ...wrapped(
-        `Check: ${plural(rows, 'row')} of ${partner_id} ${rows === 1 ? 'is' : 'are'} in ${currency}; its own currency ` +
-          `is ${partner_currency}. The close makes a document of its own of them. Reverse what is wrong before that.`,
+        `Check: ${plural(rows, 'row')} of ${partner_id} ${rows === 1 ? 'is' : 'are'} in ${currency}; its own ` +
+          `currency is ${partner_currency}. The close issues a separate document for them. Reverse wrong rows before ` +
+          'that.',
         80,
       ),
     );
   for (const row of report.differing_cuts) {
-    const remedy = 'Correct a wrong split by a full reversal and a requote.';
+    const remedy = 'Correct a wrong split with a full reversal and a requote.';
     lines.push(...wrapped(`Check: ${printable(describeDifferingCut(row))} ${remedy}`, 80));
   }
   return lines.join('\n');

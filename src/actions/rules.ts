@@ -1,4 +1,4 @@
-/** Settings whose rules of approval name actions. Refusals: settings_missing, settings_invalid. */
+/** Settings whose approval rules name actions. Refusals: settings_missing, settings_invalid. */
 import type { Environment } from '../config/environment.ts';
 import { readSettings, type Settings, settingsFile } from '../config/settings.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -11,7 +11,7 @@ export function readCheckedSettings(environment: Environment): Settings {
     .filter((name) => !names.includes(name))
     .map((name) => ({
       path: `approvals.${name}`,
-      reason: `is no action that can need approval: ${names.join(', ')}`,
+      reason: `is not an action that can need approval: ${names.join(', ')}`,
     }));
   if (problems.length > 0) throw refuse('settings_invalid', { file: settingsFile(environment), problems });
   return settings;

@@ -1,4 +1,4 @@
-/** Doing an action, and showing what it would do. Refusals: argument_invalid, and those of the action. */
+/** Performing and previewing actions. Refusals: argument_invalid, and those of the action. */
 import { outdated, type Permission } from '../approvals/ask.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -13,17 +13,17 @@ import { type Agreed, admit, OutdatedPreview, permit } from './permit.ts';
 
 export { OutdatedPreview };
 
-/** The action is done only if it does what was agreed. Throws OutdatedPreview. */
+/** The action is done only if it does what was agreed on. Throws OutdatedPreview. */
 export interface RunOptions extends Agreed {
   /** False leaves e-mails to `reckoner deliver`. */
   readonly deliver?: boolean;
-  /** Hears of deliveries as they go. */
+  /** Hears of deliveries as they happen. */
   readonly reporter?: Reporter;
-  /** Takes what follows, to do it after the report: for callers who cannot wait for e-mails. */
+  /** Receives what follows, to run it after the report: for callers who cannot wait for e-mails. */
   readonly later?: (follow: () => Promise<unknown>) => void;
 }
 
-/** Does an action in its transaction, then what follows it outside, and reports it. */
+/** Performs an action in its transaction, then what follows outside it, and reports it. */
 export async function runAction<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
@@ -33,7 +33,7 @@ export async function runAction<Input, Result, Followed, Json>(
   return naming(context, action, () => runNamed(context, action, given, options));
 }
 
-/** Says the fields in a refusal as the action's command does, or the face of the context. */
+/** Names the fields in a refusal as the action's command, or the context's interface, does. */
 async function naming<Given>(context: ActionContext, action: Naming, work: () => Promise<Given>): Promise<Given> {
   try {
     return await work();
@@ -67,10 +67,13 @@ async function runNamed<Input, Result, Followed, Json>(
   return context.database.reading((tx) => reportOf(tx, context, action, done));
 }
 
-/** How often an action is begun again because others changed what it does while it was compared. */
+/** How often an action is retried because others changed its effect during the comparison. */
 const ATTEMPTS = 5;
 
-/** Does an action in one transaction. Where nobody confirmed or approved it, what others changed meanwhile is compared anew. */
+/**
+ * Performs an action in one transaction. If it was neither confirmed nor approved, concurrent changes cause a new
+ * comparison.
+ */
 async function performPermitted<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
@@ -91,7 +94,9 @@ async function performPermitted<Input, Result, Followed, Json>(
   }
 }
 
-/** Does the action, and compares what it changed with what was agreed on. Throws before the commit where they differ. */
+/**
+ * Performs the action and compares what it changed with what was agreed on. Throws before the commit if they differ.
+ */
 async function performAsAgreed<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActionContext,
@@ -108,7 +113,10 @@ async function performAsAgreed<Input, Result, Followed, Json>(
   throw outdated(approval.requestId, permission.changes ?? [], figures.changes);
 }
 
-/** Does an action in a transaction that is undone. Refuses as the action does. `isAsked`: a request for approval has its input. */
+/**
+ * Performs an action in a transaction that is rolled back. Refuses what the action refuses. `isAsked`: its input comes
+ * from a request for approval.
+ */
 export async function previewAction<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
@@ -125,7 +133,7 @@ export async function previewAction<Input, Result, Followed, Json>(
   });
 }
 
-/** Reads the files of an input, for a user who may do the action: other users are refused after one query. */
+/** Reads the files of an input for a user who may do the action; others are refused after one query. */
 async function readFiles<Input>(
   context: ActionContext,
   action: Action<Input>,
@@ -148,7 +156,10 @@ export function readInput<Input>(action: Action<Input>, given: unknown): Input {
   }
 }
 
-/** The database of an action: each of its transactions asks first whether it may. An approval is recorded in the first. */
+/**
+ * The database handle of an action: each of its transactions checks permission first. An approval is recorded in the
+ * first.
+ */
 export function permitting<Input>(
   context: ActionContext,
   action: Action<Input>,

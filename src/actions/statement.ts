@@ -11,12 +11,12 @@ export const statementSend = defineAction({
   name: 'statement.send',
   title: 'E-mail account statements',
   command: {
-    summary: 'E-mail account statements of a closed month; safe to repeat. Before its books close they are preliminary',
+    summary: 'E-mail account statements of a closed month; safe to repeat. They are preliminary until its books close',
   },
   role: 'finance',
   input: {
     month: month('Month', 'A closed month. Default: the last month whose books are closed.').optional(),
-    partnerId: text('Partner', 'Only this partner, whether it asks for statements or not.').optional(),
+    partnerId: text('Partner', 'Only this partner, even if it does not request statements.').optional(),
   },
   subject: ({ month = 'the last month', partnerId }) =>
     [month, ...(partnerId === undefined ? [] : [partnerId])].join(' '),

@@ -1,6 +1,6 @@
 /**
- * Users: invited, given another sign-in link, given and taken roles, deactivated, signed out (people/users.ts). A link is shown
- * once, to whoever did the action or approved it; previews, requests, events and logs do not have it.
+ * Users: invite, make another sign-in link, change roles, deactivate, sign out (people/users.ts). A link is shown once,
+ * to the person who did or approved the action; previews, requests, events and logs never contain it.
  */
 
 import { publicAddress } from '../config/settings.ts';
@@ -29,21 +29,22 @@ import { choice, flag, line, reason, several, text } from './fields.ts';
 const LOGIN = () => text('E-mail address', 'The e-mail address that the user signs in with.');
 const someRoles = (label: string, help: string) => several(choice(label, help, ROLES)).optional();
 const PARTNER = () => text('Partner', 'The roles are for this partner only. Default: all partners.').optional();
-const NO_MAIL = () => flag('Do not mail the link', 'Only show the link here.').optional();
+const NO_MAIL = () => flag('Do not e-mail the link', 'Only show the link here.').optional();
 
-const HELP = `Roles: viewer reads (auditors); finance works; approver approves what others ask
-for; administrator manages users and settings. Each other role also reads. With
---partner a role is limited to one partner. From the first user on, whoever runs
-a command that changes something says so: --by EMAIL or RECKONER_USER.`;
+const HELP = `Roles: viewer reads (auditors); finance works; approver approves requests by
+others; administrator manages users and settings. Every role can read.
+With --partner a role is limited to one partner.
+Once there is a user, commands that change data require --by EMAIL or
+RECKONER_USER.`;
 
-/** Users are of the whole ledger. */
+/** Users belong to the whole ledger. */
 const ofAll = async () => 'all' as const;
 
 export const userInvite = defineAction({
   name: 'user.invite',
   title: 'Invite a user',
   command: {
-    summary: 'Make a user, and a link to sign in with once',
+    summary: 'Create a user and a one-time sign-in link',
     arguments: { login: '<email>' },
     options: { roles: '--role <role>' },
     help: HELP,
@@ -51,7 +52,7 @@ export const userInvite = defineAction({
   role: 'administrator',
   input: {
     login: LOGIN(),
-    name: line('Name', 'How the user is called. Default: the e-mail address.').optional(),
+    name: line('Name', "The user's name. Default: the e-mail address.").optional(),
     roles: someRoles('Roles', 'Default: viewer. The first user is an administrator.'),
     partnerId: PARTNER(),
     noMail: NO_MAIL(),
@@ -62,7 +63,7 @@ export const userInvite = defineAction({
       throw refuse('argument_invalid', {
         argument: fieldName('login'),
         value: login,
-        reason: 'is not one e-mail address',
+        reason: 'is not a single e-mail address',
       });
   },
   subject: ({ login }) => loginOf(login),
@@ -85,7 +86,7 @@ export const userInvite = defineAction({
 export const userLink = defineAction({
   name: 'user.link',
   title: 'Make a new sign-in link',
-  command: { summary: 'Make a new link to sign in with once; earlier ones end', arguments: { login: '<email>' } },
+  command: { summary: 'Create a new one-time sign-in link; earlier ones expire', arguments: { login: '<email>' } },
   role: 'administrator',
   input: { login: LOGIN(), noMail: NO_MAIL() },
   subject: ({ login }) => loginOf(login),
@@ -99,10 +100,10 @@ export const userLink = defineAction({
   amounts: () => [],
   after: mailLink,
   report: async (_tx, context, done) =>
-    linkReport(context, done, `${done.result.user.login} gets a new link, and earlier ones end.`),
+    linkReport(context, done, `${done.result.user.login} gets a new link, and earlier ones expire.`),
 });
 
-/** Mails the link at once, unless told otherwise. Whoever made it sees it in any case. */
+/** E-mails the link at once, unless the input says not to. The user who made it sees it in any case. */
 async function mailLink(
   context: AfterContext,
   { input, result }: { readonly input: { readonly noMail?: boolean | undefined }; readonly result: Invited },
@@ -113,7 +114,7 @@ async function mailLink(
   try {
     return await mailSignInLink(context, { to, url: urlOf(context, result), expires_at: link.expires_at });
   } catch (error) {
-    // A template that cannot be used. The link is made and is shown.
+    // An unusable template. The link exists and is shown.
     if (error instanceof Refusal) return { outcome: 'refused', reply: error.message };
     throw error;
   }
@@ -131,8 +132,8 @@ function linkReport(
   const { login, name, roles } = user;
   const json = { login, name, roles, url: null as string | null, expires_at: null as string | null };
   if (preview) {
-    const sent = input.noMail ? 'is shown once' : `is shown once, and mailed to ${login}`;
-    return { json, text: `${done}\nThe link to sign in with ${sent}.` };
+    const sent = input.noMail ? 'is shown once' : `is shown once, and e-mailed to ${login}`;
+    return { json, text: `${done}\nThe sign-in link ${sent}.` };
   }
   const url = urlOf(context, result);
   return {
@@ -146,8 +147,8 @@ function linkReport(
 
 const describeMailed = ({ outcome, reply }: SentLink, login: string): string =>
   outcome === 'sent'
-    ? `Mailed to ${login}.`
-    : `Not mailed: ${printable(reply)}. Give the link to ${login} by a safe way.`;
+    ? `E-mailed to ${login}.`
+    : `Not e-mailed: ${printable(reply)}. Give the link to ${login} in a safe way.`;
 
 export const userRole = defineAction({
   name: 'user.role',
@@ -161,8 +162,8 @@ export const userRole = defineAction({
   role: 'administrator',
   input: {
     login: LOGIN(),
-    grant: someRoles('Grant', 'Roles that the user gets.'),
-    revoke: someRoles('Revoke', 'Roles that the user loses.'),
+    grant: someRoles('Grant', 'Roles to grant.'),
+    revoke: someRoles('Revoke', 'Roles to revoke.'),
     partnerId: PARTNER(),
   },
   check({ grant = [], revoke = [], partnerId }) {
@@ -190,14 +191,14 @@ export const userRole = defineAction({
   amounts: () => [],
   report: async (_tx, _context, { result: user }) => ({
     json: user,
-    text: `${user.login} has now: ${rolesInWords(user.roles) || 'no role'}. The user is signed out.`,
+    text: `${user.login} now has: ${rolesInWords(user.roles) || 'no role'}. The user is signed out.`,
   }),
 });
 
-/** Refuses what the database does: administrators manage all users. */
+/** Refuses what the database refuses: administrators manage all users. */
 function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined): void {
   if (partnerId === undefined || !roles.includes('administrator')) return;
-  const reason = 'cannot narrow the role administrator, which is for all partners';
+  const reason = 'cannot limit the role administrator, which is for all partners';
   throw refuse('argument_invalid', { argument: fieldName('partnerId'), value: partnerId, reason });
 }
 
@@ -208,8 +209,11 @@ async function checkPartner(tx: Transaction, partnerId: string | undefined): Pro
 
 export const userDeactivate = defineAction({
   name: 'user.deactivate',
-  title: 'Deactivate a user for good',
-  command: { summary: 'End a user: no role, no session, no sign-in any more', arguments: { login: '<email>' } },
+  title: 'Deactivate a user permanently',
+  command: {
+    summary: 'Deactivate a user permanently: no roles, no sessions, no sign-in',
+    arguments: { login: '<email>' },
+  },
   role: 'administrator',
   input: { login: LOGIN(), reason: reason().optional() },
   subject: ({ login }) => loginOf(login),
@@ -224,7 +228,7 @@ export const userDeactivate = defineAction({
   amounts: () => [],
   report: async (_tx, _context, { result: user }) => ({
     json: user,
-    text: `${user.login} has been deactivated: no role, no session and no sign-in any more.`,
+    text: `${user.login} has been deactivated: no roles, no sessions and no sign-in.`,
   }),
 });
 

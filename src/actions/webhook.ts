@@ -1,4 +1,4 @@
-/** Webhooks of partners: set, given another secret, resumed, removed (partner-events/webhook.ts). */
+/** Webhooks of partners: set, rotate the secret, resume, remove (partner-events/webhook.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { Publisher } from '../partner-events/publish.ts';
 import {
@@ -24,20 +24,20 @@ export const webhookSet = defineAction({
   name: 'webhook.set',
   title: "Send a partner's events to its server",
   command: {
-    summary: 'Send a partner its events, and show the secret that signs them once',
+    summary: 'Send a partner its events, and show the signing secret once',
     arguments: { partnerId: '<partner>' },
   },
   role: 'administrator',
   input: {
     partnerId: PARTNER(),
     url: text('URL', "The partner's address for events; https in production."),
-    after: after('Send the events after this position. Default: those from now on; 0: all.'),
+    after: after('Send the events after this position. Default: from now on; 0: all.'),
   },
   subject: ({ partnerId }) => partnerId,
   partners: async (_tx, { partnerId }) => [partnerId],
   perform: (tx, context, request) => setWebhook(tx, context, request),
   async begin({ database }) {
-    // What is recorded by now is not "from now on".
+    // Events recorded so far are not "from now on".
     await new Publisher(database).publish(5000);
   },
   facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
@@ -50,9 +50,9 @@ export const webhookSet = defineAction({
 
 export const webhookRotate = defineAction({
   name: 'webhook.rotate',
-  title: 'Make a new secret of a webhook',
+  title: 'Create a new secret for a webhook',
   command: {
-    summary: 'Make a new secret; the previous one signs too for 24 hours',
+    summary: 'Create a new secret; the previous one stays valid for 24 hours',
     arguments: { partnerId: '<partner>' },
   },
   role: 'administrator',
@@ -65,8 +65,8 @@ export const webhookRotate = defineAction({
   async report(_tx, _context, { result: made, preview }) {
     const previous =
       made.previous_secret_until === null
-        ? 'The previous secret signs nothing any more.'
-        : `Events are signed with the previous secret, too, until ${made.previous_secret_until}.`;
+        ? 'The previous secret is no longer used.'
+        : `Events are also signed with the previous secret until ${made.previous_secret_until}.`;
     return {
       json: preview ? { ...made, secret: null } : made,
       text: preview ? previous : `${secretOf(made)}\n${previous}`,
@@ -74,17 +74,17 @@ export const webhookRotate = defineAction({
   },
 });
 
-const ONCE = 'Give it to the partner by a safe way. It is shown only once. For another, rotate the secret.';
+const ONCE = 'Give it to the partner in a safe way. It is shown only once. To get another, rotate the secret.';
 
 const secretOf = ({ secret }: SetWebhook): string =>
-  secret === null ? 'The secret stays as it was.' : `  secret        ${secret}\n${ONCE}`;
+  secret === null ? 'The secret is unchanged.' : `  secret        ${secret}\n${ONCE}`;
 
 export const webhookResume = defineAction({
   name: 'webhook.resume',
-  title: 'Send to a webhook again at once',
-  command: { summary: 'Send again at once, after a pause or failures', arguments: { partnerId: '<partner>' } },
+  title: 'Resume a webhook',
+  command: { summary: 'Resume sending at once, after a pause or failures', arguments: { partnerId: '<partner>' } },
   role: 'administrator',
-  input: { partnerId: PARTNER(), after: after('Send the events after this position, again or leaving some out.') },
+  input: { partnerId: PARTNER(), after: after('Send the events after this position, repeating or skipping some.') },
   subject: ({ partnerId }) => partnerId,
   partners: async (_tx, { partnerId }) => [partnerId],
   perform: (tx, context, request) => resumeWebhook(tx, context, request),
@@ -99,7 +99,7 @@ export const webhookResume = defineAction({
 
 export const webhookRemove = defineAction({
   name: 'webhook.remove',
-  title: 'Send a partner no events any more',
+  title: "Remove a partner's webhook",
   command: { arguments: { partnerId: '<partner>' } },
   role: 'administrator',
   input: { partnerId: PARTNER() },
@@ -110,7 +110,7 @@ export const webhookRemove = defineAction({
   amounts: () => [],
   report: async (_tx, _context, { input: { partnerId }, result: removed }) => ({
     json: removed,
-    text: `The webhook of ${partnerId} is removed. The partner can still read its events by the API.`,
+    text: `The webhook of ${partnerId} is removed. The partner can still read its events through the API.`,
   }),
 });
 

@@ -1,7 +1,7 @@
 /**
- * What the thresholds of approvals are compared with: the amount of an action, and what the same user did by the same action for
- * the same partner in the last days without a second person. So an amount that is split is compared as a whole. The events
- * of the action have it as `compared`, from which verify computes it again.
+ * The amounts that approval thresholds apply to: the amount of an action, plus what the same user did with the same
+ * action for the same partner in recent days without a second person, so splitting an amount does not help. The
+ * action's events record it as `compared`, and verify recomputes it from that.
  */
 import { APPROVAL_LOCKS } from '../database/locks.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
@@ -10,15 +10,15 @@ export const COMPARED_DAYS = 30;
 
 export interface ComparedAmount {
   readonly currency: string;
-  /** What the action moves, whichever way. */
+  /** What the action moves, in either direction. */
   readonly amount: string;
-  /** What was done before it. */
+  /** What was done before. */
   readonly before: string;
   readonly above: string;
 }
 
 export interface Comparison {
-  /** The events of one action share it: the amounts count once. */
+  /** The events of one action share it, so the amounts count once. */
   readonly comparison: string;
   readonly action: string;
   readonly days: number;
@@ -27,7 +27,7 @@ export interface Comparison {
   readonly amounts: readonly ComparedAmount[];
 }
 
-/** Of a user's actions of one kind, one after the other is compared, until the end of the transaction. */
+/** Serializes the comparisons of a user's actions of one kind, until the end of the transaction. */
 export async function readAmountsBefore(
   tx: Transaction,
   given: { action: string; userId: number | null; partners: readonly string[] | null; now: string },
@@ -51,7 +51,7 @@ export async function readAmountsBefore(
   );
 }
 
-/** From here on this transaction's events say what was compared. */
+/** From here on this transaction's events record what was compared. */
 export async function actAsCompared(tx: Transaction, compared: Comparison): Promise<void> {
   await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, {
     details: JSON.stringify({ compared }),

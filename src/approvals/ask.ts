@@ -1,6 +1,6 @@
 /**
- * Asking for the approval of an action, and recording it. While nobody but the user could approve, a rule does not bind, and
- * the action's events say so. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
+ * Requesting and recording the approval of an action. While no one but the user could approve, a rule does not apply,
+ * and the action's events say so. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { ApprovalRule } from '../config/settings.ts';
@@ -43,16 +43,16 @@ export interface Approval {
 
 /** What the first transaction of an action was permitted to do. */
 export interface Permission {
-  /** Of what was approved or compared (digestOf): the action does that and nothing else. */
+  /** The digest of what was approved or compared (digestOf): the action does exactly that. */
   readonly digest?: string | undefined;
-  /** All that the action was going to change; undefined where nothing was approved or compared. */
+  /** All that the action was going to change; undefined if nothing was approved or compared. */
   readonly changes?: readonly PreviewedChange[];
   readonly compared?: Comparison | undefined;
-  /** Nobody else could approve it. A later transaction asks again: there may be somebody by then. */
+  /** No one else could approve it. A later transaction checks again: someone may by then. */
   readonly alone?: OnePerson | undefined;
 }
 
-/** An action that is about to be done under a rule. */
+/** An action about to be done under a rule. */
 interface ToApprove {
   readonly action: string;
   /** As JSON. */
@@ -60,13 +60,16 @@ interface ToApprove {
   readonly subject: string;
   readonly touched: readonly string[] | 'all';
   readonly preview: StoredPreview;
-  /** Of the preview: what is approved is done only if it still does the same. */
+  /** The preview's digest: an approved action is done only if it still does the same. */
   readonly hash: string;
   readonly amounts: readonly Amount[];
   readonly reason: string | null;
 }
 
-/** Records the approval. It is undone with the transaction if the action does something else than the request shows. */
+/**
+ * Records the approval. It is rolled back with the transaction if the action does something other than the request
+ * shows.
+ */
 export async function approve(
   tx: Transaction,
   context: ActorContext,
@@ -80,7 +83,7 @@ export async function approve(
   return { digest: request.preview_hash, changes: request.preview.changes };
 }
 
-/** The refusal of an approval whose action would not do what the request shows. */
+/** The refusal of an approval whose action would no longer do what the request shows. */
 export const outdated = (
   requestId: number,
   shown: readonly PreviewedChange[],
@@ -92,8 +95,8 @@ const inWords = (changes: readonly PreviewedChange[]): string =>
   'no figure changes';
 
 /**
- * Makes the request, or finds the one that waits, where the rule applies and somebody else may approve. Else the events say
- * what was compared, or that nobody else could approve it.
+ * Makes the request, or finds the pending one, if the rule applies and someone else may approve. Otherwise the events
+ * record what was compared, or that no one else could approve it.
  */
 export async function ask(
   tx: Transaction,
@@ -113,15 +116,15 @@ export async function ask(
   let approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
   let waiting: readonly { readonly request_id: number }[] = [];
   if (approvers.length === 0) {
-    // Before the users, as whoever decides does.
+    // Locked before the users, in the same order as a decision.
     const now = context.environment.now().toISO();
     if (user !== undefined) waiting = await lockOpenRequests(tx, { ...asked, userId: user.user_id, now });
-    // Nobody becomes an approver until the action is done.
+    // No one becomes an approver until the action is done.
     await lockUsers(tx);
     approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
   }
   if (approvers.length === 0) {
-    await withdrawAll(tx, context, waiting, 'done alone: nobody else could approve it any more');
+    await withdrawAll(tx, context, waiting, 'done alone: no one else could approve it any more');
     const alone = { action, partners: partnerIds };
     await actAsOnePerson(tx, alone);
     return { changes, alone };
@@ -136,9 +139,9 @@ export async function ask(
 }
 
 /**
- * Each amount with what the same user did by the same action for the same partner in the last days without a second person.
- * Undefined for an action that needs approval whatever it moves: by a rule without amounts, where it states none, or in a
- * currency that the rule does not name.
+ * Each amount plus what the same user did with the same action for the same partner in recent days without a second
+ * person. Undefined for an action that always needs approval: the rule has no amounts or not its currency, or the
+ * action states none.
  */
 async function compare(
   tx: Transaction,

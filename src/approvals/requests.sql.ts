@@ -6,7 +6,7 @@ import type { Scope } from '../people/scope.ts';
 export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
-/** One field of one thing, before and after; null where there is none. */
+/** One field of one thing, before and after; null if there is none. */
 export interface PreviewedChange {
   readonly of: string;
   readonly field: string;
@@ -14,7 +14,7 @@ export interface PreviewedChange {
   readonly after: string | null;
 }
 
-/** What an action would do, as it was shown to whoever asked. */
+/** What an action would do, as shown to the requester. */
 export interface StoredPreview {
   /** The action's title. */
   readonly title: string;
@@ -45,9 +45,9 @@ export interface RequestRow {
 
 interface RequestFilter {
   readonly requestId?: number;
-  /** Those that nobody has decided. */
+  /** Undecided requests. */
   readonly undecided?: boolean;
-  /** Those that wait for a decision at this instant. */
+  /** Those pending at this time. */
   readonly waitingAt?: string | null;
   readonly scope?: Scope;
   /** Those before this one. */
@@ -56,7 +56,7 @@ interface RequestFilter {
   readonly limit?: number | null;
 }
 
-/** The latest first. In scope is what touches partners of the scope alone. */
+/** Latest first. A request is in scope if it affects only the scope's partners. */
 export function readRequests(
   tx: Transaction,
   { requestId, undecided = false, waitingAt = null, scope = null, after = null, limit = 1000 }: RequestFilter,
@@ -77,7 +77,7 @@ export function readRequests(
   );
 }
 
-/** Of two who decide at once, one waits for the other. */
+/** If two users decide at once, one waits for the other. */
 export const lockRequest = (tx: Transaction, requestId: number): Promise<number> =>
   execute(tx, `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, hashint8(:requestId::bigint))`, { requestId });
 
@@ -95,7 +95,7 @@ export interface NewRequest {
   readonly eventId: number;
 }
 
-/** The requests of a user for the same that are neither decided nor expired. */
+/** A user's pending requests for the same action. */
 export function readOpenRequests(
   tx: Transaction,
   given: Pick<NewRequest, 'action' | 'input' | 'userId' | 'now'>,
@@ -110,7 +110,7 @@ export function readOpenRequests(
   );
 }
 
-/** The latest request of a user for the same that was rejected and has not expired, if it would have done the same. */
+/** A user's latest rejected and unexpired request for the same action, if its effect was the same. */
 export async function readRejected(
   tx: Transaction,
   given: Pick<NewRequest, 'action' | 'input' | 'userId' | 'hash' | 'now'>,
@@ -127,7 +127,7 @@ export async function readRejected(
   return rejected;
 }
 
-/** Stands for all that was asked for: its event states it, so that nothing of it changes unseen before the next seal. */
+/** A hash of the whole request: its event records it, so no change goes unnoticed before the next seal. */
 export async function digestOfRequest(
   tx: Transaction,
   request: Omit<NewRequest, 'hash' | 'userId' | 'reason' | 'now' | 'eventId'>,
@@ -175,20 +175,20 @@ export async function insertDecision(
   );
 }
 
-/** From here on this transaction's events say under which approval they are done. */
+/** From here on this transaction's events name their approval. */
 export async function actUnderApproval(tx: Transaction, requestId: number, approver: string): Promise<void> {
   const details = { approval: { request: requestId, approved_by: approver } };
   await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, { details: JSON.stringify(details) });
 }
 
-/** An action under a rule that nobody but its user could have approved. */
+/** An action under a rule that no one but its user could have approved. */
 export interface OnePerson {
   readonly action: string;
   /** Null: of the whole ledger. */
   readonly partners: readonly string[] | null;
 }
 
-/** From here on this transaction's events say that nobody else could have approved them. */
+/** From here on this transaction's events say that no one else could have approved them. */
 export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise<void> {
   await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, {
     details: JSON.stringify({ one_person: alone }),
@@ -205,7 +205,7 @@ export function countApprovers(tx: Transaction): Promise<{ approvers: number; ap
   );
 }
 
-/** Who may approve what touches these partners, or everything, except whoever asked. */
+/** Who may approve what affects these partners, or everything, except the requester. */
 export function readApprovers(
   tx: Transaction,
   given: { partnerIds: readonly string[] | null; besides: number | null },

@@ -1,7 +1,7 @@
 /**
- * Approvals: a user asks for an action that needs a second person, and another user with the role of approver approves or
- * rejects it. Whoever asked can withdraw. Refusals: approval_unknown, approval_decided, approval_expired, approval_own,
- * approval_of_another, approval_rejected, role_needed.
+ * Approvals: a user requests an action that needs a second person, and another user with the role approver approves or
+ * rejects it. The requester can withdraw it. Refusals: approval_unknown, approval_decided, approval_expired,
+ * approval_own, approval_of_another, approval_rejected, role_needed.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -33,13 +33,13 @@ interface Asked {
   readonly is_new: boolean;
 }
 
-/** Of what touches no partner only an approver for all partners decides. */
+/** Requests without a partner can be decided only by an approver for all partners. */
 export const partnersApproved = (partners: readonly string[] | 'all'): readonly string[] | null =>
   partners === 'all' || partners.length === 0 ? null : partners;
 
 /**
- * The request for this, made now unless one waits. What was rejected a program does not ask for again until it would do something
- * else (refusal: approval_rejected). Earlier ones for the same action, which would now do something else, are withdrawn.
+ * The request for this, created unless one is pending. A program may not repeat a rejected request until its effect
+ * differs (refusal: approval_rejected). Earlier requests for the same action, whose effect has changed, are withdrawn.
  */
 export async function askForApproval(
   tx: Transaction,
@@ -54,7 +54,7 @@ export async function askForApproval(
   if (same !== undefined) return { request_id: same.request_id, expires_at: same.expires_at, is_new: false };
   const rejected = actor.user?.kind === 'program' ? await readRejected(tx, { ...asked, now }) : undefined;
   if (rejected !== undefined) throw refuse('approval_rejected', rejected);
-  await withdrawAll(tx, context, open, 'asked for again: what it would do had changed');
+  await withdrawAll(tx, context, open, 'requested again: the effect had changed');
   const expiresAt = at.plus({ days: settings.approvals_expire_days }).toISO();
   const details = { action: asked.action, request_sha256: await digestOfRequest(tx, { ...asked, expiresAt }) };
   const event = { action: 'approval.request', subject: asked.subject, details, now };
@@ -63,7 +63,7 @@ export async function askForApproval(
   return { request_id, expires_at: expiresAt, is_new: true };
 }
 
-/** Those of a user for the same, locked: whoever decides on one of them waits. */
+/** A user's requests for the same, locked: decisions on them wait. */
 export async function lockOpenRequests(
   tx: Transaction,
   asked: Parameters<typeof readOpenRequests>[1],
@@ -72,7 +72,7 @@ export async function lockOpenRequests(
   return readOpenRequests(tx, asked);
 }
 
-/** Withdraws requests of the actor. */
+/** Withdraws the actor's requests. */
 export async function withdrawAll(
   tx: Transaction,
   context: ActorContext,
@@ -85,7 +85,7 @@ export async function withdrawAll(
   }
 }
 
-/** A request that this user may decide like this, locked until the end of the transaction. */
+/** A request that this user may decide this way, locked until the end of the transaction. */
 export async function openRequest(
   tx: Transaction,
   { environment, actor }: ActorContext,

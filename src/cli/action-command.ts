@@ -1,4 +1,7 @@
-/** The command of an action, made of its description: its fields are arguments and options, and what they say is the help. */
+/**
+ * The command of an action, made from its description: its fields become arguments and options, and their texts the
+ * help.
+ */
 import type { Action } from '../actions/action.ts';
 import { wordsOf } from '../actions/command.ts';
 import { type Definition, NO_DELIVER } from './define.ts';
@@ -11,7 +14,7 @@ export const actionCommand = async (loading: Promise<Action>): Promise<{ readonl
     define(group, run) {
       const { summary = action.title, help, deliver, dryRun, ...words } = action.command ?? {};
       const [, name] = wordsOf(action).split(' ');
-      // A command of one word is its own group, and program.ts has its summary.
+      // A one-word command is its own group; program.ts has its summary.
       const command = name === undefined ? group : group.command(name).description(summary);
       addFields(command, action.input, words);
       if (dryRun !== undefined) command.option('--dry-run', dryRun);

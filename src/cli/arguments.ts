@@ -9,7 +9,7 @@ export function choiceArgument<Choice extends string>(argument: string, choices:
   };
 }
 
-/** An argument that the action's field of this kind reads. */
+/** An argument read by the action field of this kind. */
 const fieldArgument =
   <Value>(schema: { readonly safeParse: (text: string) => Parsed<Value> }) =>
   (argument: string) =>
@@ -25,7 +25,7 @@ type Parsed<Value> =
 
 export const monthArgument = fieldArgument(MONTH);
 export const dateArgument = fieldArgument(DATE);
-/** Gives an ISO instant in UTC. */
+/** Returns an ISO time in UTC. */
 export const instantArgument = fieldArgument(INSTANT);
 /** Text that is stored permanently: one line, not empty. */
 export const lineArgument = fieldArgument(LINE);

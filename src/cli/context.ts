@@ -18,9 +18,9 @@ interface ContextOptions extends DatabaseOptions {
   readonly onStop?: () => void;
   readonly by?: string | null;
   readonly job?: boolean;
-  /** Runs without anybody: it is the user `cron` unless `--by` or RECKONER_USER says otherwise. */
+  /** Runs without a user: as `cron` unless `--by` or RECKONER_USER names one. */
   readonly unattended?: boolean;
-  /** Reads the primary and writes nothing, changes of the settings neither: nobody needs to say who runs it. */
+  /** Reads the primary and writes nothing, not even changed settings, so no user is needed. */
   readonly writesNothing?: boolean;
 }
 
@@ -39,7 +39,7 @@ export async function withContext<Result>(
     const inForce = () => settingsInForce(database, settings);
     if (options.readOnly || options.writesNothing)
       return work({ environment, settings: await inForce(), database, actor });
-    // The name of a job is no login.
+    // A job's name is not a login.
     const login = (options.job ? undefined : options.by) ?? environment.user;
     const unattended = options.job === true || options.unattended === true;
     const identified = await database.reading((tx) => identify(tx, actor, { login, unattended }));
@@ -70,8 +70,8 @@ export const readingNow =
     withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { writesNothing: true });
 
 /**
- * A command that changes something. Its events name the value of `--by`, a user with the role if one is named. A dry run
- * writes nothing.
+ * A command that changes something. Its events name the value of `--by`; a given role is required of that user. A dry
+ * run writes nothing.
  */
 export const acting =
   <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done, role?: Role) =>
@@ -88,16 +88,16 @@ export const acting =
 const isDryRun = (given: readonly unknown[]): boolean =>
   given.some((each) => (each as Record<string, unknown> | null | undefined)?.['dryRun'] === true);
 
-/** What stops by itself is ended after this: supervisors kill after 30 seconds. */
+/** The time that a command has to stop by itself: supervisors kill after 30 seconds. */
 const STOP_MILLISECONDS = 25_000;
 
 /**
- * Runs `work` with an open database, for commands that need no settings. On SIGINT or SIGTERM the command ends at once and
- * uncommitted changes are rolled back, unless it passes `onStop` to stop by itself.
+ * Runs `work` with an open database, for commands that need no settings. On SIGINT or SIGTERM the command ends at once
+ * and uncommitted changes are rolled back, unless it passes `onStop` to stop by itself.
  *
- * Node tells a handler of a signal only between two tasks, and never during a long one such as the reading of a large file.
- * So where nothing needs to be released, there is no handler for SIGTERM: the system ends the process, whatever it does, and
- * the database server rolls back.
+ * Node calls a signal handler only between two tasks, never during a long one such as reading a large file. So if
+ * nothing needs to be released, there is no handler for SIGTERM: the system ends the process at once, and the database
+ * server rolls back.
  */
 export async function withDatabase<Result>(
   environment: Environment,

@@ -6,7 +6,10 @@ import type { Output } from './output.ts';
 
 export { acting, type CommandContext, type Done, reading, readingNow } from './context.ts';
 
-/** Makes a commander action of a function that gets the output, the arguments and the options, and may give the exit status. */
+/**
+ * Makes a commander action from a function that gets the output, the arguments and the options, and may return the exit
+ * status.
+ */
 export type Handler = <Arguments extends unknown[]>(
   work: (output: Output, ...given: Arguments) => Done,
 ) => (...given: unknown[]) => Promise<void>;
@@ -14,11 +17,11 @@ export type Handler = <Arguments extends unknown[]>(
 /** Gives a command its arguments, options, help and action, or a group its commands. */
 export type Definition = (command: Command, handle: Handler) => void;
 
-// Options that several commands have.
+// Options shared by several commands.
 export const REASON = ['--reason <reason>', 'why; it is recorded', reasonArgument] as const;
 export const ON_LATEST_DATE = [
   '--on-latest-date',
-  'date it as the latest document, if a clock that ran ahead dated that one',
+  "use the latest document's date, if a clock that ran ahead dated it",
 ] as const;
 export const NO_DELIVER = ['--no-deliver', "leave delivery to 'reckoner deliver'"] as const;
 export interface AsOfOption {

@@ -1,4 +1,4 @@
-/** Reports deliveries to people: a progress bar, and a remark on what was not sent. */
+/** Reports deliveries to people: a progress bar, and notes on what was not sent. */
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import type { Delivery } from '../delivery/document.ts';
 import { nameOf } from '../mail/log.ts';
@@ -7,7 +7,7 @@ import type { Reporter } from '../month-end/month-end.ts';
 import { type SealName, sealTitle } from '../seals/signature.ts';
 import type { Output, Progress } from './output.ts';
 
-/** Does work with a reporter; its remarks follow when the progress bar is gone. */
+/** Does work with a reporter; its notes follow after the progress bar. */
 export async function withProgress<Result>(
   output: Output,
   work: (reporter: Reporter) => Promise<Result>,
@@ -47,7 +47,7 @@ function remarksOn({ number, status, detail, link }: Delivery): string[] {
   return remarks;
 }
 
-/** The reason begins with the authority. */
+/** The reason starts with the authority. */
 const describeUnstamped = (seal: SealName, reason: string): string =>
   `The ${sealTitle(seal)} has no time stamp yet: ${reason}`;
 

@@ -1,6 +1,6 @@
 /**
- * What `reckoner doctor` looks at: this machine, the home, the database, the mail server and the address that partners use. Each
- * check says what is wrong and what to do; none writes anything, and one that fails keeps no other from running.
+ * The checks of `reckoner doctor`: this machine, the home, the database, the mail server and the address that partners
+ * use. Each says what is wrong and what to do. None writes anything, and a failed check does not stop the others.
  */
 import { NODATA, NOTFOUND, Resolver } from 'node:dns/promises';
 import { constants } from 'node:fs';
@@ -28,7 +28,7 @@ export interface Finding {
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'problem';
   readonly says: string;
-  /** A record that the DNS should have. */
+  /** A DNS record to look for. */
   readonly publish?: DkimRecord;
 }
 
@@ -38,11 +38,11 @@ const problem = (check: string, says: string): Finding => ({ check, state: 'prob
 
 const MEGABYTE = 1024 * 1024;
 const LEAST_FREE_BYTES = 1024 * MEGABYTE;
-/** `serve` and a worker may need so many connections at once. */
+/** The most connections that `serve` and a worker may need at once. */
 const LEAST_FREE_CONNECTIONS = 50;
 const PATIENCE_MILLISECONDS = 10_000;
 
-/** Runs all checks, in the order in which an operator mends. */
+/** Runs all checks, in the order an operator would fix things. */
 export async function examine(): Promise<Finding[]> {
   const found = [...checkNode(), ...checkTimeZones()];
   const environment = attempt('environment', found, readEnvironment);
@@ -76,7 +76,7 @@ function checkNode(): Finding[] {
   return [old ? problem('node', `${version}: install ${requiredNode} or later`) : ok('node', version)];
 }
 
-/** Node has its own time zone data; a build without them dates documents wrongly. */
+/** Node has its own time zone data; a build without it dates documents wrongly. */
 function checkTimeZones(): Finding[] {
   const summer = DateTime.fromISO('2026-07-01T12:00:00Z', { zone: 'America/Los_Angeles' });
   return [
@@ -94,7 +94,7 @@ async function checkHome({ home }: Environment): Promise<Finding[]> {
     const free = bavail * bsize;
     const found = [ok('home', home)];
     if ((mode & 0o077) !== 0) {
-      found.push(warning('home', `other users of this machine may read ${home}: chmod 0700 ${home}`));
+      found.push(warning('home', `other users of this machine can read ${home}: chmod 0700 ${home}`));
     }
     if (process.getuid !== undefined && uid !== process.getuid()) {
       found.push(warning('home', `${home} belongs to user ${uid}, and this is user ${process.getuid()}`));
@@ -124,7 +124,7 @@ interface ServerFacts {
   readonly megabytes: number;
 }
 
-/** Asked as the login role: reckoner_app cannot see its connection's TLS state. */
+/** Queried as the login role: reckoner_app cannot see its connection's TLS state. */
 const readServerFacts = (tx: Transaction): Promise<ServerFacts | undefined> =>
   queryOne<ServerFacts>(
     tx,
@@ -141,7 +141,7 @@ const readServerFacts = (tx: Transaction): Promise<ServerFacts | undefined> =>
   );
 
 async function checkDatabase(environment: Environment, settings: Settings | undefined): Promise<Finding[]> {
-  // Opening would create the embedded server of an installation that is not there.
+  // Opening would create the embedded server of an installation that does not exist.
   if (settings === undefined && environment.databaseUrl === undefined) return [];
   let database: Database;
   try {
@@ -162,8 +162,8 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
       const needed = (await readStatus(tx, { environment, settings })).findings.length;
       found.push(
         needed > 0
-          ? warning('status', `${plural(needed, 'item')} for a person: see 'reckoner status'`)
-          : ok('status', 'nothing needs a person'),
+          ? warning('status', `${plural(needed, 'item')} needing attention: see 'reckoner status'`)
+          : ok('status', 'nothing needs attention'),
       );
       return found;
     });
@@ -174,35 +174,37 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
   }
 }
 
-/** A restore that went wrong, or a change by hand. */
+/** Finds a failed restore or a manual change. */
 async function checkSchema(tx: Transaction): Promise<Finding[]> {
   const { inspected, differences, notCompared } = await compareSchema(tx);
   const [first] = differences;
   if (first === undefined) {
     if (notCompared > 0) return [warning('schema', describeNotCompared(notCompared))];
-    return [ok('schema', `${plural(inspected, 'object')} as the migrations make them`)];
+    return [ok('schema', `${plural(inspected, 'object')} match the migrations`)];
   }
-  const says = `${plural(differences.length, 'difference')} from what the migrations make, first ${first.object}`;
+  const says = `${plural(differences.length, 'difference')} from the migrations, first ${first.object}`;
   return [problem('schema', `${says}: see 'reckoner verify'`)];
 }
 
-/** The clocks, a server that only reads, poolers, migrations and grants are checked when the database is opened. */
+/** Opening the database already checks clocks, read-only servers, poolers, migrations and grants. */
 function describeServer(facts: ServerFacts, { name, databaseUrl }: Environment): Finding[] {
   const { version, login, tls, local, most_connections: most, connections, megabytes } = facts;
   const production = name === 'production' && databaseUrl !== undefined;
   const encrypted = tls === null ? '' : `, ${tls}`;
-  const found = [ok('database', `PostgreSQL ${version}${encrypted}, ${megabytes} MB, clock as here, login ${login}`)];
+  const found = [ok('database', `PostgreSQL ${version}${encrypted}, ${megabytes} MB, clock in sync, login ${login}`)];
   if (production && facts.superuser) {
-    found.push(problem('database', `${login} is a superuser: whoever runs Reckoner could change the ledger unseen`));
+    found.push(
+      problem('database', `${login} is a superuser: anyone who runs Reckoner could change the ledger unnoticed`),
+    );
   } else if (production && facts.owns) {
-    found.push(warning('database', `${login} owns the tables. Only 'migrate' needs that: use a runtime login`));
+    found.push(warning('database', `${login} owns the tables, which only 'migrate' needs: use a runtime login`));
   }
   if (production && tls === null && !local) {
     found.push(warning('database', 'the connection is not encrypted: add ?sslmode=verify-full to DATABASE_URL'));
   }
   for (const setting of ['fsync', 'full_page_writes'] as const) {
     if (facts[setting] === 'off') {
-      found.push(problem('database', `${setting} is off: a power failure destroys the ledger. Set it to on`));
+      found.push(problem('database', `${setting} is off: a power failure can destroy the ledger. Set it to on`));
     }
   }
   if (most - connections < LEAST_FREE_CONNECTIONS) {
@@ -236,10 +238,10 @@ async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
   }
 }
 
-/** What `checkDkim` asks; of tests, another. */
+/** The resolver of `checkDkim`; tests use another. */
 type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
 
-/** Without the record of its key, a signature counts for nothing, and a policy (DMARC) may have e-mails rejected. */
+/** Without its key's record a signature is void, and a policy (DMARC) may reject the e-mails. */
 export async function checkDkim(
   context: { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings },
   resolver: TxtResolver = new Resolver({ timeout: PATIENCE_MILLISECONDS / 4, tries: 2 }),
@@ -258,7 +260,7 @@ export async function checkDkim(
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (code !== NODATA && code !== NOTFOUND) {
-      const says = `the DNS did not say whether ${record.name} is there (${code || reasonOf(error)})`;
+      const says = `the DNS lookup of ${record.name} failed (${code || reasonOf(error)})`;
       return [warning('dkim', `${says}: look at /etc/resolv.conf`)];
     }
     return [{ ...problem('dkim', `${record.name} is not in the DNS. Publish the record below`), publish: record }];
@@ -274,7 +276,7 @@ const publicKeyOf = (record: string): string | undefined =>
     .map((tag) => tag.replaceAll(/\s/g, ''))
     .find((tag) => tag.startsWith('p='));
 
-/** From outside a name may mean another machine; here it must at least mean a server that answers. */
+/** From outside, the name may resolve differently; from here, a server must at least answer. */
 async function checkPublicUrl({ name }: Environment, { public_url: url, http }: Settings): Promise<Finding[]> {
   if (name === 'sandbox' || url === '') return [];
   const address = `${url.replace(/\/$/, '')}/healthz`;

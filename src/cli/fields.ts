@@ -12,7 +12,7 @@ import { repeatedArgument } from './arguments.ts';
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}): void {
   for (const field of fieldsOf(input)) {
     const argument = words.arguments?.[field.name];
-    // A text that is called as its field says what it is.
+    // A text value named like its field says what it is.
     if (argument !== undefined) {
       const isClear = field.kind === 'text' && argument.includes(inKebab(field.name));
       command.argument(argument, isClear ? '' : helpOf(field));
@@ -24,7 +24,7 @@ export function addFields(command: Command, input: z.ZodObject, words: CommandWo
   }
 }
 
-/** The fields as they were given; files without what they contain. */
+/** The fields as given; files without their content. */
 export function givenTo(
   input: z.ZodObject,
   { values = [], options }: { readonly values?: readonly unknown[]; readonly options: object },
@@ -35,7 +35,7 @@ export function givenTo(
     const at = places.indexOf(field.name);
     const option = new Option(flagsOf(field, words));
     const value = at >= 0 ? values[at] : (options as Readonly<Record<string, unknown>>)[option.attributeName()];
-    // commander's form of --no-mail is that `mail` is false.
+    // commander turns --no-mail into `mail: false`.
     if (option.negate) return [field.name, value === false || undefined];
     if (Array.isArray(value)) return [field.name, value.length === 0 ? undefined : value.flatMap(typedAs(field))];
     return [field.name, typeof value === 'string' ? typedAs(field)(value) : value];
@@ -48,13 +48,13 @@ const TYPED: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = 
   file: (name) => ({ name, bytes: new Uint8Array() }),
 };
 
-/** Several choices may also be given in one, with commas. */
+/** Several choices may also be given with commas. */
 const typedAs =
   ({ kind, several }: Field) =>
   (value: string): unknown =>
     kind === 'choice' && several ? value.split(',').map((each) => each.trim()) : (TYPED[kind]?.(value) ?? value);
 
-/** An input with what its files contain. Last: stdin may never end. Refusal: file_unreadable. */
+/** An input with the content of its files. Read last: stdin may never end. Refusal: file_unreadable. */
 export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
   const read = ({ name }: FileInput): FileInput => ({ name, bytes: readInput(name) });
   const files = fieldsOf(fields).flatMap(({ name, kind }) => {
@@ -65,7 +65,7 @@ export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
   return { ...input, ...Object.fromEntries(files) };
 }
 
-/** A field's help in --help: `Why. It is recorded. Default: none.` is `why; it is recorded (default: none)`. */
+/** A field's help for --help: `Why. It is recorded. Default: none.` becomes `why; it is recorded (default: none)`. */
 function helpOf({ help, kind, choices = [] }: Field): string {
   const [, sentences = '', byDefault] = /^(.*?) ?(?:Default: (.*)\.)?$/.exec(help) ?? [];
   const said = inClauses(sentences.replace(/\.$/, ''));

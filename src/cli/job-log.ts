@@ -1,4 +1,4 @@
-/** What cron's jobs and standing workers log, one line a fact, and how they record that they ran. */
+/** What cron jobs and long-running workers log, one line a fact, and how they record their runs. */
 import type { Logger } from 'pino';
 import { databaseFailure } from '../database/transaction.ts';
 import { Refusal, reasonOf } from '../errors/refusals.ts';

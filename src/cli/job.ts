@@ -1,4 +1,4 @@
-/** The frame of cron's jobs: one JSON line a fact on stderr, the run recorded, an exit status as of commands. */
+/** The frame of cron jobs: one JSON line a fact on stderr, a recorded run, an exit status like a command's. */
 import type { pino } from 'pino';
 import type { Action } from '../actions/action.ts';
 import { withdrawDone } from '../actions/approve.ts';
@@ -44,7 +44,7 @@ interface Job extends Context {
   readonly log: pino.Logger;
 }
 
-/** While the ledger is paused, only a job that records nothing works. */
+/** While the ledger is paused, only a job that records nothing runs. */
 async function runJob(
   name: string,
   work: (job: Job) => Promise<number>,
@@ -66,13 +66,13 @@ async function runJob(
       { job: true, by: name },
     );
   } catch (error) {
-    // Without a database the run can't be recorded: the log and the exit status are all there is.
+    // Without a database the run cannot be recorded: only the log and the exit status remain.
     logFailure(log, error);
     return exitOf(error);
   }
 }
 
-/** Logs why a job ended and gives its exit status. A pause, which may begin while the job runs, is no failure. */
+/** Logs why a job ended and returns its exit status. A pause, which may begin during the job, is not a failure. */
 const failed =
   (log: pino.Logger) =>
   (error: unknown): number => {
@@ -85,10 +85,10 @@ const failed =
     return exitOf(known);
   };
 
-/** Once a day: reminds partners of what they owe, by the dunning levels of the settings. */
+/** Once a day: sends payment reminders, by the dunning levels in the settings. */
 export function runRemind(): Promise<number> {
   return runJob('remind', async (job) => {
-    // Whoever has paid is not reminded.
+    // Partners who have paid get no reminder.
     await processPendingEvents(job);
     const plan = await job.database.transaction((tx) => recordReminders(tx, job));
     for (const { partner_id, dunning_level, documents } of plan.reminders) {
@@ -110,7 +110,7 @@ export function runMonthClose(): Promise<number> {
       onClosed(month: Month, others: readonly OtherCurrency[]) {
         closed.push(month);
         log.info({ month }, 'month closed');
-        for (const other of others) log.warn(other, 'not in the currency of the partner');
+        for (const other of others) log.warn(other, "not in the partner's currency");
       },
       onCloseFailed(error: unknown) {
         logRefused(log, error);
@@ -153,16 +153,16 @@ export function runMonthClose(): Promise<number> {
   });
 }
 
-/** Requests of this job whose action a person has done by now. After another refusal it is not known what is done. */
+/** Requests of this job that a person has since carried out. After another refusal it is unknown what was done. */
 async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promise<void> {
   const asked = refusal instanceof Refusal && refusal.code === 'approval_needed' ? refusal : undefined;
   if (refusal !== undefined && asked === undefined) return;
   for (const request of await withdrawDone(job, action, asked?.facts['request_id'] as number | undefined)) {
-    job.log.info({ request, action: action.name }, 'request withdrawn: it was done meanwhile');
+    job.log.info({ request, action: action.name }, 'request withdrawn: it was done in the meantime');
   }
 }
 
-/** What waits for a second person, or was rejected, is told once a day, like what waits for a decision of finance. */
+/** Pending and rejected approvals are reported once a day, like decisions that finance must make. */
 const isAskedFor = (error: unknown): error is Refusal =>
   error instanceof Refusal && (error.code === 'approval_needed' || error.code === 'approval_rejected');
 
@@ -171,7 +171,7 @@ function logRefused(log: pino.Logger, error: unknown): void {
   else logFailure(log, error);
 }
 
-/** Every ten minutes: delivers what is issued and not delivered. */
+/** Every ten minutes: delivers undelivered documents. */
 export function runDeliver(): Promise<number> {
   return runJob('deliver', async (job) => {
     await processPendingEvents(job);
@@ -181,8 +181,8 @@ export function runDeliver(): Promise<number> {
 }
 
 /**
- * Once a day: mails the status to operations when something new needs attention, and again after a week. Of runs at the same
- * moment, as two hosts may begin them, one tells.
+ * Once a day: mails the status to operations when something new needs attention, and again after a week. If two hosts
+ * start it at once, only one sends the mail.
  */
 export const runWatch = (): Promise<number> =>
   runJob('watch', (job) => oneAtATime(job.database.connection, LOCKS.watch, () => tellOperations(job)), {
@@ -194,7 +194,7 @@ async function tellOperations(job: Job): Promise<number> {
   const { status, items } = await database.reading((tx) => readStatusAndItems(tx, job));
   for (const sentence of await inCommands(status.findings)) log.warn(sentence);
   const found = {
-    // Not the sentences: they hold times and counts, and would be new each day.
+    // Not the sentences: they contain times and counts, and would look new each day.
     ...{ job: job.name, items },
     ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
   };
@@ -240,7 +240,7 @@ export function runVerify(): Promise<number> {
   );
 }
 
-/** Once a night: deletes what has no further use. */
+/** Once a night: deletes data of no further use. */
 export function runPurge(): Promise<number> {
   return runJob('purge', async (job) => {
     job.log.info(await purge(job.database, job), 'deleted');
@@ -253,7 +253,7 @@ export function runReconcile(): Promise<number> {
   return runJob('reconcile', async (job) => {
     const { environment, settings, database, log, name } = job;
     let failed: number = EXIT.done;
-    // One account that cannot be read keeps no other from being read.
+    // An unreadable account does not stop the others.
     for (const account of await accountsToRead(job)) {
       try {
         log.info(await readAccount(database, job, accessTo(environment, account)), 'account read');
@@ -277,14 +277,14 @@ export function runReconcile(): Promise<number> {
   });
 }
 
-/** Processes the events that `serve` stored and did not process: it was killed, or the payments were locked. */
+/** Processes events that `serve` stored but did not process, because it was killed or payments were locked. */
 async function processPendingEvents({ database, log, ...job }: Job): Promise<void> {
   const { effects, waiting, manual_review } = await database.transaction((tx) => processEvents(tx, job));
   if (effects + waiting.length + manual_review.length === 0) return;
   log.info({ effects, waiting: waiting.length, manual_review: manual_review.length }, 'events of the processor');
 }
 
-/** Logs how all e-mails stand, and names those that need attention. */
+/** Logs the status of all e-mails, and names those that need attention. */
 async function unsent({ database, log }: Job): Promise<string[]> {
   const [deliveries, needing] = await database.reading(async (tx) => [
     await countDeliveries(tx),
@@ -294,7 +294,7 @@ async function unsent({ database, log }: Job): Promise<string[]> {
   return [...needing.documents, ...needing.others];
 }
 
-/** The exit status of a job that found these things: 4 if one is new, or is still there after a day. */
+/** The exit status of a job that found these: 4 if one is new, or still there after a day. */
 async function exitFor({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<number> {
   const found = { job, items: needing.map((item) => ({ item, count: 1 })), now: environment.now().toISO() };
   const untold = await database.transaction((tx) => tellAttention(tx, found));

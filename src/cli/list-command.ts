@@ -33,7 +33,7 @@ export const listCommand = async (loading: Promise<List>): Promise<{ readonly de
       const command = group.command(list.command.replace(/.* /, '')).description(list.summary);
       addFields(command, list.filters, list.words);
       if (list.most !== undefined) {
-        const help = `at most so many (default: ${list.most})`;
+        const help = `maximum number (default: ${list.most})`;
         command.option('--limit <count>', help, wholeNumberArgument('--limit', 1, 1_000_000));
       }
       command.option(...FORMAT).option(...OUT);
@@ -65,7 +65,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
       totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
     };
   });
-  // An argument says whose rows they are. An option may say that others exist.
+  // An argument limits whose rows are listed. An option may mean that others exist.
   const isFiltered = Object.keys(given).some((name) => list.words?.arguments?.[name] === undefined);
   const none =
     list.none !== undefined && !isFiltered
@@ -82,7 +82,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
   return list.attention?.(rows) ? EXIT.attention : EXIT.done;
 }
 
-/** In a pipe nothing is left out for its width. */
+/** In a pipe no column is dropped for width. */
 export function tableOf(list: List, rows: readonly unknown[], today: string): string {
   const width = outputWidth() ?? Number.POSITIVE_INFINITY;
   const values = (name: string) => rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name)));
@@ -110,7 +110,7 @@ function inTable(value: Value, { look, type }: Column<unknown>): string {
   return look === 'quiet' && value.isZero() ? '' : groupThousands(value.toString());
 }
 
-/** An instant to the minute, as its heading says in UTC, and of a date the day. */
+/** A time to the minute, in UTC as its heading says; for a date, the day. */
 const inTime = (text: string, type: Column<unknown>['type']): string =>
   type === 'instant' ? text.slice(0, 16).replace('T', ' ') : type === 'date' ? text.slice(0, 10) : text;
 

@@ -11,7 +11,7 @@ import { withCommands } from './remedies.ts';
 export { moneyText as money } from '../money.ts';
 export { printable, wrapped } from '../text-table.ts';
 
-/** A table for people. A terminal's width is kept; in a pipe or a file nothing is shortened. */
+/** A table for people. It fits a terminal's width; in a pipe or a file nothing is shortened. */
 export const table: typeof textTable = (headings, rows) => textTable(headings, rows, outputWidth());
 
 /** Prose for people, wrapped at a terminal's width. */
@@ -76,7 +76,7 @@ export function writeFileAsked(file: string, content: Buffer | string, flag: 'w'
 /** `1,234.50`. */
 export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
 
-/** JSON on lines of its own. JSON.stringify escapes control characters below U+0020 only; a terminal obeys some above. */
+/** Multi-line JSON. JSON.stringify escapes only control characters below U+0020; terminals obey some above. */
 const jsonText = (value: unknown): string =>
   `${JSON.stringify(value, null, 2).replace(
     /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g,
@@ -85,7 +85,7 @@ const jsonText = (value: unknown): string =>
 
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
-/** Prints an error and gives the exit status. With RECKONER_DEBUG, a bug is printed with its stack trace. */
+/** Prints an error and returns the exit status. With RECKONER_DEBUG, a bug is printed with its stack trace. */
 export async function reportError(thrown: unknown, json: boolean): Promise<number> {
   const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) {

@@ -16,9 +16,9 @@ export const FORMAT = [
   'csv or xlsx, for spreadsheets',
   choiceArgument('--format', ['csv', 'xlsx']),
 ] as const;
-export const OUT = ['-o, --out <file>', 'with --format: write this file instead of stdout'] as const;
+export const OUT = ['-o, --out <file>', 'with --format: write to this file instead of stdout'] as const;
 
-/** Refuses what cannot be printed. A command that changes something asks before it does. Refusal: usage. */
+/** Refuses impossible output options; a command that changes something calls this first. Refusal: usage. */
 export function checkPresentable(output: Output, { format, out }: PresentOptions): void {
   if (format === undefined) {
     if (out !== undefined) throw refuse('usage', { reason: '--out needs --format csv or --format xlsx' });
@@ -26,7 +26,7 @@ export function checkPresentable(output: Output, { format, out }: PresentOptions
   }
   if (output.json) throw refuse('usage', { reason: `--json and --format ${format} cannot be combined` });
   if (format === 'xlsx' && out === undefined && process.stdout.isTTY)
-    throw refuse('usage', { reason: 'a workbook cannot be shown here. Write it to a file with --out FILE' });
+    throw refuse('usage', { reason: 'a workbook cannot be printed here. Write it to a file with --out FILE' });
 }
 
 /** Prints a list or report. Refusals: usage, file_unwritable. */

@@ -15,7 +15,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
   partner: [
-    'Import and show partners, and how they changed',
+    'Import and show partners and their changes',
     () => [
       actionCommand(loadAction('partner.import')),
       listCommand(import('../lists/partners.ts').then((lists) => lists.partners)),
@@ -30,7 +30,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   instructions: ['Put our bank details in force', () => [actionCommand(loadAction('instructions.adopt'))]],
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
   opening: [
-    'Carry over the open items of the system before',
+    'Import open items from the previous system',
     () => [
       actionCommand(loadAction('opening.import')),
       actionCommand(loadAction('opening.reverse')),
@@ -39,7 +39,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],
-  checkpoint: ['Seal what the open month has so far', () => [actionCommand(loadAction('checkpoint.take'))]],
+  checkpoint: ['Take a checkpoint of the open month', () => [actionCommand(loadAction('checkpoint.take'))]],
   seal: [
     'List seals and their letters to the auditor',
     () => [listCommand(import('../lists/seals.ts').then((lists) => lists.seals))],
@@ -89,7 +89,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     ],
   ],
   dispute: [
-    'Open, close and list disputes of invoices',
+    'Open, close and list invoice disputes',
     () => [
       actionCommand(loadAction('dispute.open')),
       actionCommand(loadAction('dispute.close')),
@@ -105,7 +105,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     ],
   ],
   mail: [
-    'Send a test message, and read what mail servers returned',
+    'Send a test message, and record returned e-mails',
     () => [actionCommand(loadAction('email.bounces')), import('./commands/mail.ts')],
   ],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
@@ -157,14 +157,14 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     ],
   ],
   approval: [
-    'Decide what needs a second person',
+    'Approve, reject and list requests for approval',
     () => [
       listCommand(import('../lists/approvals.ts').then((lists) => lists.approvals)),
       import('./commands/approval.ts'),
     ],
   ],
   work: [
-    'List what waits for a person, and assign it',
+    'List and assign items of the work queue',
     () => [
       listCommand(import('../lists/work.ts').then((lists) => lists.work)),
       actionCommand(loadAction('work.assign')),
@@ -182,7 +182,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     ],
   ],
   security: [
-    'List refused callers and what changed access',
+    'List refused callers and access changes',
     () => [listCommand(import('../lists/security.ts').then((lists) => lists.securityEvents))],
   ],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],
@@ -190,21 +190,21 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     'Export data for auditors, and journals for the general ledger',
     () => [import('./commands/export.ts'), import('./commands/export-gl.ts')],
   ],
-  gl: ['List the journals that went to the general ledger', () => [import('./commands/gl.ts')]],
+  gl: ['List journals exported to the general ledger', () => [import('./commands/gl.ts')]],
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
-  purge: ['Delete what has no further use: old keys, unaccepted quotes', () => [import('./commands/purge.ts')]],
+  purge: ['Delete data of no further use: old keys, unaccepted quotes', () => [import('./commands/purge.ts')]],
   pause: [
-    'Pause the ledger: nothing closes, is issued, sent or recorded',
+    'Pause the ledger: nothing is closed, issued, sent or recorded',
     () => [actionCommand(loadAction('ledger.pause'))],
   ],
   resume: ['Resume a paused or restored ledger', () => [import('./commands/resume.ts')]],
-  doctor: ['Say what is wrong with this machine', () => [import('./commands/doctor.ts')]],
+  doctor: ['Diagnose the installation', () => [import('./commands/doctor.ts')]],
   status: ['Show months, backlog, failures and the latest jobs', () => [import('./commands/status.ts')]],
 };
 
-/** Runs one command line and gives its exit status. */
+/** Runs one command line and returns its exit status. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
   const wantsJson = argv.slice(2).includes('--json');
   let exit: number = EXIT.done;
@@ -244,7 +244,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The command that a command line calls, `invoice void`; undefined for none, or a group without its command. */
+/** The command that a command line calls, `invoice void`; undefined for none, or for a group without a command. */
 function calledCommand(program: Command, words: readonly string[]): string | undefined {
   let command = program;
   const path: string[] = [];
@@ -262,7 +262,7 @@ function calledCommand(program: Command, words: readonly string[]): string | und
   return path.length === 0 || command.commands.length > 0 ? undefined : path.join(' ');
 }
 
-/** A wrong use that an action refuses names the command's own help as well. */
+/** A usage error from an action also names the command's own help. */
 const withCommand = (error: unknown, command: string | undefined): unknown =>
   error instanceof Refusal && error.code === 'usage'
     ? refuse('usage', { reason: String(error.facts['reason']), command }, error)
@@ -279,7 +279,7 @@ async function reportUsage(
   return wantsJson ? reportError(refuse('usage', { reason: 'a command is missing' }), true) : EXIT.badInput;
 }
 
-/** An option that a command requires says so. */
+/** Marks an option that a command requires. */
 const describedOption = (option: Option): string =>
   `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
 

@@ -1,4 +1,4 @@
-/** Sentences with what to do, as commands that can be copied. */
+/** Sentences with remedies, as commands to copy. */
 import type { Report } from '../actions/action.ts';
 import { commandOf } from '../actions/remedies.ts';
 import type { Finding } from '../findings/finding.ts';
@@ -16,7 +16,7 @@ export async function withCommands(sentence: string, remedies: readonly Remedy[]
 export const inCommands = (findings: readonly Finding[]): Promise<string[]> =>
   Promise.all(findings.map(({ urgent, remedies }) => withCommands(urgent ?? '', remedies)));
 
-/** What was done, and below it what may be done next. */
+/** What was done, and below it possible next steps. */
 export async function inFull({ text, remedies = [] }: Report): Promise<string> {
   return [text, ...(await Promise.all(remedies.map((each) => withCommands('', [each]))))].join('\n');
 }

@@ -1,4 +1,4 @@
-/** Commands that do an action: options become its input, and its report is printed, after the notes on what was delivered. */
+/** Commands that perform an action: options become its input, and its report is printed after the delivery notes. */
 import type { Action, Report } from '../actions/action.ts';
 import { previewAction, type RunOptions, readInput, runAction } from '../actions/run.ts';
 import { EXIT } from '../errors/refusals.ts';
@@ -7,14 +7,14 @@ import { withContents } from './fields.ts';
 import { type Output, outputWidth } from './output.ts';
 import { inFull } from './remedies.ts';
 
-/** The options of a command that are no part of its action's input. */
+/** The options of a command that are not part of its action's input. */
 export interface RunFlags {
   /** commander's form of --no-deliver. */
   readonly deliver?: boolean | undefined;
   readonly dryRun?: boolean | undefined;
 }
 
-/** The action of a command that does an action. What cannot be read is refused before the database is opened. */
+/** The handler of an action's command. Unreadable input is refused before the database is opened. */
 export const doing =
   <Given extends unknown[], Input>(action: Action<Input>, inputOf: (...given: Given) => NoInfer<Input> & RunFlags) =>
   (output: Output, ...given: Given): Done => {
@@ -26,7 +26,7 @@ export const doing =
     });
   };
 
-/** Gives the exit status: 4 where something is left for finance to do. */
+/** Returns the exit status: 4 if finance has something left to do. */
 export async function runCommand<Input>(
   context: CommandContext,
   action: Action<Input>,
@@ -40,7 +40,7 @@ export async function runCommand<Input>(
   return report.attention ? EXIT.attention : EXIT.done;
 }
 
-/** Does an action, or tries it in a dry run, and gives its report. */
+/** Performs an action, or tries it in a dry run, and returns its report. */
 export async function reported<Input, Result, Followed, Json>(
   context: CommandContext,
   action: Action<Input, Result, Followed, Json>,
@@ -54,7 +54,7 @@ export async function reported<Input, Result, Followed, Json>(
   );
 }
 
-/** Rendering and mail take a quarter of a second to load: only for what delivers. */
+/** Rendering and mail take a quarter of a second to load, so only delivering commands load them. */
 export async function withNotes<Result>(
   output: Output,
   delivers: boolean,

@@ -6,8 +6,8 @@ import { line } from './validation.ts';
 const column = z.string().min(1).max(200);
 
 /**
- * How a bank's CSV is read: names of its columns, and how it writes dates and amounts. Amounts stand in one column with a
- * sign (`amount`) or in two (`credit`, `debit`).
+ * How a bank's CSV is read: its column names, and its formats of dates and amounts. Amounts are in one signed column
+ * (`amount`) or in two (`credit`, `debit`).
  */
 export const bankCsvSchema = z
   .strictObject({
@@ -52,7 +52,7 @@ export const bankCsvSchema = z
   );
 export type BankCsvMap = z.output<typeof bankCsvSchema>;
 
-/** The map that settings without `bank_csv` have. */
+/** The default map for settings without `bank_csv`. */
 export const PLAIN_BANK_CSV: z.input<typeof bankCsvSchema> = {
   columns: {
     date: 'date',

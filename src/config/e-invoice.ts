@@ -1,4 +1,4 @@
-/** What settings and partners say for e-invoices (EN 16931): the formats, electronic addresses, and why there is no tax. */
+/** Settings and partner fields for e-invoices (EN 16931): formats, electronic addresses, and reasons for no tax. */
 import { z } from 'zod';
 import { line } from './validation.ts';
 
@@ -6,7 +6,7 @@ import { line } from './validation.ts';
 export const E_INVOICE_FORMATS = ['facturx', 'ubl', 'xrechnung'] as const;
 export type EInvoiceFormat = (typeof E_INVOICE_FORMATS)[number];
 
-/** Schemes of electronic addresses: the EAS code list of the European Commission, as the rules 1.3.16 have it. */
+/** Schemes of electronic addresses: the EAS code list of the European Commission, as in version 1.3.16 of the rules. */
 const ADDRESS_SCHEMES: ReadonlySet<string> = new Set(
   `0002 0007 0009 0037 0060 0088 0096 0097 0106 0130 0135 0142 0147 0151 0154 0158 0170 0177 0183 0184 0188 0190 0191
    0192 0193 0194 0195 0196 0198 0199 0200 0201 0202 0203 0204 0205 0208 0209 0210 0211 0212 0213 0215 0216 0217 0218
@@ -15,7 +15,7 @@ const ADDRESS_SCHEMES: ReadonlySet<string> = new Set(
    9949 9950 9951 9952 9953 9957 9959 AN AQ AS AU EM`.split(/\s+/),
 );
 
-/** ISO 3166, as the rules 1.3.16 have it. */
+/** ISO 3166, as in version 1.3.16 of the rules. */
 export const COUNTRIES: ReadonlySet<string> = new Set(
   `AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ
    CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO
@@ -26,7 +26,7 @@ export const COUNTRIES: ReadonlySet<string> = new Set(
    TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW`.split(/\s+/),
 );
 
-/** Why there is no tax: the VATEX list, as the rules 1.3.16 have it, without the prefix of each code. */
+/** Why there is no tax: the VATEX list, as in version 1.3.16 of the rules, without the prefix of each code. */
 const REASON_CODES: ReadonlySet<string> = new Set(
   `EU-79-C EU-132 EU-132-1A EU-132-1B EU-132-1C EU-132-1D EU-132-1E EU-132-1F EU-132-1G EU-132-1H EU-132-1I
    EU-132-1J EU-132-1K EU-132-1L EU-132-1M EU-132-1N EU-132-1O EU-132-1P EU-132-1Q EU-135-1 EU-143 EU-143-1A
@@ -40,7 +40,7 @@ const REASON_CODES: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The categories of codes that belong to one (Peppol P0104 to P0111). G and K are none of ours. */
+/** The categories of codes that belong to one (Peppol P0104 to P0111). We do not use G and K. */
 const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-AE': 'AE',
   'VATEX-EU-D': 'E',
@@ -52,9 +52,9 @@ const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-O': 'O',
 };
 
-/** Why a code cannot be the reason of a category (`E`, `AE`, `O`); undefined where it can. */
+/** Why a code cannot be the reason for a category (`E`, `AE`, `O`); undefined if it can. */
 export function reasonCodeProblem(code: string, category: string): string | undefined {
-  if (!REASON_CODES.has(code.replace(/^VATEX-/, ''))) return 'must be a code of the VATEX list such as VATEX-EU-AE';
+  if (!REASON_CODES.has(code.replace(/^VATEX-/, ''))) return 'must be a VATEX code such as VATEX-EU-AE';
   const own = CATEGORY_OF_CODE[code] ?? category;
   return own === category ? undefined : `belongs to the category ${own}, not to ${category}`;
 }
@@ -65,20 +65,20 @@ export const electronicAddress = line(130).refine((text) => {
   return ADDRESS_SCHEMES.has(scheme) && id !== '';
 }, 'must be a scheme of the EAS code list, a colon and the address, such as 0208:0843766574');
 
-/** The schemes of the EAS code list that Peppol does not take. XRechnung and Factur-X do. */
+/** The EAS schemes that Peppol does not accept. XRechnung and Factur-X do. */
 export const isRefusedByPeppol = (address: string): boolean => /^(AN|AQ|AS|AU|EM):/.test(address);
 
 /** `0002:732829320`, or an id alone: a register's code of ISO 6523, a colon and the id there. */
 const registrationId = line(100).refine((text) => {
   const [, register] = /^(?:(\d{4}):)?[^:\s][^:]*$/.exec(text) ?? ['', 'none'];
   return register === undefined || isRegister(register);
-}, "must be the seller's id in a register, alone or after its code of ISO 6523, such as 0002:732829320");
+}, "must be the seller's id in a register, alone or after the register's ISO 6523 code, such as 0002:732829320");
 
-/** The codes of ISO 6523, as the rules 1.3.16 have them. */
+/** The codes of ISO 6523, as in version 1.3.16 of the rules. */
 const isRegister = (code: string): boolean =>
   /^\d{4}$/.test(code) && code >= '0002' && code <= '0248' && !['0092', '0103', '0181', '0182'].includes(code);
 
-/** Why documents charge no tax: a category of EN 16931 with its reason. Finance's word, printed as it is. */
+/** Why documents charge no tax: an EN 16931 category with its reason, printed as finance wrote it. */
 const noTaxSchema = z
   .strictObject({
     category: z.enum(['Z', 'E', 'AE', 'O']),
@@ -87,14 +87,14 @@ const noTaxSchema = z
   })
   .superRefine(({ category, reason, reason_code: code }, context) => {
     const given = reason !== '' || code !== '';
-    const message = category === 'Z' ? 'has no place with category Z' : `is needed with category ${category}`;
+    const message = category === 'Z' ? 'is not allowed with category Z' : `is needed with category ${category}`;
     const problem = code === '' || category === 'Z' ? undefined : reasonCodeProblem(code, category);
     if (problem !== undefined) context.addIssue({ code: 'custom', path: ['reason_code'], message: problem });
     if (given === (category === 'Z')) context.addIssue({ code: 'custom', path: ['reason'], message });
   });
 export type NoTax = z.output<typeof noTaxSchema>;
 
-/** What e-invoices say of the seller besides what documents print. */
+/** What e-invoices state about the seller beyond what documents print. */
 export const eInvoiceSellerSchema = z.strictObject({
   /** A person or department (BT-41). */
   contact_name: line().default(''),

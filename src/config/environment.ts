@@ -11,20 +11,20 @@ import { withSecretFiles } from './secret-files.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';
 
-/** The environment variables. Secrets come from here only and are never written anywhere. */
+/** The environment variables. Secrets come only from here and are never written anywhere. */
 export interface Environment {
   readonly name: EnvironmentName;
   /** RECKONER_HOME as an absolute path. */
   readonly home: string;
   /** DATABASE_URL, or undefined for the embedded PostgreSQL server under the home. */
   readonly databaseUrl: string | undefined;
-  /** DATABASE_URL_READ: a streaming replica, for the commands that only read; undefined where there is none. */
+  /** DATABASE_URL_READ: a streaming replica for commands that only read; undefined if there is none. */
   readonly databaseReadUrl?: string | undefined;
   /** SMTP_URL, or undefined for the outbox under the home. */
   readonly smtpUrl: string | undefined;
   /** STRIPE_SECRET_KEY, of the mode of this environment: test in sandbox, live in production. */
   readonly stripeKey: string | undefined;
-  /** STRIPE_SECRET_KEY_<account>: by connected account, the key to read it with. */
+  /** STRIPE_SECRET_KEY_<account>: the key to read each connected account with. */
   readonly connectedKeys: ReadonlyMap<string, string>;
   /** STRIPE_API_BASE: a stand-in for Stripe, in sandbox only. */
   readonly stripeBase: string | undefined;
@@ -32,24 +32,24 @@ export interface Environment {
   readonly linkSecret: string | undefined;
   /** WEBHOOK_SIGNING_KEY, from which the secrets of partners' webhooks are derived. */
   readonly webhookKey?: string | undefined;
-  /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE, which signs e-mails; undefined where none are signed. */
+  /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE, which signs e-mails; undefined if none are signed. */
   readonly dkimKey?: KeyObject | undefined;
-  /** SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE, which signs seals; undefined where none are signed. */
+  /** SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE, which signs seals; undefined if none are signed. */
   readonly sealKey?: SealKey | undefined;
-  /** BACKUP_RECIPIENT: public keys of age, to which backups are encrypted. */
+  /** BACKUP_RECIPIENT: the age public keys that backups are encrypted to. */
   readonly backupRecipients?: readonly string[];
   /**
-   * STRIPE_WEBHOOK_SECRET under the empty name, STRIPE_WEBHOOK_SECRET_<account> under the connected account's: one secret,
-   * or two separated by a comma while it is being changed.
+   * STRIPE_WEBHOOK_SECRET under the empty name, STRIPE_WEBHOOK_SECRET_<account> under the connected account's: one
+   * secret, or two separated by a comma during a rotation.
    */
   readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
-  /** RECKONER_USER: who runs commands, unless `--by` says otherwise. */
+  /** RECKONER_USER: the user who runs commands, unless `--by` is given. */
   readonly user?: string | undefined;
-  /** OIDC_CLIENT_SECRET, of the console at its identity provider. */
+  /** OIDC_CLIENT_SECRET, the console's secret at its identity provider. */
   readonly oidcSecret?: string | undefined;
-  /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
+  /** The current time. RECKONER_NOW stops this clock, in sandbox only. */
   readonly now: () => DateTime<true>;
-  /** RECKONER_NOW is set: the clock is nobody's, and is compared with no other. */
+  /** RECKONER_NOW is set: the clock is artificial and is not compared with others. */
   readonly clockIsSet?: boolean;
 }
 
@@ -96,20 +96,20 @@ const invalid = (variable: string, reason: string) => refuse('environment_invali
 function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly string[]): string | undefined {
   const value = variables[variable];
   if (!value) return undefined;
-  // The value may hold a password: it is never repeated.
+  // The value may contain a password: never repeat it.
   const protocol = URL.canParse(value) ? new URL(value).protocol : /^[a-z]+:(?=\/\/)/.exec(value)?.[0];
   if (protocol !== undefined && protocols.includes(protocol)) return value;
   throw invalid(variable, `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`);
 }
 
-/** Production's password and ledger go to another machine over TLS, unless the URL itself says otherwise. */
+/** In production, the connection to another machine uses TLS, unless the URL itself says otherwise. */
 function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv, variable: string): string | undefined {
   const value = url(variables, variable, ['postgres:', 'postgresql:']);
   if (value !== undefined && /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/.test(value)) {
-    throw invalid(variable, 'names several hosts: give the one name or address that follows the primary');
+    throw invalid(variable, 'names several hosts: give the single name or address that follows the primary');
   }
   if (value === undefined || environment === 'sandbox') return value;
-  // postgres://user@/name, with the host as a parameter, is PostgreSQL's own form and no URL.
+  // postgres://user@/name, with the host as a parameter, is PostgreSQL's own form, not a URL.
   const written = value.replace(/^([^/?#]*\/\/[^/?#]*@)(?=\/)/, '$1localhost');
   if (!URL.canParse(written)) throw invalid(variable, 'cannot be read as a URL');
   const { hostname, searchParams } = new URL(written);
@@ -118,8 +118,8 @@ function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv,
   if (searchParams.has('sslmode') || searchParams.has('ssl')) return value;
   throw invalid(
     variable,
-    `does not say how the connection to ${host} is protected: add ?sslmode=verify-full, or ?sslmode=disable where ` +
-      'nobody else is on the network',
+    `does not say how the connection to ${host} is protected: add ?sslmode=verify-full, or ?sslmode=disable on a ` +
+      'private network',
   );
 }
 
@@ -129,7 +129,7 @@ export const isThisMachine = (host: string): boolean => {
   return plain === 'localhost' || plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
 };
 
-/** Test money in production and real money in a sandbox are both refused before anything else happens. */
+/** Test keys in production and live keys in a sandbox are refused before anything else happens. */
 function stripeKey(environment: EnvironmentName, variable: string, key: string | undefined): string | undefined {
   if (!key) return undefined;
   const mode = /^[sr]k_(test|live)_\w+$/.exec(key)?.[1];
@@ -153,7 +153,7 @@ function connectedKeys(environment: EnvironmentName, variables: NodeJS.ProcessEn
   );
 }
 
-/** Each secret belongs to one account: what it signs is of that account and of no other. */
+/** Each secret belongs to one account and signs only that account's events. */
 function webhookSecrets(variables: NodeJS.ProcessEnv): ReadonlyMap<string, readonly string[]> {
   const secrets = new Map<string, readonly string[]>();
   const owners = new Map<string, string>();
@@ -164,7 +164,7 @@ function webhookSecrets(variables: NodeJS.ProcessEnv): ReadonlyMap<string, reado
     for (const secret of given) {
       const owner = owners.get(secret) ?? variable;
       if (owner !== variable) {
-        throw invalid(variable, `has a secret of ${owner}: each account's endpoint has a secret of its own`);
+        throw invalid(variable, `has the secret of ${owner}: each account's endpoint has its own secret`);
       }
       owners.set(secret, variable);
     }
@@ -176,12 +176,15 @@ function webhookSecrets(variables: NodeJS.ProcessEnv): ReadonlyMap<string, reado
 function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv): string | undefined {
   const base = url(variables, 'STRIPE_API_BASE', ['http:', 'https:']);
   if (base !== undefined && environment === 'production') {
-    throw invalid('STRIPE_API_BASE', 'replaces the processor with a stand-in, in sandbox only, and this is production');
+    throw invalid(
+      'STRIPE_API_BASE',
+      'replaces the processor with a stand-in, which is allowed in sandbox only; this is production',
+    );
   }
   return base;
 }
 
-/** HMAC-SHA256 takes any key; a short one can be guessed from one signed URL or event. */
+/** HMAC-SHA256 accepts any key; a short one can be guessed from one signed URL or event. */
 const SHORTEST_SECRET = 32;
 
 function longSecret(variables: NodeJS.ProcessEnv, variable: string): string | undefined {
@@ -193,7 +196,7 @@ function longSecret(variables: NodeJS.ProcessEnv, variable: string): string | un
 function clock(environment: EnvironmentName, text: string | undefined): () => DateTime<true> {
   if (!text) return () => DateTime.utc();
   if (environment === 'production') {
-    throw invalid('RECKONER_NOW', 'sets the clock in sandbox only, and this is production');
+    throw invalid('RECKONER_NOW', 'sets the clock, which is allowed in sandbox only; this is production');
   }
   const instant = RECKONER_NOW.test(text) ? DateTime.fromISO(text, { zone: 'utc' }) : undefined;
   if (!instant?.isValid) {

@@ -1,4 +1,4 @@
-/** JSON files that people write by hand: read whole, or refused with every mistake and its place. */
+/** Handwritten JSON files: accepted as a whole, or refused with every mistake and its place. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -8,7 +8,7 @@ import { repeatedName } from '../json.ts';
 import type { Environment } from './environment.ts';
 import { fieldProblems } from './validation.ts';
 
-/** Which of our accounts is which of the general ledger's (general-ledger/accounts.ts). There is none until finance uses it. */
+/** Maps our accounts to the general ledger's (general-ledger/accounts.ts). It does not exist until finance uses it. */
 export const accountsFile = ({ home }: Pick<Environment, 'home'>): string => join(home, 'accounts.json');
 
 interface Reading<Schema extends z.ZodType> {
@@ -16,11 +16,11 @@ interface Reading<Schema extends z.ZodType> {
   /** JSON.parse, or one that keeps numbers exact. */
   readonly parse: (text: string) => unknown;
   readonly invalid: (problems: readonly FieldProblem[]) => Refusal;
-  /** Of a file that is not there; without it, file_unreadable. */
+  /** The refusal of a missing file; default: file_unreadable. */
   readonly missing?: () => Refusal;
 }
 
-/** A name that an object gives twice is a mistake: nobody can tell which value was meant. Refusal: file_unreadable. */
+/** A name repeated in an object is a mistake: it is unclear which value was meant. Refusal: file_unreadable. */
 export function readFieldsFile<Schema extends z.ZodType>(
   file: string,
   { schema, parse, invalid, missing }: Reading<Schema>,
@@ -39,7 +39,7 @@ export function readFieldsFile<Schema extends z.ZodType>(
     throw invalid([{ path: '', reason: `is not JSON: ${reasonOf(error)}` }]);
   }
   const twice = repeatedName(text);
-  if (twice !== undefined) throw invalid([{ path: twice, reason: 'is named twice in one object' }]);
+  if (twice !== undefined) throw invalid([{ path: twice, reason: 'appears twice in one object' }]);
   const parsed = schema.safeParse(json);
   if (!parsed.success) throw invalid(fieldProblems(parsed.error));
   return parsed.data;

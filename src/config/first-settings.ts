@@ -36,7 +36,7 @@ const SANDBOX: SettingsFile = {
     legal_name: EXAMPLE_HOLDER.account_holder,
     address: EXAMPLE_HOLDER.account_holder_address,
     email: 'billing@protection.example',
-    // 555-0100 to 555-0199 are kept for fiction.
+    // 555-0100 to 555-0199 are reserved for fiction.
     phone: '+1 212 555 0142',
     tax_id: '00-0000000',
     logo: '',

@@ -1,4 +1,4 @@
-/** How a partner pays: the bank details of the settings, by currency. */
+/** How a partner pays: the settings' bank details, by currency. */
 import { isDeepStrictEqual } from 'node:util';
 import { electronicFormatIBAN, isValidBIC, isValidIBAN } from 'ibantools';
 import { z } from 'zod';
@@ -66,12 +66,12 @@ const wireSchema = z
   )
   .refine(
     (wire) => wire.routing_number === undefined || wire.account_number !== undefined,
-    'needs an account_number beside its routing_number: a domestic wire has no IBAN',
+    'needs an account_number in addition to its routing_number: a domestic wire has no IBAN',
   );
 export type WireInstructions = z.output<typeof wireSchema>;
 
-// An empty object is a section that is not filled in yet, as `init` leaves it in production. Anything else aborts this
-// schema, so that the problems reported are those of the section's own schema.
+// An empty object is a section not filled in yet, as `init` leaves it in production. Anything else aborts this schema,
+// so the reported problems are those of the section's own schema.
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const unfilled = z.custom<Record<string, never>>(isEmptyObject, { abort: true }).transform(() => undefined);
@@ -98,6 +98,6 @@ export function instructionsFor(
   return usable.ach || usable.wire ? usable : undefined;
 }
 
-/** Whether instructions that were kept as JSON are those of the settings: a field that is left out is not there. */
+/** Whether instructions stored as JSON equal those of the settings: omitted fields are absent. */
 export const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
   isDeepStrictEqual(kept, JSON.parse(JSON.stringify(present ?? null)));

@@ -1,10 +1,10 @@
-/** The issuer's logo: a small PNG or JPEG file, known by its content and kept as it is. */
+/** The issuer's logo: a small PNG or JPEG file, recognized by content and kept unchanged. */
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { reasonOf } from '../errors/refusals.ts';
 
-/** Plain JSON: a snapshot is sent to the rendering threads. */
+/** Plain JSON, because a snapshot is sent to the rendering threads. */
 export interface Logo {
   /** Of the bytes, in hexadecimal. */
   readonly sha256: string;
@@ -20,7 +20,7 @@ export interface Logo {
 const MOST_BYTES = 200_000;
 const LEAST_PIXELS = 16;
 const MOST_PIXELS_A_SIDE = 2_000;
-/** Decoding a transparent image takes 75 ms a million pixels in each rendering; 1,000 by 400 prints sharply. */
+/** Decoding a transparent image takes 75 ms per million pixels in each rendering; 1,000 by 400 prints sharply. */
 const MOST_PIXELS = 400_000;
 
 /** The logo, or why the file cannot be one. */
@@ -28,7 +28,7 @@ export function readLogo(path: string): Logo | { readonly problem: string } {
   let bytes: Buffer;
   try {
     const found = statSync(path);
-    // A device has no size and no end.
+    // A device has no size or end.
     if (!found.isFile() && !found.isDirectory()) return { problem: `${path} is not a file` };
     const { size } = found;
     if (size > MOST_BYTES) return { problem: `${path} has ${size} bytes; a logo has at most ${MOST_BYTES}` };
@@ -65,11 +65,11 @@ function pngSize(bytes: Buffer): ImageSize | string | undefined {
   const [depth, color, interlace] = [bytes[24], bytes[25], bytes[28]];
   // The renderer cannot decode interlaced images, or transparency at 16 bits a color.
   if (interlace !== 0) return 'is an interlaced PNG image; save it without interlacing';
-  if (depth === 16 && (color === 4 || color === 6)) return 'is a PNG image of 16 bits a color; save it with 8';
+  if (depth === 16 && (color === 4 || color === 6)) return 'is a PNG image with 16 bits per color; save it with 8';
   return { media_type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
 }
 
-/** Every chunk has its checksum and ends where the next begins; the last one ends the file. */
+/** Each chunk has a checksum and ends where the next begins; the last one ends the file. */
 function isWholePng(bytes: Buffer): boolean {
   let at = PNG_BEGIN.length;
   while (at + 12 <= bytes.length) {
@@ -81,7 +81,7 @@ function isWholePng(bytes: Buffer): boolean {
   return false;
 }
 
-/** The markers that begin a frame, in the kinds that PDF readers decode: baseline, extended, progressive. */
+/** The markers that begin a frame, for the kinds that PDF readers decode: baseline, extended, progressive. */
 const FRAMES: ReadonlySet<number> = new Set([0xc0, 0xc1, 0xc2]);
 /** RGB or gray. PDF readers show CMYK inverted or not at all. */
 const CHANNELS: ReadonlySet<number> = new Set([1, 3]);

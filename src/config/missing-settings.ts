@@ -26,7 +26,7 @@ export function missingSettings(settings: Settings): MissingSetting[] {
   const known = new Map(values(fictitious));
   const missing = values(settings).flatMap(([path, value]): MissingSetting[] => {
     if (value === '') return [{ path, needs: 'a value' }];
-    // Real issuers have countries in common with the fictitious one, and streets too, but not their whole identity.
+    // Real issuers may share a country or a street with the fictitious one, but not its whole identity.
     const identity = !path.startsWith('issuer.address.');
     return identity && value === known.get(path) ? [{ path, needs: "your own value: this is the sandbox's" }] : [];
   });

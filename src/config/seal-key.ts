@@ -6,7 +6,7 @@ import { readSecretFile } from './secret-files.ts';
 const SEAL_SIGNING_KEY = 'SEAL_SIGNING_KEY';
 export const SEAL_SIGNING_KEY_FILE = 'SEAL_SIGNING_KEY_FILE';
 
-/** Node prints a KeyObject without its content, so that the key cannot end up in a log. */
+/** Node prints a KeyObject without its content, so the key cannot end up in a log. */
 export interface SealKey {
   readonly privateKey: KeyObject;
   /** 32 bytes. */
@@ -15,7 +15,10 @@ export interface SealKey {
 
 const MAKE_ONE = "'openssl genpkey -algorithm ed25519 -out FILE' makes one";
 
-/** A private key in PEM form, from the variable or from the file that `<variable>_FILE` names; undefined where neither is set. */
+/**
+ * A private key in PEM form, from the variable or from the file that `<variable>_FILE` names; undefined if neither is
+ * set.
+ */
 export function readPrivateKey(
   variables: NodeJS.ProcessEnv,
   variable: string,
@@ -25,7 +28,7 @@ export function readPrivateKey(
   const from = `${variable}_FILE`;
   const file = variables[from];
   if (text && file) throw invalid(variable, `and ${from} are both set: keep one of them`);
-  // Where a variable has one line only, line ends are written as \n.
+  // In single-line variables, line ends are written as \n.
   if (text) return { privateKey: parse(variable, text.replaceAll('\\n', '\n'), makeOne), from: variable };
   return file ? { privateKey: parse(from, readSecretFile(from, file), makeOne), from } : undefined;
 }
@@ -49,8 +52,7 @@ function parse(variable: string, pem: string, makeOne: string): KeyObject {
       `must be a private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----; ${makeOne}`,
     );
   }
-  if (pem.includes('ENCRYPTED'))
-    throw invalid(variable, 'is an encrypted key, and nobody is there to type its password');
+  if (pem.includes('ENCRYPTED')) throw invalid(variable, 'is an encrypted key, and no one can type its password');
   try {
     return createPrivateKey(pem);
   } catch {

@@ -1,6 +1,6 @@
 /**
- * Secrets from files: `X_FILE` names the file that has the value of `X`, for each variable that is a secret.
- * Refusal: environment_invalid.
+ * Secrets from files: `X_FILE` names the file with the value of `X`, for each secret variable. Refusal:
+ * environment_invalid.
  */
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -16,14 +16,14 @@ const SECRETS: ReadonlySet<string> = new Set([
   'WEBHOOK_SIGNING_KEY',
   'OIDC_CLIENT_SECRET',
 ]);
-/** A connected account's name follows. */
+/** Followed by a connected account's name. */
 const SECRETS_OF_ACCOUNTS = ['STRIPE_SECRET_KEY_', 'STRIPE_WEBHOOK_SECRET_'];
 
-/** A variable whose value must appear nowhere: in no log, no message and no export. */
+/** Whether a variable's value must never appear in logs, messages or exports. */
 const isSecret = (variable: string): boolean =>
   SECRETS.has(variable) || SECRETS_OF_ACCOUNTS.some((prefix) => variable.startsWith(prefix) && variable !== prefix);
 
-/** The variables, with the content of the files that they name in place of their names. */
+/** The variables, with file names replaced by the files' content. */
 export function withSecretFiles(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const result = { ...variables };
   for (const [name, file] of Object.entries(variables)) {
@@ -40,10 +40,10 @@ export function withSecretFiles(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv
   return result;
 }
 
-/** A key in PEM is about 120 bytes, a certificate's chain some thousand. */
+/** A PEM key is about 120 bytes, a certificate chain a few thousand. */
 const LONGEST = 16_384;
 
-/** The content of a file that no other user of the machine can read. */
+/** The content of a file, which no other user of the machine may be able to read. */
 export function readSecretFile(variable: string, path: string): string {
   const file = resolve(path);
   let opened: number | undefined;
@@ -55,7 +55,7 @@ export function readSecretFile(variable: string, path: string): string {
     if (process.platform !== 'win32' && (mode & 0o007) !== 0) {
       throw invalid(
         variable,
-        `names ${file}, which every user of this machine may read or change: run 'chmod 600 ${file}'`,
+        `names ${file}, which every user of this machine can read or change: run 'chmod 600 ${file}'`,
       );
     }
     return readFileSync(opened, 'utf8');

@@ -19,7 +19,7 @@ import { addressSchema, emailAddress, line, optional } from './validation.ts';
 
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
 
-/** With `always`, whatever the amount. It is written as `{}` too; the history of the settings shows no empty object. */
+/** With `always`, for any amount. It is also written as `{}`; the settings history shows no empty objects. */
 const rule = z
   .strictObject({ above: above.optional(), always: z.literal(true).optional() })
   .superRefine(({ above: amounts = {} }, context) => {
@@ -33,12 +33,14 @@ const rule = z
     always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
   );
 
-/** By the name of the action, which actions/rules.ts checks. */
+/** By the action's name, which actions/rules.ts checks. */
 const approvalsSchema = z.record(z.string(), rule);
 
 export type ApprovalRule = z.output<typeof rule>;
 
-/** The most that may be written to bank charges when a payment is short: by currency, and in percent of what was owed. */
+/**
+ * The most that may be posted to bank charges if a payment is short: by currency, and in percent of the amount owed.
+ */
 const smallDifferenceSchema = z
   .record(
     z.string().refine((key) => key === 'percent' || isCurrency(key), "must be an ISO 4217 currency or 'percent'"),
@@ -58,7 +60,7 @@ const smallDifferenceSchema = z
       if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
     }
   });
-/** Which invoices a close holds: above an amount of their currency, or above so many times the partner's largest. */
+/** Which invoices a close holds: above an amount in their currency, or above a multiple of the partner's largest. */
 const holdsSchema = z
   .strictObject({
     above: z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string()).default({}),
@@ -90,9 +92,9 @@ const httpSchema = z.strictObject({
   allow: z.array(network).default([]),
   /** Proxies whose X-Forwarded-For is trusted. */
   trust_proxy: z.array(network).default([]),
-  /** For each client, and for each address without a token. */
+  /** Per client, and per address without a token. */
   requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
-  /** Days for which the page of an invoice stays after it was paid or voided; null: for ever. */
+  /** Days that an invoice's page remains after it was paid or voided; null: forever. */
   payment_page_days: z.int().min(0).max(3660).nullable().default(90),
   /** Who may read /metrics. */
   metrics_allow: z
@@ -101,9 +103,9 @@ const httpSchema = z.strictObject({
 });
 
 const quotesSchema = z.strictObject({
-  /** Days for which a quote or requote can be accepted; null: for ever. */
+  /** Days that a quote or requote can be accepted; null: forever. */
   valid_days: z.int().min(1).max(366).nullable().default(30),
-  /** The largest price that is quoted, by currency, `*` for any other, in major units. */
+  /** The largest price quoted, by currency (`*` for any other), in major units. */
   largest_price: z
     .record(
       z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
@@ -112,11 +114,11 @@ const quotesSchema = z.strictObject({
     .default({ '*': '1000000' }),
 });
 
-/** Days; null: for ever. The database deletes nothing before its 30 days. */
+/** Days; null: forever. The database allows no deletion within 30 days. */
 const retentionSchema = z.strictObject({
-  /** For which quotes and requotes that nobody accepted are kept after they expired. */
+  /** How long unaccepted quotes and requotes are kept after expiry. */
   quotes_days: z.int().min(30).max(3660).nullable().default(90),
-  /** For which the data of the processor's events is kept after it was received. */
+  /** How long the data of processor events is kept after receipt. */
   processor_events_days: z.int().min(30).max(3660).nullable().default(null),
 });
 
@@ -128,13 +130,16 @@ export const settingsSchema = z
       email: optional(emailAddress).default(''),
       phone: line(40).default(''),
       tax_id: line(60).default(''),
-      /** What e-invoices say besides; left out: nothing. */
+      /** Additional data for e-invoices; optional. */
       e_invoice: eInvoiceSellerSchema.optional(),
       /** The path of a PNG or JPEG file, relative to RECKONER_HOME. */
       logo: line(1000).default(''),
     }),
     time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
-    /** Production's word that its ledger is in the server under RECKONER_HOME; without it, production demands DATABASE_URL. */
+    /**
+     * Confirms that production's ledger is in the server under RECKONER_HOME; otherwise production requires
+     * DATABASE_URL.
+     */
     database: z.enum(['', 'embedded']).default(''),
     payment_terms_days: z.int().min(0).max(365).default(30),
     public_url: optional(z.url({ protocol: /^https?$/ })).default(''),
@@ -143,11 +148,11 @@ export const settingsSchema = z
     finance_email: optional(emailAddress).default(''),
     auditor_email: optional(emailAddress).default(''),
     operations_email: optional(emailAddress).default(''),
-    /** Whom /.well-known/security.txt names: an address or an https URL; the issuer's address if empty. */
+    /** The contact in /.well-known/security.txt: an address or an https URL; the issuer's address if empty. */
     security_contact: optional(z.union([emailAddress, z.url({ protocol: /^https$/ })])).default(''),
-    /** A time-stamping authority (RFC 3161). Its answers are signed, so that plain http does. */
+    /** A time-stamping authority (RFC 3161). Its responses are signed, so plain http is enough. */
     time_stamping_url: optional(z.url({ protocol: /^https?$/ })).default(''),
-    /** Under which name e-mails are signed; an empty domain is that of mail_from. */
+    /** The domain and selector that sign e-mails; an empty domain means that of mail_from. */
     dkim: z
       .strictObject({
         domain: optional(z.string().regex(DOMAIN, 'must be a domain such as protection.example')).default(''),
@@ -167,33 +172,33 @@ export const settingsSchema = z
           issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
         }
       }),
-    /** On this day of the following month the job closes a month's books; null: only `books close` does. */
+    /** The day of the following month on which the job closes a month's books; null: only `books close` does. */
     books_close_day: z.int().min(1).max(28).nullable().default(null),
-    /** Bank accounts that report no more, by account with the reason: no close of books waits for them. */
+    /** Bank accounts that no longer report, by account with the reason: closing the books does not wait for them. */
     ended_bank_accounts: z.record(z.string().min(1).max(60), line().min(1)).default({}),
     payment_link: paymentLinkSchema.default({ provider: 'page' }),
     bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
     small_difference: smallDifferenceSchema.default({}),
-    /** Which invoices a close holds for finance to look at; by default none. */
+    /** Which invoices a close holds for review by finance; by default none. */
     holds: holdsSchema.prefault({}),
-    /** Names in bank lines that mark payouts of the processor. */
+    /** Names in bank lines that identify processor payouts. */
     payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
-    /** Partners that a month may close without rows of; true: no feed is expected. */
+    /** Partners whose rows a month may close without; true: no feeds are expected. */
     allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
     /** Whether the jobs take a checkpoint of the open month once a day. */
     checkpoints: z.enum(['daily', 'off']).default('daily'),
     /** Dunning levels: days after the due date, or before it if negative. */
     reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
-    /** Whether a payment that pays invoices is acknowledged to its payer by e-mail. */
+    /** Whether the payer gets an e-mail receipt for a payment that pays invoices. */
     payment_receipts: z.boolean().default(true),
-    /** Whether a refund of credit is announced to its partner by e-mail. */
+    /** Whether the partner gets an e-mail about a refund of credit. */
     refund_notices: z.boolean().default(true),
     /**
-     * Which open credit an invoice takes when it is issued: all, only that of months below zero, or none. The rest waits for
-     * `credit apply` or a payment that names it.
+     * Which open credit is applied to an invoice at issue: all, only that of net-negative months, or none. The rest
+     * waits for `credit apply` or a payment that names it.
      */
     credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
-    /** The supplier of our partners, who sell at a price of their own, or the principal (docs/settings.md). */
+    /** Whether we supply our partners, who sell at their own price, or are the principal (docs/settings.md). */
     we_are: z.enum(['supplier_to_partner', 'principal']).default('supplier_to_partner'),
     /** The tax that finance configured (docs/tax.md); null: documents carry none. */
     tax: taxSchema.nullable().default(null),
@@ -207,7 +212,7 @@ export const settingsSchema = z
     console: consoleSchema.prefault({}),
     /** Actions that need a second person, by name. */
     approvals: approvalsSchema.default({}),
-    /** How long a request for approval can be approved. */
+    /** How long a request for approval is valid. */
     approvals_expire_days: z.int().min(1).max(366).default(14),
   })
   .superRefine(({ we_are: weAre, tax }, context) => {
@@ -222,13 +227,13 @@ export type WrittenSettings = z.output<typeof settingsSchema>;
 /** The shape of settings.json as it is written. */
 export type SettingsFile = z.input<typeof settingsSchema>;
 
-/** Who issues the documents, with the content of the logo that the settings name. */
+/** The issuer of the documents, with the content of the settings' logo. */
 export interface Issuer extends Omit<WrittenSettings['issuer'], 'logo'> {
   readonly logo: Logo | null;
 }
 export interface Settings extends Omit<WrittenSettings, 'issuer'> {
   readonly issuer: Issuer;
-  /** Where `instructions` are those in force (documents/instructions.ts): those of the file. */
+  /** If `instructions` are those in force (documents/instructions.ts): the file's. */
   readonly file_instructions?: WrittenSettings['instructions'];
 }
 
@@ -244,7 +249,7 @@ export function readSettings(environment: Environment): Settings {
     missing: () => refuse('settings_missing', { file }),
   });
   const { issuer } = settings;
-  // Checked now: a document must not fail later because of its logo.
+  // Checked now, so a document cannot fail later because of its logo.
   const logo = issuer.logo === '' ? null : readLogo(resolve(environment.home, issuer.logo));
   if (logo !== null && 'problem' in logo)
     throw invalid([{ path: 'issuer.logo', reason: `cannot be used: ${logo.problem}` }]);
@@ -252,8 +257,8 @@ export function readSettings(environment: Environment): Settings {
 }
 
 /**
- * The settings for a process that runs for long: read again when settings.json has changed. While a changed file cannot be
- * used, the settings before it stay valid.
+ * The settings for a long-running process: read again when settings.json changes. While a changed file is invalid, the
+ * previous settings stay in effect.
  */
 export function presentSettings(
   environment: Environment,
@@ -277,6 +282,6 @@ export function presentSettings(
   };
 }
 
-/** The public URL of the service, without a slash at its end; in a sandbox without one, that of `serve`. */
+/** The public URL of the service, without a trailing slash; in a sandbox without one, that of `serve`. */
 export const publicAddress = ({ public_url: url }: Pick<Settings, 'public_url'>): string =>
   url === '' ? 'http://127.0.0.1:8080' : url.replace(/\/+$/, '');

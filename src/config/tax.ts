@@ -1,17 +1,17 @@
 /**
- * Tax, as finance configured it in settings.json: rules with dates of validity, and which of them applies to a sale. Nothing
- * here knows what is right: we calculate and print what the rules say (docs/tax.md).
+ * Tax, as finance configured it in settings.json: rules with validity dates, and which one applies to a sale. Nothing
+ * here knows tax law: we calculate and print what the rules say (docs/tax.md).
  */
 import { z } from 'zod';
 import { isDate, isMonth, type Month } from '../month.ts';
 import { reasonCodeProblem } from './e-invoice.ts';
 import { line } from './validation.ts';
 
-/** The categories of a tax, in the order in which documents list them. */
+/** The categories of a tax, in the order that documents list them. */
 export const TAX_CATEGORIES = ['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'] as const;
 export type TaxCategory = (typeof TAX_CATEGORIES)[number];
 
-/** The same as codes of UNCL5305, which e-invoices and the VATEX list use. */
+/** The same as UNCL5305 codes, which e-invoices and the VATEX list use. */
 export type VatCategory = 'S' | 'Z' | 'E' | 'AE' | 'O';
 export const VAT_CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
   standard: 'S',
@@ -21,7 +21,7 @@ export const VAT_CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
   outside_scope: 'O',
 };
 
-/** What a rule can be limited to. Each field weighs more than all after it together, so that two rules never tie. */
+/** What a rule can be limited to. Each field outweighs all that follow together, so two rules never tie. */
 const SELECTORS = ['partner', 'policy', 'kind', 'country'] as const;
 
 const country = z.string().regex(/^[A-Z]{2}$/, 'must be an ISO 3166 code such as DE');
@@ -42,11 +42,11 @@ const ruleSchema = z
       .default('0'),
     /** Marks the lines as taxed at a reduced rate. */
     reduced: z.boolean().default(false),
-    /** Why no tax is charged, as it is printed. */
+    /** The printed reason why no tax is charged. */
     reason: line(200).optional(),
-    /** The reason as a code of the VATEX list. */
+    /** The reason as a VATEX code. */
     reason_code: z.string().optional(),
-    /** The first and the last day on which it applies. Left out: no last day, and for the first see firstDayOf. */
+    /** The first and last day it applies. Default: no last day; for the first see firstDayOf. */
     from: date,
     until: date,
   })
@@ -62,7 +62,7 @@ const ruleSchema = z
       if (!explained && rule[field]) complain(field, `does not belong to the category ${rule.category}`);
     }
     if (explained && rule.category !== 'reverse_charge' && !rule.reason) {
-      complain('reason', `is needed for the category ${rule.category}: the document prints it`);
+      complain('reason', `is required for the category ${rule.category}: the document prints it`);
     }
     if (explained && rule.reason_code) {
       const problem = reasonCodeProblem(rule.reason_code, VAT_CATEGORIES[rule.category]);
@@ -88,7 +88,7 @@ function japaneseNumberIsRight(number: string): boolean {
   return digits[0] === 9 - (sum % 9);
 }
 
-/** The shapes of VAT numbers of the European Union, without their country's prefix. */
+/** The formats of EU VAT numbers, without the country prefix. */
 const EU_SHAPES: Readonly<Record<string, RegExp>> = {
   AT: /^U\d{8}$/,
   BE: /^[01]\d{9}$/,
@@ -119,7 +119,7 @@ const EU_SHAPES: Readonly<Record<string, RegExp>> = {
   SK: /^\d{10}$/,
 };
 
-/** Why a text cannot be a tax number of a country, by its shape; undefined where it can be, or where we know no shape. */
+/** Why a text's format rules it out as a country's tax number; undefined if it does not, or the format is unknown. */
 export function taxNumberProblem(number: string, of: string): string | undefined {
   if (of === 'JP') {
     if (!/^T\d{13}$/.test(number)) return 'must be T and 13 digits such as T7000012050002';
@@ -130,7 +130,7 @@ export function taxNumberProblem(number: string, of: string): string | undefined
   const prefix = of === 'GR' ? 'EL' : of;
   const plain = number.replace(/[ .-]/g, '');
   const right = plain.startsWith(prefix) && shape.test(plain.slice(prefix.length));
-  return right ? undefined : `is not of the shape of a VAT number of ${of}`;
+  return right ? undefined : `does not have the format of a VAT number of ${of}`;
 }
 
 const countrySchema = z.strictObject({
@@ -141,8 +141,8 @@ const countrySchema = z.strictObject({
 });
 
 /**
- * Sales from before tax began were billed without it, and a reversal must not give back what nobody charged. So a rule without
- * a first day begins with the tax, unless it ends before that.
+ * Sales from before tax began were billed without it, and a reversal must not return tax that was never charged. So a
+ * rule without a first day begins with the tax, unless it ends before that.
  */
 const firstDayOf = ({ from, until }: z.output<typeof ruleSchema>, began: Month): string | null =>
   from ?? (until !== null && until < `${began}-01` ? null : `${began}-01`);
@@ -181,12 +181,12 @@ const equallySpecific = (one: TaxRule, other: TaxRule): boolean =>
 const overlap = (one: TaxRule, other: TaxRule): boolean =>
   (one.from ?? '') <= (other.until ?? '9999-12-31') && (other.from ?? '') <= (one.until ?? '9999-12-31');
 
-/** What a rule is chosen by. */
+/** The criteria that select a rule. */
 export interface Sale {
   readonly partner: string;
   readonly policy: string;
   readonly kind: string;
-  /** Of the partner's address; may be empty. */
+  /** The country of the partner's address; may be empty. */
   readonly country: string;
   /** `YYYY-MM-DD`: the tax point. */
   readonly date: string;
@@ -212,8 +212,8 @@ export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule |
 }
 
 /**
- * The rules that a sale without one would have on other days: `rule 3 begins on 2026-11-01`. Rules are counted from 1. Empty
- * where there are none.
+ * For a sale without a rule, those that apply on other days: `rule 3 begins on 2026-11-01`. Rules count from 1. Empty
+ * if there are none.
  */
 export function rulesOfOtherDays({ rules }: Pick<Tax, 'rules'>, sale: Sale): string {
   return rules

@@ -1,4 +1,4 @@
-/** The date on which an action happens. */
+/** The date of an action. */
 import type { Environment } from './environment.ts';
 import type { Settings } from './settings.ts';
 

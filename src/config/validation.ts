@@ -15,7 +15,7 @@ export const emailAddress = z
   .refine((text) => z.email().safeParse(text).success, 'must be one e-mail address such as ap@partner.example');
 export const optional = <T extends z.ZodType<string>>(schema: T) => z.union([z.literal(''), schema]);
 
-/** A structured postal address: banks refuse cross-border wires with unstructured ones. */
+/** A structured postal address: banks refuse cross-border wires without one. */
 export const addressSchema = z.strictObject({
   line1: line().default(''),
   line2: line().default(''),
@@ -45,7 +45,7 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
           reason: 'is not a known field',
         }));
       }
-      // An invalid key of a record has its reasons one level below.
+      // An invalid record key has its reasons one level below.
       const reason =
         issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
       return [{ path: path.map(String).join('.'), reason: plainReason(reason) }];
@@ -54,8 +54,8 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
 }
 
 /**
- * The validator's wording of a wrong type, in plain English. Numbers are read as exact texts; whoever wrote one calls it a
- * number.
+ * The validator's wording of a wrong type, in plain English. Numbers are read as exact text, but users call them
+ * numbers.
  */
 function plainReason(issue: string): string {
   const reason = issue.replace('ExactNumber', 'number');

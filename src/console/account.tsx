@@ -1,4 +1,4 @@
-/** A user's own place: who he is here, and where he is signed in. Every role has it. */
+/** A user's own account page: name, roles and sessions. Every role has it. */
 import type { FastifyReply } from 'fastify';
 import { type Passkey, readPasskeys } from '../people/passkeys.ts';
 import { rolesInWords, scopeOf } from '../people/roles.ts';
@@ -69,7 +69,7 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
     lead: `${user.login} · ${rolesInWords(user.roles)}`,
     actions: scopeOf(user, 'administrator') === null && (
       <a class="button" href={SESSIONS}>
-        Everybody’s sessions
+        All sessions
       </a>
     ),
     content: (
@@ -116,13 +116,13 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
   };
 }
 
-/** The theme is on the root of the document, which boosted forms do not replace. */
+/** The theme is set on the document's root, which boosted forms do not replace. */
 const Appearance = ({ chosen, token }: { chosen: Theme | null; token: string }) => (
-  <Card title="Appearance" note="Of this browser.">
+  <Card title="Appearance" note="For this browser.">
     <Form action="/console/account/theme" token={token} boost={false} class="choices">
       {(
         [
-          ['', 'As the system'],
+          ['', 'Same as system'],
           ['light', 'Light'],
           ['dark', 'Dark'],
         ] as const
@@ -135,9 +135,9 @@ const Appearance = ({ chosen, token }: { chosen: Theme | null; token: string }) 
   </Card>
 );
 
-/** What the root of the document says, too. */
+/** The document's root says the same. */
 const Keyboard = ({ on, token }: { on: boolean; token: string }) => (
-  <Card title="Keyboard" note="Of this browser. Single keys such as j and / move, search and open.">
+  <Card title="Keyboard" note="For this browser. Single keys such as j and / move, search and open.">
     <Form action="/console/account/keys" token={token} boost={false} class="choices">
       {(
         [
@@ -200,6 +200,6 @@ const Passkeys = ({
   </Card>
 );
 
-/** `Firefox`, `Chrome`, …: enough to recognize one's own browser. */
+/** `Firefox`, `Chrome`, …: enough to recognize your own browser. */
 export const browserName = (agent: string): string =>
   /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(agent)?.[1]?.replace('Edg', 'Edge').replace('OPR', 'Opera') ?? 'Unknown';

@@ -1,4 +1,4 @@
-/** Links to acts, for those alone who may do them. */
+/** Links to actions, shown only to users who may do them. */
 import type { ComponentChildren } from 'preact';
 import { ACTIONS } from '../actions/loaded.ts';
 import { scopeOf, type User } from '../people/roles.ts';
@@ -7,10 +7,10 @@ import { actionAddress, type Known } from '../remedy.ts';
 
 export type Seer = Pick<User, 'roles'>;
 
-/** The partners that an action touches; null for what is of the whole ledger. */
+/** The partners that an action affects; null for the whole ledger. */
 export type Whose = string | null | readonly string[];
 
-/** Whether a user has the role of an action over all of these partners; null: over all that there are. */
+/** Whether a user has the action's role for all of these partners; null: for every partner. */
 export function mayDo(user: Seer, name: string, whose: Whose): boolean {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`there is no action ${name}`);
@@ -19,7 +19,7 @@ export function mayDo(user: Seer, name: string, whose: Whose): boolean {
   return [whose].flat().every((partnerId) => isInScope(scope, partnerId));
 }
 
-/** Whether a user reads what is of the whole ledger. */
+/** Whether a user may read the whole ledger. */
 export const seesAll = (user: Seer): boolean => scopeOf(user, 'viewer') === null;
 
 export const actionHref = (action: string, input: Known = {}): string => actionAddress({ action, input });
@@ -27,7 +27,7 @@ export const actionHref = (action: string, input: Known = {}): string => actionA
 interface Linked {
   readonly action: string;
   readonly partner: Whose;
-  /** What is known of it. */
+  /** The known part of its input. */
   readonly input?: Known;
 }
 
@@ -57,7 +57,7 @@ export interface RareAction extends Linked {
   readonly name: string;
 }
 
-/** The actions of a screen that are seldom needed, folded. */
+/** A screen's rarely needed actions, collapsed. */
 export function MoreActions({
   user,
   actions,

@@ -20,7 +20,7 @@ export function addApprovals(routes: Routes): void {
     (tx, visit) => readApproval(tx, { requestId: idOf(visit), scope: visit.scope, now: nowOf(visit) }),
     (view, { reader }) => approvalScreen(view, reader),
   );
-  // Who may decide is for the request to say: whoever asked withdraws, and another one approves or rejects.
+  // The request decides who may act on it: the requester withdraws it, another user approves or rejects it.
   action('/approvals/:id', READ, async (visit, fields) => {
     const { context, scope } = visit;
     const requestId = idOf(visit);

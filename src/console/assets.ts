@@ -1,4 +1,4 @@
-/** Stylesheets, scripts and fonts under addresses with a hash of their content, which browsers may keep for ever. */
+/** Stylesheets, scripts and fonts at URLs with a content hash, which browsers may cache forever. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -26,7 +26,7 @@ function add(name: string, type: string, content: Buffer | string): string {
   return url;
 }
 
-/** The font's own stylesheet, with the addresses of its files under which they are served here. */
+/** The font's own stylesheet, with the URLs that serve its files here. */
 function addFont(): void {
   const css = readFileSync(join(FONT, 'index.css'), 'utf8').replaceAll(
     /url\(\.\/files\/([\w-]+\.woff2)\)/g,
@@ -44,7 +44,7 @@ add('current.js', 'text/javascript; charset=utf-8', own('current.js'));
 add('sum.js', 'text/javascript; charset=utf-8', own('sum.js'));
 add('htmx.js', 'text/javascript; charset=utf-8', readFileSync(resolve('htmx.org/dist/htmx.min.js')));
 
-/** The address of an asset. Throws where there is none: that is a bug. */
+/** The URL of an asset. Throws if there is none, which is a bug. */
 export function assetUrl(name: string): string {
   const asset = assets.get(name);
   if (asset === undefined) throw new Error(`there is no asset ${name}`);

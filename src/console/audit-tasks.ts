@@ -1,6 +1,6 @@
 /**
- * What auditors start from the console: `verify`, and packs to download. Each is done by a process of its own, one of a kind
- * at once, and its page says how far it is. Refusals: request_invalid, month_unknown.
+ * Tasks that auditors start from the console: `verify`, and packs to download. Each runs in its own process, one of a
+ * kind at a time, and its page shows the progress. Refusals: request_invalid, month_unknown.
  */
 import { fork } from 'node:child_process';
 import { createReadStream, existsSync } from 'node:fs';
@@ -40,7 +40,7 @@ export function addAuditTasks(app: FastifyInstance, { action, file }: Routes, sh
     if (taskId !== undefined) start('export', taskId);
     return { to: `/console${PACKS_PATH}/${input.from}` };
   });
-  // As large as rows are: it may take longer than an answer, as long as its reader reads.
+  // It is as large as its rows: it may take longer than a response, as long as the client keeps reading.
   file(
     `${PACKS_PATH}/files/:task/pack.zip`,
     { ...LEDGER, bound: 'rows' },
@@ -50,7 +50,7 @@ export function addAuditTasks(app: FastifyInstance, { action, file }: Routes, sh
       if (task === undefined || task.result === null) return undefined;
       const { kind, from, to } = task.input as ExportInput;
       const path = join(packFolder(environment), (task.result as ExportResult).file);
-      // It is there for a day, on the server that made it.
+      // It is kept for a day, on the server that made it.
       if (!existsSync(path)) return undefined;
       const name = `${kind}-${from}${to === from ? '' : `-${to}`}.zip`;
       return { type: 'application/zip', name, content: createReadStream(path), download: true };
@@ -71,7 +71,7 @@ function exportAsked(fields: ReadonlyMap<string, string>): ExportInput {
   return { kind, from, to, format };
 }
 
-/** Records who started it; undefined while another of its kind is under way: then its page shows that one. */
+/** Records who started it. Returns undefined while another of its kind is running; its page then shows that one. */
 function ask(
   { user, context: { environment, actor } }: Visit,
   transact: Transact,
@@ -89,7 +89,7 @@ function ask(
   });
 }
 
-/** Does not wait for it. A process that ends without a word leaves its task with a problem. */
+/** Does not wait for it. A process that ends without a result leaves its task with a problem. */
 function startTask(
   { database, environment, log }: Shared,
   running: Set<() => void>,
@@ -117,7 +117,7 @@ function startTask(
     running.delete(stop);
     if (code === 0) return;
     failed(new Error(`it ended with ${code}: ${said}`));
-    const problem = 'its process has ended; the log of the server says why';
+    const problem = "its process has ended; see the server's log for the reason";
     const now = environment.now().toISO();
     database.transaction((tx) => finishTask(tx, { taskId, now, problem })).catch(failed);
   });

@@ -1,9 +1,9 @@
-/** Field changes of what is updated in place, the latest first: who changed what, from what to what. */
+/** Changes of fields that are updated in place, latest first: who changed what, from what to what. */
 import type { ChangeEvent, FieldChange } from '../people/field-changes.ts';
 import { plural } from '../text.ts';
 import { Instant } from './kit.tsx';
 
-/** More fields than these are folded, as those of the first import. */
+/** More fields than these are collapsed, such as those of the first import. */
 const UNFOLDED = 6;
 
 export const ChangeLog = ({ events, nothing }: { events: readonly ChangeEvent[]; nothing: string }) =>

@@ -1,11 +1,11 @@
-/** Columns that several tables have. */
+/** Columns shared by several tables. */
 import type { DocumentKind } from '../documents/snapshot.ts';
 import { daysBetween } from '../month.ts';
 import type { OpenItem } from '../reports/open-items.ts';
 import { plural } from '../text.ts';
 import { Chip, type Column, Money, Quiet } from './kit.tsx';
 
-/** The partner, which leads to its screen. */
+/** The partner, linked to its screen. */
 export const PARTNER: Column<{ readonly partner_id: string; readonly name: string }> = {
   heading: 'Partner',
   cell: ({ partner_id, name }) => (
@@ -15,7 +15,7 @@ export const PARTNER: Column<{ readonly partner_id: string; readonly name: strin
   ),
 };
 
-/** What is open of a document: of a credit note below zero. */
+/** A document's open balance: negative for a credit note. */
 const BALANCE: Column<{
   readonly document: DocumentKind;
   readonly balance: string;
@@ -28,7 +28,7 @@ const BALANCE: Column<{
   ),
 };
 
-/** What a partner owes on this day: when it is due, how much of it is disputed, and the balance. */
+/** What a partner owes on this day: the due date, the disputed amount and the balance. */
 export const owedColumns = (asOf: string): readonly Column<OpenItem>[] => [
   {
     heading: 'Due',

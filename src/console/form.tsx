@@ -1,4 +1,4 @@
-/** Forms that change something: each carries the token of the reader's session. */
+/** Forms that change something. Each carries the token of the user's session. */
 import type { ComponentChildren } from 'preact';
 import { fileText } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -13,7 +13,7 @@ export const Form = ({
 }: {
   action: string;
   token: string;
-  /** False: a navigation of its own, for what changes who reads. */
+  /** False: a full navigation, for forms that change the signed-in user. */
   boost?: boolean;
   /** True: it may send files. */
   files?: boolean;
@@ -32,7 +32,7 @@ export const Form = ({
   </form>
 );
 
-/** What a form sent; undefined if the body is no form. */
+/** The values that a form sent; undefined if the body is not a form. */
 export function formOf(body: unknown, type: string | undefined): URLSearchParams | undefined {
   if (!/^application\/x-www-form-urlencoded\b/i.test(type ?? '')) return undefined;
   const form = new URLSearchParams(body instanceof Buffer ? body.toString('utf8') : '');
@@ -40,22 +40,25 @@ export function formOf(body: unknown, type: string | undefined): URLSearchParams
   return form;
 }
 
-/** Refuses the character that no text of PostgreSQL has. */
+/** Refuses the NUL character, which PostgreSQL text cannot contain. */
 export function refuseNul(fields: readonly (readonly [name: string, value: string])[]): void {
   const problems = fields
     .filter(([, value]) => value.includes('\0'))
-    .map(([path]) => ({ path, reason: 'has a character that is no text' }));
+    .map(([path]) => ({ path, reason: 'contains a character that is not text' }));
   if (problems.length > 0) throw refuse('request_invalid', { problems });
 }
 
-/** Files of a form in all. The page with the preview carries them to its confirmation as base64, so nothing is stored meanwhile. */
+/**
+ * The total size of a form's files. The preview page carries them to the confirmation as base64, so nothing is stored
+ * in between.
+ */
 const LARGEST_FILES = 4 * 1024 * 1024;
 /** The largest body of such a form. */
 export const LARGEST_UPLOAD = 6 * 1024 * 1024;
 
 /**
- * What a form with files sent, each as one value; a field without a file is left out. Undefined if the body is no such form.
- * Refusal: body_too_large.
+ * The values that a form with files sent, each file as one value; a field without a file is left out. Undefined if the
+ * body is not such a form. Refusal: body_too_large.
  */
 export async function uploadOf(body: unknown, type: string | undefined): Promise<URLSearchParams | undefined> {
   if (!/^multipart\/form-data\b/i.test(type ?? '') || !(body instanceof Buffer)) return undefined;
@@ -80,7 +83,7 @@ export async function uploadOf(body: unknown, type: string | undefined): Promise
   return form;
 }
 
-/** Without its folders, and without what a terminal or a page would not print. */
+/** The file name without folders and unprintable characters. */
 const nameOf = (file: File): string =>
   file.name
     .replace(/^.*[/\\]/s, '')
@@ -91,7 +94,7 @@ const nameOf = (file: File): string =>
 export const fieldsOfForm = (form: URLSearchParams | undefined): ReadonlyMap<string, string> | undefined =>
   form !== undefined && new Set(form.keys()).size === form.size ? new Map(form) : undefined;
 
-/** The number of a thing that a form names. What is none names nothing. */
+/** The number that a form gives for a thing. Anything else names nothing. */
 export function idSent(fields: ReadonlyMap<string, string>, name: string): number {
   const sent = fields.get(name) ?? '';
   return /^\d{1,15}$/.test(sent) ? Number(sent) : 0;

@@ -1,4 +1,4 @@
-/** The headers of every page that signs somebody in: nothing but what this server serves, in no frame. */
+/** The headers of every page with a sign-in: only content from this server, never in a frame. */
 export const PAGE_HEADERS = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -8,8 +8,8 @@ export const PAGE_HEADERS = {
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; '),
-  // The path can be a secret, so only the origin is sent as Referer. `no-referrer` would also hide the origin of a form,
-  // which is checked.
+  // The path can be a secret, so only the origin is sent as Referer. `no-referrer` would also hide a form's origin, which
+  // is checked.
   'Referrer-Policy': 'strict-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=()',

@@ -1,4 +1,4 @@
-/** The small parts that the console's screens are made of. Each escapes what it is given, as Preact does. */
+/** The small parts that the console's screens are made of. Each escapes its input, as Preact does. */
 import type { ComponentChildren } from 'preact';
 import type { Mark } from '../lists/list.ts';
 import { Amount, groupThousands } from '../money.ts';
@@ -8,13 +8,13 @@ export type Tone = Mark['tone'];
 interface MoneyProps {
   readonly amount: string;
   readonly currency: string;
-  /** With a plus sign where it is above zero. */
+  /** With a plus sign if it is above zero. */
   readonly signed?: boolean;
-  /** Without the currency, for columns of one currency that is named above them. */
+  /** Without the currency, for columns whose heading names it. */
   readonly bare?: boolean;
 }
 
-/** An amount in its currency's digits, with the currency beside it in a softer colour. */
+/** An amount with its currency's decimals, and the currency beside it in a softer color. */
 export function Money({ amount, currency, signed = false, bare = false }: MoneyProps) {
   const value = Amount.of(amount, currency);
   const sign = signed && value.isPositive() ? '+' : '';
@@ -31,10 +31,10 @@ export function Money({ amount, currency, signed = false, bare = false }: MoneyP
   );
 }
 
-/** The same, but a dash for zero: the eye finds what is there. */
+/** The same, but with a dash for zero, so other amounts stand out. */
 export const Quiet = (money: MoneyProps) => (/[1-9]/.test(money.amount) ? <Money {...money} /> : <None />);
 
-/** Nothing, said with a dash; a card on a narrow screen leaves it out. */
+/** A dash for nothing; a card on a narrow screen omits it. */
 export const None = () => <span class="none">–</span>;
 
 export const Chip = ({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) => (
@@ -52,15 +52,15 @@ export const Marks = ({ marks }: { marks: readonly Mark[] }) =>
 export interface Column<Row> {
   readonly heading: string;
   readonly number?: boolean;
-  /** Where its heading leads: the same list sorted by it, the other way round if it is already. */
+  /** The link of its heading: the same list sorted by it, reversed if it is already. */
   readonly sort?: { readonly href: string; readonly now: 'ascending' | 'descending' | undefined };
   readonly cell: (row: Row) => ComponentChildren;
 }
 
-/** A table of more columns than these has a label for each cell on a narrow screen, unless told otherwise. */
+/** A table with more columns than this labels each cell on a narrow screen, unless told otherwise. */
 const MOST_UNLABELLED = 4;
 
-/** A table of which each row has a link as its first cell: the keyboard's j, k and Enter use that. */
+/** A table whose rows start with a link, which the keys j, k and Enter use. */
 export function DataTable<Row>({
   columns,
   rows,
@@ -74,12 +74,12 @@ export function DataTable<Row>({
   nothing: string;
   caption: string;
   foot?: ComponentChildren;
-  /** On a narrow screen each cell says what it is. */
+  /** On a narrow screen each cell is labeled. */
   labelled?: boolean;
 }) {
   if (rows.length === 0 && foot === undefined) return <p class="nothing">{nothing}</p>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
     <section class="scroll" tabIndex={0} aria-label={caption}>
       <table class={labelled ? 'cards labelled' : 'cards'}>
         {rows.length > 0 && (
@@ -142,7 +142,7 @@ export function Card({
   );
 }
 
-/** Names with what they stand for; those without a value are left out. */
+/** Names and their values; those without a value are left out. */
 export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: ComponentChildren])[] }) => (
   <dl class="facts">
     {facts.map(([name, value]) =>
@@ -185,14 +185,14 @@ export const Tabs = ({ label, tabs }: { label: string; tabs: readonly Tab[] }) =
 
 export type Question = Readonly<Record<string, string | number | null | undefined>>;
 
-/** A path with the parts of the question that have a value. */
+/** A path with the query parameters that have a value. */
 export function addressOf(path: string, question: Question): string {
   const given = Object.entries(question).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** The same figures as files for spreadsheets. */
+/** The same figures as spreadsheet files. */
 export const Downloads = ({ path, question, of }: { path: string; question: Question; of?: string }) => (
   <>
     {(['csv', 'xlsx'] as const).map((format) => (
@@ -203,7 +203,7 @@ export const Downloads = ({ path, question, of }: { path: string; question: Ques
   </>
 );
 
-/** Below a list that is read page by page: back to its beginning, on to what follows. */
+/** Below a paged list: links to its first and next page. */
 export const Pager = ({
   first,
   next,

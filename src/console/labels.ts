@@ -1,9 +1,9 @@
-/** Fields in sentences, as forms call them. */
+/** Fields in sentences, named by their form labels. */
 import type { z } from 'zod';
 import { fieldsOf } from '../actions/fields.ts';
 import { asOption, type NameOf } from '../field-names.ts';
 
-/** `“Reason”`, or `“As: duplicate”`. What stands in capitals for a value, such as ACCOUNT, is what is filled in. */
+/** `“Reason”`, or `“As: duplicate”`. A capitalized placeholder value, such as ACCOUNT, is left out. */
 export const labelsOf =
   ({ input }: { readonly input: z.ZodObject }): NameOf =>
   (name, value) => {

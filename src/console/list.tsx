@@ -1,4 +1,4 @@
-/** A list of `lists/` as a page of the console or of a partner's place, with its files for spreadsheets. */
+/** A list of `lists/` as a page of the console or of a partner's place, with its spreadsheet files. */
 import type { ComponentChildren } from 'preact';
 import { type Field, fieldsOf, inputOfForm, readFields } from '../actions/fields.ts';
 import { ACTIONS } from '../actions/loaded.ts';
@@ -61,7 +61,7 @@ const namesInViews = ({ views = [] }: List): string[] => [
   ...new Set(views.flatMap(([, filter]) => Object.keys(filter))),
 ];
 
-/** A page begins with the first of its views. `view` says that all rows are asked for. */
+/** A page begins with its first view. `view` may ask for all rows. */
 function beginning(list: List, question: Question): Question {
   const [[, first] = ['', {}]] = list.views ?? [];
   return question['view'] || namesInViews(list).some((name) => question[name]) ? question : { ...question, ...first };
@@ -85,7 +85,7 @@ export async function readList<Row>(
   };
 }
 
-/** All rows of the filter, as the command writes them. */
+/** All rows that match the filter, as the command writes them. */
 export async function readListSheet(tx: Transaction, list: List, question: Question, seen: Seen) {
   const asked = { ...askedOf(list, question, seen), sort: list.sorts[1], after: null, limit: null };
   return sheetOf(list, await list.read(tx, asked), seen.today);
@@ -143,7 +143,7 @@ export const ListPager = ({ view: { question, next }, path }: Pick<Shown, 'view'
   />
 );
 
-/** What stands in tabs is no input of the form. */
+/** Filters shown as tabs are not inputs of the form. */
 function Filters({
   view: { list, question },
   path,
@@ -238,7 +238,7 @@ const Totals = ({ totals }: { totals: readonly Total[] }) =>
     </span>
   ));
 
-/** Ticked rows go to an action as that field of its form; its preview shows what it does to all of them. */
+/** Ticked rows are passed to an action as that form field; its preview shows the effect on all of them. */
 function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; children: ComponentChildren }) {
   const actions = ticks?.actions.filter((name) => mayDo(user, name, ticks.ofLedger ? null : [])) ?? [];
   if (actions.length === 0) return children;
@@ -357,7 +357,7 @@ function Looking({ look, children }: { look: Described<unknown>['look']; childre
   return look === undefined ? children : <span class={look === 'wrap' ? 'soft wrap' : look}>{children}</span>;
 }
 
-/** A day or a month is not broken in two. */
+/** Never breaks a day or a month in two. */
 function inTime(value: string | number, { type }: Described<unknown>): ComponentChildren {
   if (type === 'instant') return <Instant at={String(value)} />;
   if (type !== 'date' && type !== 'month') return value;

@@ -1,4 +1,4 @@
-/** The menu of the console: its places, and who may open them. */
+/** The console's menu: its sections, and who may open them. */
 import { scopeOf, type User } from '../people/roles.ts';
 
 /** Each with the letter that follows `g` on the keyboard. */
@@ -17,9 +17,9 @@ export type Place = (typeof PLACES)[number]['path'];
 
 export type PlaceLink = (typeof PLACES)[number];
 
-/** Of the whole ledger alone. */
+/** Only for users of the whole ledger. */
 const OF_ALL: readonly Place[] = ['close', 'settings'];
 
-/** The places that a reader may open. */
+/** The sections that a user may open. */
 export const placesOf = (reader: Pick<User, 'roles'>): readonly PlaceLink[] =>
   scopeOf(reader, 'viewer') === null ? PLACES : PLACES.filter(({ path }) => !OF_ALL.includes(path));

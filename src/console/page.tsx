@@ -1,4 +1,4 @@
-/** The frame of every screen: the rail with the places, the search, the title with its actions. */
+/** The frame of every screen: the navigation rail, the search, the title with its actions. */
 import type { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
 import type { User } from '../people/roles.ts';
@@ -7,7 +7,7 @@ import { Form } from './form.tsx';
 import { type Place, type PlaceLink, placesOf } from './menu.ts';
 import type { Theme } from './session.ts';
 
-/** What every screen knows of its reader. */
+/** What every screen knows about its user. */
 export interface Reader {
   readonly name: string;
   readonly role: string;
@@ -18,7 +18,7 @@ export interface Reader {
   /** Whether single keys do something (session.ts). */
   readonly keys: boolean;
   readonly login: string;
-  /** What the reader's forms carry (form.tsx). */
+  /** The token that the user's forms carry (form.tsx). */
   readonly formToken: string;
   readonly roles: User['roles'];
 }
@@ -32,7 +32,7 @@ export interface Screen {
   readonly content: ComponentChildren;
 }
 
-/** htmx evaluates nothing, adds no style of its own and talks to this server only. */
+/** htmx evaluates nothing, adds no styles and talks only to this server. */
 const HTMX = JSON.stringify({
   allowEval: false,
   includeIndicatorStyles: false,
@@ -90,11 +90,11 @@ export const page = (reader: Reader, screen: Screen): string =>
 
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'search'],
-  ['j k', 'next and previous row'],
+  ['j k', 'next or previous row'],
   ['Enter', 'open the row'],
-  ['x', 'choose the row'],
-  ['.', 'the first action of the page'],
-  ['Esc', 'leave a field or this list; else go back up'],
+  ['x', 'select the row'],
+  ['.', "the page's first action"],
+  ['Esc', 'leave a field or this list, or go up a level'],
   ['?', 'this list'],
 ];
 
@@ -122,7 +122,7 @@ const Keys = ({ places }: { places: readonly PlaceLink[] }) => (
   </dialog>
 );
 
-/** A page for whoever is not signed in: one card. */
+/** A page for users who are not signed in: a single card. */
 export const outerPage = (
   outer: Pick<Reader, 'issuer' | 'sandbox' | 'theme'> & { title: string; script?: string; brand?: string },
   content: ComponentChildren,
@@ -149,7 +149,7 @@ export const outerPage = (
     </html>,
   )}`;
 
-/** What every page of a partner's place knows of its reader. */
+/** What every page of a partner's place knows about its user. */
 export interface PartnerReader extends Pick<Reader, 'issuer' | 'sandbox' | 'theme' | 'formToken'> {
   readonly partner: string;
   readonly contact: string;

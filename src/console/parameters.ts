@@ -1,4 +1,6 @@
-/** What an address asks for, checked before it is read. An empty field asks for nothing. Refusal: argument_invalid. */
+/**
+ * The parameters of a URL, checked before anything is read. An empty field counts as absent. Refusal: argument_invalid.
+ */
 import { SOUGHT_TEXT } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
 import { isDate, isMonth, type Month } from '../month.ts';

@@ -1,6 +1,7 @@
 /**
- * Passkeys in the browser: registered by a signed-in user, and then a way to sign in. A passkey that signs in has verified
- * its user (a PIN, a finger, a face): it is two factors in one. Refusals: passkey_refused, form_refused, rate_limited.
+ * Passkeys in the browser: a signed-in user registers one, and can then sign in with it. A passkey that signs in has
+ * verified its user (PIN, fingerprint, face), so it is two factors in one. Refusals: passkey_refused, form_refused,
+ * rate_limited.
  */
 import {
   type AuthenticationResponseJSON,
@@ -54,7 +55,7 @@ export function addPasskeys({ call, action }: Routes, { environment, log }: Shar
     if (!parsed.success) throw refuse('passkey_refused', { reason: 'its name is missing' });
     const secret = readCookie(request, place, 'reckoner-sign-in');
     const asked = await transact((tx) => takeChallenge(tx, { environment }, { secret, kind: 'new_passkey' }));
-    if (asked?.['user'] !== String(user.user_id)) throw refuse('passkey_refused', { reason: 'it came too late' });
+    if (asked?.['user'] !== String(user.user_id)) throw refuse('passkey_refused', { reason: 'it arrived too late' });
     const verified = await verifying(log, () =>
       verifyRegistrationResponse({
         response: parsed.data.credential as unknown as RegistrationResponseJSON,
@@ -75,7 +76,7 @@ export function addPasskeys({ call, action }: Routes, { environment, log }: Shar
   });
 }
 
-/** The routes of somebody who is not signed in. */
+/** The routes for users who are not signed in. */
 export function addPasskeySignIn(app: FastifyInstance, shared: Shared): void {
   const { database, environment } = shared;
   app.post('/sign-in/passkey/options', openRoute(shared), async (request, reply) => {
@@ -91,10 +92,10 @@ export function addPasskeySignIn(app: FastifyInstance, shared: Shared): void {
     refuseOtherOrigin(request, place);
     const parsed = assertion.safeParse(jsonOf(request));
     const secret = readCookie(request, place, 'reckoner-sign-in');
-    // Used up even if what follows fails: a challenge is answered once.
+    // Used up even if the rest fails: a challenge is valid once.
     const asked = await database.transaction((tx) => takeChallenge(tx, { environment }, { secret, kind: 'passkey' }));
     try {
-      if (!parsed.success || asked === undefined) throw refuse('passkey_refused', { reason: 'it came too late' });
+      if (!parsed.success || asked === undefined) throw refuse('passkey_refused', { reason: 'it arrived too late' });
       const given = { challenge: asked['challenge'] ?? '', answer: parsed.data.credential, place };
       const session = await database.transaction((tx) => signInWith(tx, shared, request, given));
       setCookie(reply, place, 'reckoner', session);
@@ -114,7 +115,8 @@ async function signInWith(
   { challenge, answer, place }: { challenge: string; answer: z.output<typeof credential>; place: Place },
 ): Promise<string> {
   const known = await readCredential(tx, answer.id);
-  if (known === undefined) throw refuse('passkey_refused', { reason: 'it is not known here. Sign in with a link' });
+  if (known === undefined)
+    throw refuse('passkey_refused', { reason: 'it is not registered here. Sign in with a link' });
   const { public_key: publicKey, counter, passkey_id: passkeyId, user } = known;
   const verified = await verifying(shared.log, () =>
     verifyAuthenticationResponse({
@@ -131,7 +133,7 @@ async function signInWith(
 
 const unverified = (cause?: unknown) => refuse('passkey_refused', { reason: 'it could not be verified' }, cause);
 
-/** The library throws for an answer that is wrong. Why is for the log. */
+/** The library throws for a wrong response. The reason goes to the log. */
 async function verifying<Result>(log: FastifyBaseLogger, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

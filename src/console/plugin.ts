@@ -1,6 +1,6 @@
 /**
- * The console at /console: how it shows problems, the sign-in, and every screen. Only the assets and the ways to sign in
- * are reached without a session.
+ * The console at /console: its problem pages, the sign-in, and every screen. Only assets and sign-in pages are
+ * reachable without a session.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
@@ -56,14 +56,14 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
   );
 }
 
-/** Problems are pages; a bug is a page with the request's id. Without a session, a page leads to the sign-in. */
+/** Problems are pages; a bug is a page with the request's id. Without a session, a page redirects to the sign-in. */
 function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = answerTo(thrown, request, reply);
   const status = httpStatusOf(refusal.code);
   const isPage = request.method === 'GET' || request.method === 'HEAD';
   if (refusal.code === 'session_missing' && isPage) {
     const target = `/console/sign-in?to=${encodeURIComponent(pageToGoTo(request.url))}`;
-    // A part of a page that is asked for again and again: the whole page goes to the sign-in.
+    // A part of a page that is polled: redirect the whole page to the sign-in.
     if (request.headers['hx-request'] !== undefined && request.headers['hx-boosted'] === undefined) {
       return reply.code(401).header('HX-Redirect', target).send('');
     }

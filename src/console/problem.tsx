@@ -1,4 +1,4 @@
-/** Pages of what could not be done: the sentence of the refusal, and where to go. */
+/** Pages for refusals: the refusal's sentence, and where to go next. */
 import type { FastifyRequest } from 'fastify';
 import type { Refusal } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
@@ -13,7 +13,7 @@ const TITLES: Partial<Record<Refusal['code'], string>> = {
   role_needed: 'Not your role',
   form_refused: 'Not done',
   session_missing: 'Signed out',
-  sign_in_link_invalid: 'This link has ended',
+  sign_in_link_invalid: 'This link has expired',
   sign_in_refused: 'Not signed in',
   console_insecure: 'Not served here',
   rate_limited: 'Too many requests',
@@ -40,7 +40,7 @@ export const problemPage = (reader: Reader, refusal: Refusal): string =>
     ),
   });
 
-/** What a page for whoever is not signed in says of the installation. */
+/** What a page says about the installation to users who are not signed in. */
 export const outerOf = (shared: Shared, request: FastifyRequest) => ({
   issuer: settingsNow(shared).issuer.legal_name || 'Reckoner',
   sandbox: shared.environment.name === 'sandbox',

@@ -1,4 +1,4 @@
-/** Remedies as links: to acts for those who may do them, and to pages. What only the machine does is a command. */
+/** Remedies as links: to actions, for users who may do them, and to pages. The rest are shown as commands. */
 import type { Remedy } from '../remedy.ts';
 import { ActionLink, type Seer, seesAll, type Whose } from './action-link.tsx';
 

@@ -1,7 +1,7 @@
 /**
- * How a route of the console is written down: with the role that it needs and how far that role reaches. There is no other
- * way to add one behind the sign-in, and nothing here reaches a screen before session, role and scope were checked.
- * Refusals: session_missing, role_needed, form_refused, rate_limited.
+ * How a console route is declared: with the role that it needs and that role's scope. There is no other way to add one
+ * behind the sign-in, and nothing reaches a screen before session, role and scope are checked. Refusals:
+ * session_missing, role_needed, form_refused, rate_limited.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
@@ -30,21 +30,21 @@ import { hasKeys, type Place, placeOf, readCookie, refuseForeignForm, refuseOthe
 
 export interface Access {
   readonly role: Role;
-  /** `ledger`: for those whose role reaches all partners. `partners`: the read keeps to the visit's scope. */
+  /** `ledger`: for users whose role covers all partners. `partners`: the read is limited to the visit's scope. */
   readonly scope: 'ledger' | 'partners';
-  /** How many of its kind run at once. */
+  /** How many of its kind may run at once. */
   readonly bound?: BoundName;
-  /** A parameter may be given several times, as ticked rows are: all stand in `asked`. */
+  /** A parameter may be repeated, as ticked rows are: `asked` has all of them. */
   readonly repeats?: boolean;
 }
 
-/** A request of a user who may make it. */
+/** A request from a user who may make it. */
 export interface Visit {
   readonly user: User;
   readonly session: Session;
   /** The partners that this user may see here, or change. */
   readonly scope: Scope;
-  /** Whose actions are recorded as this user's. */
+  /** The actor of recorded actions: this user. */
   readonly context: ActionContext;
   readonly reader: Reader;
   /** `YYYY-MM-DD`. */
@@ -57,7 +57,7 @@ export interface Visit {
   readonly reply: FastifyReply;
 }
 
-/** A file to look at or to download. */
+/** A file to view or download. */
 export interface ConsoleFile {
   readonly type: string;
   readonly name: string;
@@ -65,45 +65,45 @@ export interface ConsoleFile {
   readonly download?: boolean;
 }
 
-/** Where an action leads: to another page, or to one of its own, such as a preview or what is wrong with the form. */
+/** Where an action leads: to another page, or to its own, such as a preview or a form with problems. */
 export type Answer = { readonly to: string } | { readonly screen: Screen; readonly status?: number };
 
 export interface Routes {
-  /** A page: `read` in one snapshot, then `view`, which may lead to another page. */
+  /** A page: `read` in one snapshot, then `view`, which may redirect to another page. */
   readonly screen: <View>(
     path: string,
     access: Access,
     read: (tx: Transaction, visit: Visit) => Promise<View>,
     view: (view: View, visit: Visit) => Screen | { readonly to: string },
-    /** The same as CSV and XLSX, under the path with that ending. */
+    /** The same as CSV and XLSX, at the path with that extension. */
     sheet?: (view: View) => Sheet,
   ) => void;
-  /** Rows as CSV and XLSX, under the path with that ending. */
+  /** Rows as CSV and XLSX, at the path with that extension. */
   readonly sheets: (path: string, access: Access, read: (tx: Transaction, visit: Visit) => Promise<Sheet>) => void;
   /** Another page. */
   readonly redirect: (path: string, access: Access, to: (visit: Visit) => string) => void;
-  /** A file. Undefined answers that there is no such page. */
+  /** A file. Undefined responds with "page not found". */
   readonly file: (
     path: string,
     access: Access,
     read: (tx: Transaction, visit: Visit) => Promise<ConsoleFile | undefined>,
   ) => void;
-  /** A form that was sent. Its transactions are the user's: `transact` sees to it. */
+  /** A submitted form. `transact` records its transactions as the user's. */
   readonly action: (
     path: string,
     access: Access,
     work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
   ) => void;
   /**
-   * The same, of which fields may be given several times, for actions that see to their transactions themselves. `files`: it may
-   * be sent with files, each as one value (form.tsx).
+   * The same with repeatable fields, for actions that manage their own transactions. `files`: it may include files,
+   * each as one value (form.tsx).
    */
   readonly form: (
     path: string,
     access: Access & { readonly files?: boolean },
     work: (visit: Visit, form: URLSearchParams) => Promise<Answer>,
   ) => void;
-  /** What a script of ours sends and gets as JSON. */
+  /** JSON that our own scripts send and receive. */
   readonly call: (
     path: string,
     access: Access,
@@ -111,12 +111,12 @@ export interface Routes {
   ) => void;
 }
 
-/** A transaction in which every event is the user's. */
+/** A transaction whose events are all recorded as the user's. */
 export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The page in which a problem of this request is shown; null before its user is known. */
+    /** The page that shows a problem of this request; null before its user is known. */
     reader: Reader | null;
   }
 }
@@ -143,7 +143,7 @@ function addSheets(
   }
 }
 
-/** A session is written to at most once in this time. */
+/** The minimum time between writes to a session. */
 const SEEN_SECONDS = 60;
 const LARGEST_FORM = 64 * 1024;
 
@@ -237,11 +237,11 @@ export function jsonOf({ body, headers }: FastifyRequest): unknown {
   }
 }
 
-/** Whoever is signed in sees that there is no such page within the console. */
+/** Signed-in users see "page not found" within the console. */
 export const knowReader = (shared: Shared, request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
   visitOf(shared, { role: 'viewer', scope: 'partners' }, request, reply).catch(() => undefined);
 
-/** The one place where a request is let in: session, origin of what changes something, role, scope. */
+/** The only place that lets a request in: checks the session, the origin of changes, role and scope. */
 async function visitOf(shared: Shared, access: Access, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);
@@ -262,7 +262,8 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
     await database.transaction((tx) => touchSession(tx, { sessionId: session.session_id, now: at.now }));
   }
   const actor = { ...thisProcess('console', user.login), user };
-  // The file was edited since the server began, and the rules of approvals stand in it: recorded as by every command.
+  // The file was edited since the server started, and it holds the approval rules: record the change, as every command
+  // does.
   if (changes && settings !== shared.settings) {
     await recordSettingsChanges(database, { environment, actor, settings });
   }
@@ -278,7 +279,7 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
 const roleNeeded = ({ login }: User, { role, scope }: Access): Refusal =>
   refuse('role_needed', { login, role, all_partners: scope === 'ledger' });
 
-/** What a page asks for by itself, again and again, keeps no session alive. */
+/** Requests that a page polls do not keep a session alive. */
 const isOfTheReader = ({ method, headers }: FastifyRequest): boolean =>
   method !== 'GET' || headers['hx-request'] === undefined || headers['hx-boosted'] !== undefined;
 
@@ -287,7 +288,7 @@ const isStale = ({ last_seen_at }: Session, now: string): boolean =>
 
 const presents = new WeakMap<Shared, () => Settings>();
 
-/** The settings of now: the file may have changed since the server began. */
+/** The current settings: the file may have changed since the server started. */
 export function settingsNow(shared: Shared): Settings {
   const present = presents.get(shared) ?? presentSettings(shared.environment, shared.settings, readCheckedSettings);
   presents.set(shared, present);
@@ -308,7 +309,7 @@ function readerOf(
   };
 }
 
-/** The parameters of the address. One that is given twice is refused, and what PostgreSQL has no text for. */
+/** The URL's parameters. Refuses repeated ones, and text that PostgreSQL cannot store. */
 export function addressParts(request: FastifyRequest, repeats = false): Pick<Visit, 'params' | 'query' | 'asked'> {
   const params = request.params as Record<string, string>;
   if (Object.values(params).some((each) => each.includes('\0'))) throw refuse('page_unknown', { path: request.url });
@@ -329,7 +330,7 @@ function queryOf({ query }: FastifyRequest): Record<string, string> {
 const sendScreen = (reply: FastifyReply, reader: Reader, screen: Screen, status = 200): FastifyReply =>
   reply.code(status).type('text/html; charset=utf-8').send(page(reader, screen));
 
-/** Shown in a frame of ours, or downloaded. */
+/** Shown in our own frame, or downloaded. */
 export function sendFile(reply: FastifyReply, { type, name, content, download = false }: ConsoleFile): FastifyReply {
   const safe = name.replace(/[^\w.-]/g, '_');
   return reply

@@ -1,4 +1,4 @@
-/** Every screen, with the role that it needs and how far that role must reach. */
+/** Every screen, with the role that it needs and that role's scope. */
 import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readFile } from '../general-ledger/exports.sql.ts';
@@ -56,7 +56,7 @@ const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 
 export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStreams'>): void {
   const { screen, file, redirect } = routes;
-  // The first place that the user may see.
+  // The first section that the user may see.
   redirect('/', PARTNERS, ({ user }) => `/console/${placesOf(user)[0]?.path}`);
   addClose(routes);
   addList(routes, '/invoices', { list: invoices, place: 'invoices', title: 'Invoices' });
@@ -150,7 +150,7 @@ function addPayments(routes: Routes): void {
       readReceipt(tx, exception, { settings, scope, q }),
     receiptScreen,
   );
-  // Its form searches for more with what is ticked and filled in.
+  // Its form can search for more and keeps what is ticked and filled in.
   form('/payments/:exception', { role: 'finance', scope: 'partners' }, async (visit, sent) => {
     const { context, user, params } = visit;
     const [scope = []] = [scopeOf(user, 'viewer')];

@@ -1,6 +1,6 @@
 /**
- * The browser's side of a session: its cookies, where it may be served, and whether a request that changes something was
- * sent by a form of ours. Refusals: console_insecure, form_refused.
+ * The browser's side of a session: its cookies, where it may be served, and whether a changing request came from our
+ * own form. Refusals: console_insecure, form_refused.
  */
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -13,11 +13,11 @@ import { isFormToken } from '../people/secrets.ts';
 /** Where the browser sees the console. */
 export interface Place {
   readonly origin: string;
-  /** Plain http is for a sandbox on the browser's own machine only. */
+  /** Plain http is only for a sandbox on the browser's own machine. */
   readonly secure: boolean;
 }
 
-/** The place of a request. With plain http the browser's own machine must be meant, which its Host header says. */
+/** The place of a request. Plain http requires a Host header that means the browser's own machine. */
 export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { headers }: FastifyRequest): Place {
   const { origin, protocol } = new URL(issuerOf(service));
   if (protocol === 'https:') return { origin, secure: true };
@@ -27,17 +27,17 @@ export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { he
   throw refuse('console_insecure', { host: name === '' ? 'this address' : name });
 }
 
-/** Whether the place has a name. Passkeys belong to names, not to addresses. */
+/** Whether the place has a host name. Passkeys belong to names, not IP addresses. */
 export const isNamed = ({ origin }: Place): boolean => isIP(new URL(origin).hostname.replace(/^\[|\]$/g, '')) === 0;
 
 type CookieName = 'reckoner' | 'reckoner-sign-in' | 'reckoner-partner';
 
-/** Browsers take a `__Host-` cookie only over https, for one host and the whole of it: no other host can set it. */
+/** Browsers accept a `__Host-` cookie only over https, for one host and all its paths: no other host can set it. */
 const nameOf = (name: CookieName, { secure }: Place): string => (secure ? `__Host-${name}` : name);
 
 export function readCookie(request: FastifyRequest, place: Place, name: CookieName): string | undefined {
   const found = cookiesOf(request, nameOf(name, place));
-  // Of two with one name, one was put there by somebody else.
+  // If two have the same name, someone else set one of them.
   return found.length === 1 ? found[0] : undefined;
 }
 
@@ -58,38 +58,40 @@ export function setCookie(reply: FastifyReply, place: Place, name: CookieName, v
   reply.header('Set-Cookie', [...[before ?? []].flat(), parts.join('; ')].map(String));
 }
 
-/** Without one, the console looks as the reader's system does. */
+/** Without one, the console follows the user's system. */
 export const THEMES = ['light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 const THEME_COOKIE = 'reckoner-theme';
 const YEAR = 365 * 24 * 60 * 60;
 
-/** The theme that the reader chose. */
+/** The theme that the user chose. */
 export function themeOf(request: FastifyRequest): Theme | null {
   const [theme] = cookiesOf(request, THEME_COOKIE);
   return THEMES.find((each) => each === theme) ?? null;
 }
 
-/** Of this browser, not of the user: a laptop may be dark where a projector is light. */
+/** For this browser, not the user: a laptop may be dark and a projector light. */
 export const setTheme = (reply: FastifyReply, place: Place, theme: Theme | null): void =>
   setChoice(reply, place, THEME_COOKIE, theme);
 
 const KEYS_COOKIE = 'reckoner-keys';
 
-/** Whether single keys do something in this browser: speech input and shaking hands press what nobody meant (WCAG 2.1.4). */
+/**
+ * Whether single-key shortcuts are on in this browser: speech input and tremor trigger them by accident (WCAG 2.1.4).
+ */
 export const hasKeys = (request: FastifyRequest): boolean => !cookiesOf(request, KEYS_COOKIE).includes('off');
 
 export const setKeys = (reply: FastifyReply, place: Place, on: boolean): void =>
   setChoice(reply, place, KEYS_COOKIE, on ? null : 'off');
 
-/** Keeps how a browser's reader wants the console, or forgets it. It outlasts the session. */
+/** Stores or clears a browser's preference. It outlasts the session. */
 function setChoice(reply: FastifyReply, { secure }: Place, name: string, value: string | null): void {
   const life = `Max-Age=${value === null ? 0 : YEAR}`;
   const parts = [`${name}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', life];
   reply.header('Set-Cookie', [...parts, ...(secure ? ['Secure'] : [])].join('; '));
 }
 
-/** Refuses what another site sent. Browsers say where a request comes from; one that says nothing is no browser of today. */
+/** Refuses requests from another site. Browsers state a request's origin; without one it is not a current browser. */
 export function refuseOtherOrigin({ headers }: FastifyRequest, { origin }: Place): void {
   const site = headers['sec-fetch-site'];
   const from = headers.origin;
@@ -104,6 +106,6 @@ export function refuseForeignForm(secret: string, token: unknown): void {
   if (!isFormToken(secret, token)) throw refuse('form_refused', { reason: 'was not made for this session' });
 }
 
-/** The address to go to after signing in: a page of the console, and nothing else. */
+/** The URL to go to after signing in: only a page of the console. */
 export const pageToGoTo = (given: unknown): string =>
   typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@]*$/.test(given) ? given : '/console';

@@ -1,4 +1,4 @@
-/** Administrators end sessions and passkeys of anybody. */
+/** Administrators can end anyone's sessions and passkeys. */
 import { removePasskey } from '../people/passkeys.ts';
 import { endSession } from '../people/sessions.ts';
 import { SESSIONS } from './account.tsx';

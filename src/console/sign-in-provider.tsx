@@ -1,7 +1,7 @@
 /**
- * Signing in with an identity provider: OpenID Connect, the authorization code flow with state, nonce and PKCE. What was asked
- * is kept for the browser that asked, so that nobody is signed in by an answer that he did not ask for. Refusals:
- * sign_in_refused, page_unknown.
+ * Signing in with an identity provider: OpenID Connect, the authorization code flow with state, nonce and PKCE. The
+ * request is bound to the browser that made it, so an unsolicited response signs no one in. Refusals: sign_in_refused,
+ * page_unknown.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as oidc from 'openid-client';
@@ -58,7 +58,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     const { settings, configuration } = await configured(request);
     const secret = readCookie(request, place, 'reckoner-sign-in');
     const asked = await database.transaction((tx) => takeChallenge(tx, shared, { secret, kind: 'provider' }));
-    if (asked === undefined) return refused(shared, request, 'this browser did not ask for it, or too long ago');
+    if (asked === undefined) return refused(shared, request, 'this browser did not request it, or too long ago');
     const given = { place, asked, settings };
     const claims = await claimsOf(configuration, request, given).catch(async (error: unknown) => {
       log.warn({ reason: reasonOf(error) }, 'sign-in by the identity provider refused');
@@ -67,7 +67,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     return finish(shared, request, reply, { identity: identityOf(settings, claims), to: asked['to'] });
   });
 
-  // Where signing out leads whoever signed in here: the provider would sign in again without asking.
+  // Where users who signed in here go when they sign out: the provider would sign them in again without asking.
   app.get('/sign-in/provider/left', openRoute(shared), async (request, reply) => {
     const place = placeOf(shared, request);
     const { configuration } = await configured(request);
@@ -94,14 +94,14 @@ const Left = ({ end }: { end: string }) => (
   </>
 );
 
-/** What a person can do about it. The log has the error itself. */
+/** What the user can do about it. The log has the error itself. */
 function reasonFor(error: unknown): string {
   if (error instanceof oidc.AuthorizationResponseError && error.error === 'access_denied')
-    return 'it was cancelled at the identity provider, or the provider does not let you in';
+    return 'it was canceled at the identity provider, or the provider refused you access';
   return isUnavailable(error) ? UNAVAILABLE : 'the identity provider did not confirm it';
 }
 
-/** No answer, or one of a server in trouble. `fetch` says the former as a TypeError. */
+/** No response, or one from a failing server. `fetch` reports the former as a TypeError. */
 function isUnavailable(error: unknown): boolean {
   const { cause, code } = error as { cause?: unknown; code?: unknown };
   return error instanceof TypeError || code === 'OAUTH_TIMEOUT' || (cause instanceof Response && cause.status >= 500);
@@ -114,7 +114,7 @@ async function finish(
   { identity, to }: { identity: Identity; to: string | undefined },
 ): Promise<FastifyReply> {
   const actor = thisProcess('http', identity.email ?? identity.subject);
-  // A role that was taken back is so even if nobody is signed in.
+  // A revoked role stays revoked even if the sign-in fails.
   const done = await shared.database.transaction(async (tx) => {
     const found = await userOfIdentity(tx, { environment: shared.environment, actor }, identity);
     if ('reason' in found) return found;
@@ -144,14 +144,14 @@ async function claimsOf(
   });
   const claims = tokens.claims() as unknown as Claims;
   // OpenID Connect Core 2 and 3.1.3.7: the subject is ASCII, and azp, if present, must be this client.
-  if (!/^[!-~]{1,255}$/.test(claims.sub)) throw new Error('sub is not of 1 to 255 ASCII characters without spaces');
+  if (!/^[!-~]{1,255}$/.test(claims.sub)) throw new Error('sub is not 1 to 255 ASCII characters without spaces');
   if (claims['azp'] !== undefined && claims['azp'] !== settings.client_id) throw new Error('azp is another client');
   const lacks = ['email', 'email_verified', settings.roles_claim].some(
     (name) => name !== '' && claims[name] === undefined,
   );
   if (!lacks || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
   const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
-  // Whether an address is verified is said of the address beside it.
+  // The claim about verification belongs to the address beside it.
   const email = claims['email'] ?? more['email'];
   const said = claims['email'] === undefined ? undefined : claims['email_verified'];
   const email_verified = said ?? (more['email'] === email ? more['email_verified'] : undefined);
@@ -160,7 +160,7 @@ async function claimsOf(
 
 const NAME = line().trim().min(1);
 
-/** Addresses and names that we would refuse from a person are dropped. */
+/** Drops addresses and names that we would refuse from a person. */
 function identityOf(settings: OidcSettings, claims: Claims): Identity {
   return {
     ...{ issuer: claims.iss, subject: claims.sub },
@@ -170,17 +170,17 @@ function identityOf(settings: OidcSettings, claims: Claims): Identity {
   };
 }
 
-/** Only where the claim is absent the settings can speak for the provider. Some say it as text. */
+/** The settings can vouch for the provider only if the claim is absent. Some providers send it as text. */
 const isVerified = ({ email_verified: absent }: OidcSettings, claim: unknown): boolean =>
   claim === undefined ? absent === 'assumed' : claim === true || claim === 'true';
 
-/** A claim is a list of groups, or one. */
+/** A claim is a list of groups, or a single one. */
 function rolesOf({ roles }: OidcSettings, claim: unknown): Role[] {
   const groups = [claim].flat().filter((each): each is string => typeof each === 'string');
   return [...new Set(groups.flatMap((group) => (Object.hasOwn(roles, group) ? (roles[group] ?? []) : [])))];
 }
 
-/** By the form, or by the header where the provider takes only that, as one that says nothing does. */
+/** In the form, or in the header if the provider accepts only that, the default when it does not say. */
 function proofBy(secret: string): oidc.ClientAuth {
   const [byForm, byHeader] = [oidc.ClientSecretPost(secret), oidc.ClientSecretBasic(secret)];
   return (server, client, body, headers) => {
@@ -189,7 +189,7 @@ function proofBy(secret: string): oidc.ClientAuth {
   };
 }
 
-/** The library reads each answer whole. No genuine answer is longer. */
+/** The library reads each response whole. No genuine response is longer. */
 const MOST_BYTES = 1_000_000;
 
 const fetchLimited: oidc.CustomFetch = async (url, options) => {
@@ -206,7 +206,7 @@ const fetchLimited: oidc.CustomFetch = async (url, options) => {
   return new Response(response.body.pipeThrough(limit), response);
 };
 
-/** Discovery once for the settings; again after it failed. */
+/** Discovery runs once for the settings, and again after a failure. */
 function remembered(environment: Environment): (settings: OidcSettings) => Promise<oidc.Configuration> {
   let known: { key: string; configuration: Promise<oidc.Configuration> } | undefined;
   return (settings) => {
@@ -221,7 +221,7 @@ function remembered(environment: Environment): (settings: OidcSettings) => Promi
       {
         timeout: TIMEOUT_SECONDS,
         [oidc.customFetch]: fetchLimited,
-        // The signature of the ID token is checked too, although TLS says already whose it is. Plain http: for tests.
+        // Also checks the ID token's signature, although TLS already proves its origin. Plain http: for tests.
         execute: [
           oidc.enableNonRepudiationChecks,
           ...(environment.name === 'sandbox' ? [oidc.allowInsecureRequests] : []),

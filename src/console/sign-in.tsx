@@ -1,6 +1,7 @@
 /**
- * Signing in: the page that offers the ways, and one-time links. The page of a link only shows a button: programs that look at
- * links in e-mails follow them, and must not use them up. Refusals: sign_in_link_invalid, form_refused, rate_limited.
+ * Signing in: the page that offers the methods, and one-time links. The page of a link only shows a button, because
+ * programs that scan e-mails follow links and must not use them up. Refusals: sign_in_link_invalid, form_refused,
+ * rate_limited.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ComponentChildren } from 'preact';
@@ -19,7 +20,7 @@ import { isNamed, pageToGoTo, placeOf, refuseOtherOrigin, setCookie } from './se
 
 const LARGEST_FORM = 16 * 1024;
 
-/** The options of routes that anybody may ask for. */
+/** The options of public routes. */
 export const openRoute = ({ limits }: Shared) => ({
   onRequest: async (request: FastifyRequest) => void limits.request('console', request.ip),
   config: { bound: 'console' as const },
@@ -93,24 +94,24 @@ const Ways = ({ to, passkeys, provider }: { to: string; passkeys: boolean; provi
     )}
     <p role="alert" data-passkey-says />
     <p class="soft">
-      {provider || passkeys ? 'Or open' : 'Open'} the sign-in link that an administrator has sent you. It works once.
+      {provider || passkeys ? 'Or open' : 'Open'} the sign-in link that an administrator sent you. It works once.
     </p>
   </>
 );
 
-/** Counted, like every sign-in that failed. */
+/** Counted, like every failed sign-in. */
 export async function refuseLink(shared: Shared, request: FastifyRequest): Promise<never> {
   await countRefused(shared, request);
   throw refuse('sign_in_link_invalid', {});
 }
 
-/** Counts a sign-in that failed, and refuses a network with too many. What is right is never refused. */
+/** Counts a failed sign-in, and refuses a network with too many. A correct sign-in is never refused. */
 export async function countRefused({ limits, security }: Shared, { ip }: FastifyRequest): Promise<void> {
   security.record('sign_in_refused', ip);
   await limits.failedSignIn(ip);
 }
 
-/** Begins a session of this browser. Gives the secret for its cookie. */
+/** Starts a session for this browser. Returns the secret for its cookie. */
 export const begin = (
   tx: Transaction,
   shared: Shared,
@@ -123,7 +124,7 @@ export const begin = (
     { ...given, network: networkOf(request.ip), browser: request.headers['user-agent'] ?? '' },
   );
 
-/** The session's cookie replaces whatever cookie the browser had. */
+/** The session's cookie replaces any cookie the browser had. */
 export function signIn(
   shared: Shared,
   request: FastifyRequest,

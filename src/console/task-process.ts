@@ -1,4 +1,4 @@
-/** The process of one task of an auditor (src/audit/tasks.ts): its kind and number are its arguments. */
+/** The process of one auditor task (src/audit/tasks.ts): its kind and number are its arguments. */
 
 import type { TaskKind } from '../audit/tasks.sql.ts';
 import { runTask } from '../audit/tasks.ts';

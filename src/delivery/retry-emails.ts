@@ -19,7 +19,7 @@ export interface RetryRequest {
 
 export interface Retried {
   readonly documents: number;
-  /** E-mails that carry no document. */
+  /** E-mails without a document. */
   readonly others: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * `npm run demo`: creates a sandbox with three months of realistic partners and rows, and imports, closes and delivers
- * each month with a clock set to that time. Every step runs the real program. With `--own-services`, as compose.yaml runs it,
- * the database and the mail server are those of the environment, and a demonstration that exists is kept.
+ * each month with a clock set to that time. Every step runs the real program. With `--own-services`, as compose.yaml
+ * runs it, the environment provides the database and mail server, and an existing demo is kept.
  */
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -19,8 +19,8 @@ const HOME = resolve('reckoner-demo');
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
 
 /**
- * Each month is imported and closed on the morning after it has ended in Los Angeles. In August one partner sold nothing,
- * which finance says: a partner that had rows the month before is expected to have some.
+ * Each month is imported and closed on the morning after it has ended in Los Angeles. In August one partner sold
+ * nothing, which finance confirms: a partner with rows in the previous month is expected to have some.
  */
 const MONTHS = [
   { month: '2026-07', file: '2026-07.csv', close: 'close', now: '2026-08-01T10:07:00Z' },
@@ -36,13 +36,13 @@ const MONTHS = [
 const ownServices = process.argv.includes('--own-services');
 const { DATABASE_URL, SMTP_URL, SEAL_SIGNING_KEY: _key, ...others } = process.env;
 const inherited = ownServices ? { ...others, DATABASE_URL, SMTP_URL } : others;
-/** A key of the demo's own, which signs its seals. */
+/** The demo's own key, which signs its seals. */
 const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
 
-/** A partner with a connected account, whose transfers are reported by settlement files. */
+/** A partner with a connected account that reports its transfers by settlement files. */
 const ROUTED = 'p-copperleaf';
 
-/** At a time of the demonstration, or now. */
+/** At a time of the demo, or now. */
 function reckoner(args: readonly string[], now?: string): string {
   const env = {
     ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: now },
@@ -62,10 +62,10 @@ function say(command: string, answer: string): void {
 }
 
 if (ownServices && existsSync(join(HOME, 'pdf'))) {
-  process.stdout.write(`The demonstration in ${HOME} exists.\n`);
+  process.stdout.write(`The demo in ${HOME} already exists.\n`);
   process.exit(0);
 }
-// As the program does: what it writes is its user's alone.
+// Like the program: files are readable by its user only.
 process.umask(0o077);
 if (existsSync(HOME)) {
   // The folder of an earlier demo. No other folder is ever removed.
@@ -74,7 +74,7 @@ if (existsSync(HOME)) {
 mkdirSync(HOME, { recursive: true });
 const { privateKey } = generateKeyPairSync('ed25519');
 writeFileSync(SEAL_KEY_FILE, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
-// Held until the end, so that the commands share one server.
+// Kept running, so that the commands share one server.
 const server = ownServices ? undefined : await acquireEmbeddedServer(join(HOME, 'postgres'));
 say('init', reckoner(['init'], MONTHS[0].now));
 say('partner import partners.json', reckoner(['partner', 'import', join(DATA, 'partners.json')], MONTHS[0].now));
@@ -102,17 +102,17 @@ for (const document of documents) {
       `  ${relative('.', pdf)}\n  ${email}\n`,
   );
 }
-// Whoever runs a command from here on says who it is. Their links are made when the console is served.
+// From here on every command names its user. Their links are made when the console is served.
 for (const [email, name, role] of PEOPLE) {
   reckoner(['--by', ADMINISTRATOR, 'user', 'invite', email, '--name', name, '--role', role, '--no-mail'], last);
 }
 process.stdout.write(
   `\nThe seals are signed with ${relative('.', SEAL_KEY_FILE)}. Commands that close need it:\n` +
     `  export SEAL_SIGNING_KEY_FILE=${relative('.', SEAL_KEY_FILE)}\n` +
-    `Commands that change something name their user: export RECKONER_USER=${FINANCE}\n`,
+    `Commands that change data need a user: export RECKONER_USER=${FINANCE}\n`,
 );
 if (!ownServices) {
-  // As of now, and not of the demonstration's months: it holds for a day.
+  // Dated now, not in the demo's months: it is valid for a day.
   process.stdout.write(
     `\nThe console: run 'npm run serve:demo', then sign in once as finance with\n  ${makeLink(HOME, (args) => reckoner(args))}\n`,
   );

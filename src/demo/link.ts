@@ -1,4 +1,4 @@
-/** The link that signs finance in to the demonstration's console: once, for a day. A new one ends the one before. */
+/** The link that signs finance in to the demo's console: once, within a day. A new one replaces the one before. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ADMINISTRATOR, FINANCE } from './people.ts';
@@ -8,7 +8,7 @@ export const PORT = '8080';
 
 export const addressAt = (port: string): string => `http://127.0.0.1:${port}`;
 
-/** Links, discovery and the description name the server that answers. */
+/** Links, discovery and the API description name the running server. */
 export const setAddress = (home: string, address: string): void => changeSettings(home, { public_url: address });
 
 export function changeSettings(home: string, changed: Readonly<Record<string, unknown>>): void {
@@ -18,12 +18,12 @@ export function changeSettings(home: string, changed: Readonly<Record<string, un
 }
 
 const fileOf = (home: string): string => join(home, 'console-link.json');
-/** Less than the day for which it holds. */
+/** Less than the day that it is valid. */
 const KEPT_MS = 23 * 60 * 60 * 1000;
 
 type Reckoner = (args: readonly string[]) => string;
 
-/** Makes a link for the server that comes, which prints the same one. */
+/** Makes a link for the server started next, which prints the same one. */
 export function makeLink(home: string, reckoner: Reckoner): string {
   setAddress(home, addressAt(PORT));
   const url = linkFinance(reckoner);
@@ -31,7 +31,7 @@ export function makeLink(home: string, reckoner: Reckoner): string {
   return url;
 }
 
-/** The link that was made for this server, the first time, else a new one. */
+/** The link that was made for this server, the first time; then a new one. */
 export function takeLink(home: string, port: string, reckoner: Reckoner): string {
   const file = fileOf(home);
   if (existsSync(file)) {
@@ -46,6 +46,6 @@ function linkFinance(reckoner: Reckoner): string {
   const { url } = JSON.parse(reckoner(['--by', ADMINISTRATOR, '--json', 'user', 'link', FINANCE, '--no-mail'])) as {
     url: string;
   };
-  // By its name, because passkeys belong to names.
+  // Use its host name, because passkeys belong to names.
   return url.replace('127.0.0.1', 'localhost');
 }

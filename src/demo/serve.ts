@@ -1,7 +1,7 @@
 /**
- * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new one, and prints credentials of two of its partners
- * for the curl commands in docs/partners.md (one is invoiced, the other has a connected account), and a link to the console,
- * where work waits (work.ts).
+ * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new one, and prints credentials of two of its
+ * partners for the curl commands in docs/partners.md (one is invoiced, the other has a connected account), and a link
+ * to the console, with work to do (work.ts).
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -22,7 +22,7 @@ const port = String(values.port);
 const ADDRESS = addressAt(port);
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
-/** Of the demonstration, whose seals it signs; a sandbox that is made here has none. */
+/** The key that signs the demo's seals; a sandbox created here has none. */
 const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
 const env = {
   ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_USER: ADMINISTRATOR },
@@ -59,7 +59,7 @@ function exportsOf(partner: string): string {
   );
 }
 process.stdout.write(
-  `# As a partner that is invoiced:\n${exportsOf(INVOICED)}` +
+  `# As an invoiced partner:\n${exportsOf(INVOICED)}` +
     `# As a partner with a connected account, which sends settlement files:\n${exportsOf(CONNECTED)}`,
 );
 process.stdout.write(`\n# The console, as finance (once): ${link}\n\n`);

@@ -1,4 +1,4 @@
-/** What waits in the console of a demonstration that was just made. */
+/** The work in a new demo's console. */
 import { join } from 'node:path';
 import { packageRoot } from '../package.ts';
 import { changeSettings } from './link.ts';
@@ -7,8 +7,8 @@ import { FINANCE } from './people.ts';
 const DATA = join(packageRoot, 'src', 'demo', 'data');
 
 /**
- * The work of November: October waits to be closed, but one partner's rows are missing; of three receipts one names its
- * invoice, one pays three invoices less a fee, and one is nobody's; a partner disputes an invoice, and another is on hold.
+ * The work of November: October is due, but one partner's rows are missing; of three receipts one names its invoice,
+ * one pays three invoices less a fee, and one has an unknown payer; one invoice is disputed and another is on hold.
  */
 export function leaveWork(home: string, reckoner: (...args: string[]) => string): void {
   const receipts = JSON.parse(reckoner('--json', 'payment', 'list')) as unknown[];
@@ -16,8 +16,8 @@ export function leaveWork(home: string, reckoner: (...args: string[]) => string)
   const finance = (...args: string[]) => reckoner('--by', FINANCE, ...args);
   finance('ledger', 'import', join(DATA, '2026-10.csv'));
   finance('payment', 'import', join(DATA, '2026-10-bank.csv'));
-  // What a bank may keep of a wire.
+  // What a bank may deduct from a wire.
   changeSettings(home, { small_difference: { USD: '25.00', EUR: '10.00' } });
-  finance('dispute', 'open', 'INV-2026-000003', '--reason', 'Two races were cancelled');
-  finance('invoice', 'hold', 'INV-2026-000013', '--reason', 'Waits for the credit of September');
+  finance('dispute', 'open', 'INV-2026-000003', '--reason', 'Two races were canceled');
+  finance('invoice', 'hold', 'INV-2026-000013', '--reason', "Waiting for September's credit");
 }

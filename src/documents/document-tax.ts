@@ -13,7 +13,7 @@ export interface TaxRate {
   readonly reduced: boolean;
   /** Why no tax is charged; empty for the categories standard and zero. */
   readonly reason: string;
-  /** The reason in the VATEX list; empty if none was configured. */
+  /** The reason's VATEX code; empty if none was configured. */
   readonly reason_code: string;
 }
 

@@ -12,7 +12,7 @@ export const CLOSE = {
   ),
   row_unknown: badInput<{ entry_id: number }>((f) =>
     says(
-      `No such ledger row: ${f.entry_id}. Of exported rows, the column entry_id has the ids.`,
+      `No such ledger row: ${f.entry_id}. The entry_id column of an export has the ids.`,
       toRun('Export the rows of a month', 'export ledger --month MONTH --format csv --out DIR'),
     ),
   ),
@@ -24,12 +24,16 @@ export const CLOSE = {
   ),
   not_sealed: refused<{ subject: string }>((f) =>
     says(
-      `No seal covers ${f.subject} yet, so it cannot be proved. The close of the next month seals it: prove it after that.`,
+      `No seal covers ${f.subject} yet, so it cannot be proved. The next month close seals it: export the proof ` +
+        'after that.',
       toDo('Close what is due', 'month.close'),
     ),
   ),
   not_as_sealed: refused<{ subject: string; month: string; table: string }>((f) =>
-    says(`${f.table} is not as the seal of ${f.month} covers it, so ${f.subject} cannot be proved.`, SEE.differences),
+    says(
+      `${f.table} differs from what the seal of ${f.month} covers, so ${f.subject} cannot be proved.`,
+      SEE.differences,
+    ),
   ),
   month_not_ended: refused<{ month: string; time_zone: string; ends_at: string }>((f) =>
     says(
@@ -76,8 +80,8 @@ export const CLOSE = {
   }),
   we_are_fixed: refused<{ asked: string; recorded: string }>(
     (f) =>
-      `settings.json says we_are ${f.asked}, and the rows of this ledger are journaled as ${f.recorded}: what was posted ` +
-      `cannot change. Set "we_are" to "${f.recorded}". Only a ledger without rows can be ${f.asked}.`,
+      `settings.json sets we_are to ${f.asked}, but this ledger's rows are posted as ${f.recorded}, and postings ` +
+      `cannot change. Set "we_are" to "${f.recorded}". Only an empty ledger can be ${f.asked}.`,
   ),
   first_month_fixed: refused<{ asked: string; fixed: string }>(
     (f) =>
@@ -98,10 +102,10 @@ export const CLOSE = {
     accounts: readonly { account: string; reported_to: string }[];
   }>((f) =>
     says(
-      `The books of ${f.month} cannot be closed before the bank has reported to ${f.ends_on}: ` +
-        `${f.accounts.map(({ account, reported_to }) => `account ${account} is reported to ${reported_to}`).join(', ')}. ` +
-        `An account that reports no more is left out by ${fieldName('without', 'ACCOUNT')} and ${fieldName('reason', 'R')}, or named ` +
-        'in ended_bank_accounts of settings.json.',
+      `The books of ${f.month} cannot be closed until the bank has reported through ${f.ends_on}: ` +
+        `${f.accounts.map(({ account, reported_to }) => `account ${account} is reported through ${reported_to}`).join(', ')}. ` +
+        `For an account that no longer reports, add ${fieldName('without', 'ACCOUNT')} and ` +
+        `${fieldName('reason', 'R')}, or list it in ended_bank_accounts of settings.json.`,
       toDo('Import the missing files', 'payment.import'),
     ),
   ),
@@ -121,15 +125,15 @@ export const CLOSE = {
   possible_duplicates_open: refused<{ month: string; payments: readonly string[] }>((f) =>
     says(
       `The books of ${f.month} cannot be closed while ${f.payments.join(', ')} may be ` +
-        `${f.payments.length === 1 ? 'a duplicate' : 'duplicates'}: the same money would be in them twice.`,
-      { ...SEE.exceptions, label: 'See what decides it' },
+        `${f.payments.length === 1 ? 'a duplicate' : 'duplicates'}: the same money would count twice.`,
+      { ...SEE.exceptions, label: 'See how to decide' },
     ),
   ),
   signing_key_missing: refused<{ seal: string; key: string }>(
     (f) =>
       `The ${f.seal} was not made: earlier seals are signed, and an unsigned one could not be signed later. Set ` +
       `SEAL_SIGNING_KEY_FILE to the file of the key ${f.key}. If that key is lost, make a new one: ` +
-      `'openssl genpkey -algorithm ed25519 -out FILE'. The auditor's e-mail says that it is new.`,
+      `'openssl genpkey -algorithm ed25519 -out FILE'. The auditor's e-mail then says that the key is new.`,
   ),
   bank_account_unknown: badInput<{ account: string; known: readonly string[] }>(
     (f) =>
@@ -178,7 +182,7 @@ export const CLOSE = {
   ),
   instructions_unchanged: refused<Record<string, never>>(() =>
     says(
-      'The bank details of settings.json are in force already. Change them there (instructions).',
+      'The bank details in settings.json are already in force. Change them there (instructions).',
       toDo('Then adopt them', 'instructions.adopt'),
     ),
   ),
@@ -188,9 +192,9 @@ export const CLOSE = {
   clock_behind: refused<{ today: string; latest: string; number: string; action: string }>((f) =>
     says(
       `Today is ${f.today} according to this machine's clock, but ${f.number} was ${f.action} on ${f.latest}. ` +
-        'Nothing can be dated before an earlier event. Correct the clock and try again. If this clock is right, one that ' +
-        `ran ahead dated ${f.number}: what corrects documents takes ${fieldName('onLatestDate')}, which dates the correction on ` +
-        `${f.latest}.`,
+        'Nothing can be dated before an earlier event. Correct the clock and try again. If this clock is right, the ' +
+        `clock that dated ${f.number} ran ahead: correct documents with ${fieldName('onLatestDate')}, which dates the ` +
+        `correction ${f.latest}.`,
     ),
   ),
 } as const;

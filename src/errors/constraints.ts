@@ -1,10 +1,9 @@
 /**
- * The constraints that a user can reach, with the refusal of each. A transaction takes its locks before it checks, so a
- * check decides almost everywhere and the constraint behind it holds only against bugs; a violation of one that is not
- * listed is reported as a bug. Listed is what a check cannot decide: two writers that do not wait for each other.
+ * The constraints that a user can violate, with the refusal for each. A transaction takes its locks before it checks,
+ * so almost always the check decides and the constraint only catches bugs; a violation of an unlisted one is reported
+ * as a bug. Listed are the cases that a check cannot decide: two writers that do not wait for each other.
  *
- * `requote_one_accepted_per_step` is one of these too. It is refused where it is caught (quotes/accept.ts), because
- * requote_stale names the requote.
+ * `requote_one_accepted_per_step` is another. quotes/accept.ts catches it, because requote_stale names the requote.
  */
 import { type Refusal, refuse } from './refusals.ts';
 
@@ -17,6 +16,6 @@ function pauseOf(cause: unknown): { since: string; reason: string } {
 export const REFUSAL_OF_CONSTRAINT: ReadonlyMap<string, (cause: unknown) => Refusal> = new Map([
   // An import looks for known rows before it takes the ledger's lock; a server accepts quotes meanwhile.
   ['ledger_rows_known_once', (cause) => refuse('import_overtaken', {}, cause)],
-  // Somebody may pause the ledger at any time.
+  // The ledger can be paused at any time.
   ['not_while_paused', (cause) => refuse('paused', pauseOf(cause), cause)],
 ]);

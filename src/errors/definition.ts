@@ -6,7 +6,7 @@ export const EXIT = { done: 0, failed: 1, badInput: 2, refused: 3, attention: 4 
 
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
-/** What happened, to what, and what to do now; or that as data. */
+/** What happened, to what, and what to do now: all in the sentence, or the remedies as data. */
 export type Said = string | { readonly says: string; readonly remedies: readonly Remedy[] };
 
 export const says = (sentence: string, ...remedies: readonly Remedy[]): Said => ({ says: sentence, remedies });
@@ -33,7 +33,7 @@ export const refused = <Facts>(sentence: (facts: Facts) => Said, http?: number) 
 export const undecided = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.attention, sentence, 422);
 export const failed = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.failed, sentence);
 
-/** A refusal that only the HTTP side answers with. */
+/** A refusal that only the HTTP API returns. */
 export const defineAnswer = <Facts>(http: number, sentence: (facts: Facts) => Said): Definition<Facts> =>
   define(http === 422 || http === 409 ? EXIT.refused : http >= 500 ? EXIT.failed : EXIT.badInput, sentence, http);
 
@@ -54,7 +54,7 @@ export interface LineProblem extends FieldProblem {
 export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)') =>
   problems.map(({ path, reason }) => `  ${cut(path, LONGEST_QUOTE) || whole}: ${withShortQuotes(reason)}`).join('\n');
 
-/** A path and a reason may quote what a file has. What we say ourselves is shorter than a reason may be. */
+/** A path and a reason may quote a file. Our own sentences are shorter than the limit. */
 const LONGEST_QUOTE = 200;
 const LONGEST_REASON = 4000;
 
@@ -66,7 +66,7 @@ const withShortQuotes = (reason: string): string =>
 
 const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
 
-/** How long a command may read a file. A server may less. */
+/** How long a command may read a file; a server gets less. */
 export const COMMAND_SECONDS = 600;
 
 /** The first three names, and how many more there are. */

@@ -61,7 +61,7 @@ export const DOCUMENTS = {
   ),
   e_invoice_not_written: refused<{ number: string; reason: string; void: boolean }>((f) =>
     f.void
-      ? `${f.number} was voided before its e-invoice was written, so that there is none.`
+      ? `${f.number} was voided before its e-invoice was written, so there is none.`
       : says(`${f.number} has no e-invoice yet: ${f.reason.replace(/\.$/, '')}.`, DELIVER),
   ),
   characters_unprintable: refused<{
@@ -76,7 +76,9 @@ export const DOCUMENTS = {
     return says(
       `${f.subject} cannot be rendered: no font has ${fields.join(', ')}. Put a font that has these characters, such as ` +
         `one of https://fonts.google.com/noto, into ${f.folder}.` +
-        (f.number === undefined ? '' : ' Or correct them and replace the document: it keeps what it was issued with.') +
+        (f.number === undefined
+          ? ''
+          : ' Or correct them and replace the document, which keeps the text it was issued with.') +
         (rightToLeft ? ' Right-to-left scripts are not supported: write them in Latin letters.' : ''),
       DELIVER,
       ...(f.number === undefined
@@ -146,14 +148,15 @@ export const DOCUMENTS = {
   ),
   credit_not_applied: refused<{ credit_note: string; number: string }>((f) =>
     says(
-      `No credit of ${f.credit_note} is applied to ${f.number}, so there is nothing to take back.`,
+      `No credit from ${f.credit_note} is applied to ${f.number}, so there is nothing to take back.`,
       seeDocument('See where its credit went', f.credit_note),
     ),
   ),
   credit_covers_invoice: refused<{ credit_note: string; number: string }>(({ credit_note, number }) =>
     says(
-      `${number} was issued with nothing due, because credit of ${credit_note} covers it: it has no payment page, and its ` +
-        'PDF asks for nothing. To void it frees the credit. Place or refund that, then reissue the invoice.',
+      `${number} was issued with nothing due, because credit of ${credit_note} covers it: it has no payment page, ` +
+        'and its PDF asks for nothing. Voiding it frees the credit. Apply or refund that credit, then reissue the ' +
+        'invoice.',
       toDo('Void it', 'invoice.void', { number }),
       toDo('Then reissue it', 'invoice.rerun', { number }),
     ),
@@ -164,12 +167,12 @@ export const DOCUMENTS = {
   ),
   link_missing: refused<{ number: string }>(
     (f) =>
-      `${f.number} has no link of our payment page that could be changed: it was not delivered yet, asks for nothing, or ` +
-      'prints the link of another page.',
+      `${f.number} has no payment link of ours to change: it has not been delivered, asks for no payment, or prints ` +
+      "another page's link.",
   ),
   link_revoked: refused<{ number: string }>(({ number }) =>
     says(
-      `The payment link of ${number} is revoked already.`,
+      `The payment link of ${number} is already revoked.`,
       toDo('Make a new one', 'invoice.link_rotate', { number }),
     ),
   ),
@@ -191,7 +194,7 @@ export const DOCUMENTS = {
   ),
   document_not_on_hold: refused<{ number: string }>((f) => `${f.number} is not on hold.`),
   email_unknown: badInput<{ email: number }>((f) =>
-    says(`There is no e-mail ${f.email}.`, toRun('See the e-mails with their numbers', 'email list')),
+    says(`No such e-mail: ${f.email}.`, toRun('See the e-mails with their numbers', 'email list')),
   ),
   email_unfinished: refused<{ email: number; status: string; reason: string }>((f) =>
     says(

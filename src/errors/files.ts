@@ -36,8 +36,7 @@ export const FILES = {
     (f) => `Cannot read ${f.file}: ${f.reason}. Check the path and its permissions.`,
   ),
   file_items_too_many: badInput<{ file: string; most: number }>(
-    (f) =>
-      `Nothing was recorded: ${f.file} has more than ${f.most} items, the most that is read from one file. Split it.`,
+    (f) => `Nothing was recorded: ${f.file} has more than ${f.most} items, the limit for one file. Split it.`,
   ),
   file_memory: badInput<{ file: string; mebibytes: number }>(
     (f) =>
@@ -46,8 +45,9 @@ export const FILES = {
   ),
   file_takes_too_long: badInput<{ file: string; seconds: number }>(
     (f) =>
-      `Nothing was recorded: reading ${f.file} was ended after ${f.seconds} s. Check that it is the right file. Split it` +
-      `${f.seconds < COMMAND_SECONDS ? `, or run the command at the shell, which may read for ${COMMAND_SECONDS / 60} minutes` : ''}.`,
+      `Nothing was recorded: reading ${f.file} was stopped after ${f.seconds} s. Check that it is the right file. ` +
+      'Split ' +
+      `it${f.seconds < COMMAND_SECONDS ? `, or run the command in a shell, which may read for ${COMMAND_SECONDS / 60} minutes` : ''}.`,
     422,
   ),
   file_unwritable: failed<{ file: string; reason: string }>(
@@ -78,8 +78,8 @@ export const FILES = {
   ),
   backup_unreleased: refused<{ file: string; program: string; changed: readonly string[] }>(
     (f) =>
-      `A build from before the first release (${f.program}) made ${f.file}: its migrations ${someOf(f.changed)} are not ` +
-      "this version's. Restore it with that build.",
+      `A build from before the first release (${f.program}) made ${f.file}: its migrations ${someOf(f.changed)} ` +
+      "differ from this version's. Restore it with that build.",
   ),
   backup_environment: refused<{ file: string; backup: string; program: string }>(
     (f) =>
@@ -87,6 +87,6 @@ export const FILES = {
       'Use a backup of that environment, or correct the variable.',
   ),
   export_exists: refused<{ out: string }>(
-    (f) => `${f.out} already exists, and an export never replaces anything. Choose another place, or an empty folder.`,
+    (f) => `${f.out} already exists, and an export never replaces anything. Choose another path, or an empty folder.`,
   ),
 } as const;

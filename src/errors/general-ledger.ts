@@ -6,8 +6,7 @@ import { badInput, bullets, type FieldProblem, refused, says } from './definitio
 export const GENERAL_LEDGER = {
   accounts_missing: refused<{ file: string }>(
     (f) =>
-      `There is no ${f.file}. It says which of our accounts is which of the general ledger's: write it as ` +
-      'docs/general-ledger.md shows.',
+      `There is no ${f.file}. It maps our accounts to the general ledger's: write it as docs/general-ledger.md shows.`,
   ),
   accounts_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) => `${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect it and run the command again.`,
@@ -20,8 +19,8 @@ export const GENERAL_LEDGER = {
   ),
   books_open: refused<{ month: string }>((f) =>
     says(
-      `The books of ${f.month} are open, so its journal can still change. Or export it with ` +
-        `${fieldName('preliminary')}: once the books are closed, another export gives what changed.`,
+      `The books of ${f.month} are open, so its journal can still change. To export it now, add ` +
+        `${fieldName('preliminary')}; once the books are closed, another export gives the changes.`,
       toDo('Close them first', 'books.close', { month: f.month }),
     ),
   ),
@@ -33,14 +32,14 @@ export const GENERAL_LEDGER = {
   ),
   gl_name_unusable: refused<{ partners: readonly string[] }>(
     (f) =>
-      `Nothing was exported: a spreadsheet could run the name of ${f.partners.join(', ')} as a formula. Say under "names" ` +
-      'of accounts.json what they are called in the general ledger.',
+      `Nothing was exported: a spreadsheet could run the name of ${f.partners.join(', ')} as a formula. Give their ` +
+      'general-ledger names under "names" in accounts.json.',
   ),
   gl_names_shared: refused<{ shared: readonly { name: string; partners: readonly (string | null)[] }[] }>(
     (f) =>
-      'Nothing was exported: partners of one name would be one customer of the general ledger.\n' +
+      'Nothing was exported: partners with one name would be one customer in the general ledger.\n' +
       `${f.shared.map(({ name, partners }) => `  ${name}: ${partners.map((id) => id ?? 'unknown_payer').join(', ')}`).join('\n')}\n` +
-      'Say under "names" of accounts.json what each is called there; if they are one customer, call each of them so.',
+      'Give each a customer name under "names" in accounts.json, or the same name if they are one customer.',
   ),
   gl_not_exported: refused<{ month: string; format: string }>(
     (f) =>
@@ -58,8 +57,9 @@ export const GENERAL_LEDGER = {
   ),
   rates_missing: badInput<{ currencies: readonly string[]; into: string }>(
     (f) =>
-      `The rates file has no rate for ${f.currencies.join(', ')}, in which accounts have balances. Add under "rates" what ` +
-      `one ${f.currencies.length === 1 ? f.currencies[0] : 'unit of each'} is in ${f.into}, and run the command again.`,
+      `The rates file has no rate for ${f.currencies.join(', ')}, which accounts hold. Under "rates", add the value ` +
+      `of one ${f.currencies.length === 1 ? f.currencies[0] : 'unit of each'} in ${f.into}, and run the command ` +
+      'again.',
   ),
   gl_not_tied: refused<{ month: string; accounts: readonly string[] }>((f) =>
     says(

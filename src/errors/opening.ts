@@ -1,4 +1,4 @@
-/** Refusals about openings: the open items of the system before. */
+/** Refusals about openings: the open items of the previous system. */
 import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { badInput, bullets, type LineProblem, refused, says } from './definition.ts';
@@ -26,27 +26,27 @@ export const OPENING = {
     differences: readonly { what: string; control: string; file: string }[];
   }>(
     (f) =>
-      `Nothing was carried over: ${f.file} is not what the control totals say.\n` +
+      `Nothing was carried over: ${f.file} does not match the control totals.\n` +
       `${bullets(f.differences.map(({ what, control, file }) => ({ path: what, reason: `the control is ${control}, the file has ${file}` })))}\n` +
-      'The control is what is owed less credit and unapplied cash. Take the totals from the list of the system before, and ' +
-      'find the items that the file lacks or has twice.',
+      "A control total is receivables less credit and unapplied cash. Take the totals from the previous system's " +
+      'list, and find the items that the file lacks or has twice.',
   ),
   opening_after_close: refused<{ cut_over_on: string; month: string }>(
     (f) =>
-      `The cut-over of ${f.cut_over_on} lies before ${f.month}, which is closed: its reports are out. Carry the items over ` +
-      `as of a day in ${f.month} or later, without what was paid until then.`,
+      `The cut-over of ${f.cut_over_on} is before ${f.month}, which is closed and reported. Carry the items over as ` +
+      `of a day in ${f.month} or later, less what was paid by then.`,
   ),
   opening_books_closed: refused<{ cut_over_on: string; earliest: string }>(
     (f) =>
-      `Nothing can be entered on the cut-over of ${f.cut_over_on}: the books before ${f.earliest} are closed. ` +
+      `Nothing can be posted on the cut-over of ${f.cut_over_on}: the books before ${f.earliest} are closed. ` +
       `Carry the items over as of ${f.earliest} or a later day.`,
   ),
   opening_unknown: badInput<{ opening: number }>((f) =>
-    says(`There is no opening ${f.opening}.`, toRun('See all openings', 'opening list')),
+    says(`No such opening: ${f.opening}.`, toRun('See all openings', 'opening list')),
   ),
   opening_item_unknown: badInput<{ number: string }>((f) =>
     says(
-      `No item ${f.number} was carried over, or it is reversed.`,
+      `No item ${f.number} was carried over, or it was reversed.`,
       toRun('See the items of an opening', 'opening show ID'),
     ),
   ),
@@ -62,7 +62,7 @@ export const OPENING = {
     return says(
       `Nothing was reversed: ${plural(items.length, 'item is', 'items are')} in use.\n` +
         `${bullets(items.slice(0, MOST_SHOWN).map(({ number, reason }) => ({ path: number, reason })))}\n` +
-        'Take that back first, or correct the item as any invoice: credit it, or write it off.',
+        'Undo that first, or correct the item like any invoice: credit it, or write it off.',
       ...(is('paid', 'applied') ? [toDo('Unapply a payment', 'payment.unapply')] : []),
       ...(writtenOff === undefined
         ? []
@@ -74,7 +74,7 @@ export const OPENING = {
   ),
   carried_over: refused<{ number: string; action: string; instead: string; remedies: readonly Remedy[] }>((f) =>
     says(
-      `${f.number} was carried over from the system before, so it cannot be ${f.action}. ${f.instead}`.trimEnd(),
+      `${f.number} was carried over from the previous system, so it cannot be ${f.action}. ${f.instead}`.trimEnd(),
       ...f.remedies,
     ),
   ),

@@ -31,12 +31,12 @@ export const PARTNERS = {
   webhook_position_unknown: badInput<{ partner_id: string; position: number; last: number }>(
     (f) =>
       `Partner ${f.partner_id} has no event at position ${f.position}: its last one is ${f.last}. ` +
-      'Name a position up to that; 0 sends all events.',
+      'Give a position up to that; 0 sends all events.',
   ),
   webhook_key_unusable: refused<{ variable: string; reason: string }>((f) =>
     says(
-      `Webhooks cannot be signed: ${f.variable} ${f.reason}. Set it as it was when the webhook was set, or to a new key ` +
-        "('openssl rand -hex 32').",
+      `Webhooks cannot be signed: ${f.variable} ${f.reason}. Restore its value from when the webhook was set, or ` +
+        "set a new key ('openssl rand -hex 32').",
       toDo('Rotate the secret of each webhook', 'webhook.rotate', {}, 'if the key is new'),
     ),
   ),

@@ -16,7 +16,8 @@ const paused: Definition<OpenPause> = {
   http: 503,
   sentence: (f) =>
     says(
-      `The ledger has been paused since ${minuteOf(f.since)}: ${f.reason}. Nothing closes, is issued, sent or recorded.`,
+      `The ledger has been paused since ${minuteOf(f.since)}: ${f.reason}. Nothing is closed, issued, sent or ` +
+        'recorded.',
       END_PAUSE,
     ),
 };
@@ -35,17 +36,18 @@ export const PAUSES = {
   ),
   numbers_missing: refused<{ last: readonly string[] }>(
     (f) =>
-      `Not resumed: say the last number of every series, or it would give its numbers again. Missing, with the last number here: ` +
-      `${f.last.join(', ')}. Where nobody has seen a later one, add ${f.last.map((each) => `--numbers-after ${each}`).join(' ')}.`,
+      'Not resumed: give the last number used in each series, or numbers would be reused. Missing, with the last ' +
+      `number here: ${f.last.join(', ')}. If no one has seen a later one, add ` +
+      `${f.last.map((each) => `--numbers-after ${each}`).join(' ')}.`,
   ),
   numbers_not_ahead: refused<{ number: string; last: string }>(
     (f) =>
-      `${f.number} is before ${f.last}, the last number in this ledger, so it cannot be the last one that was issued. ` +
-      'Give the last number of its series that anybody outside has seen.',
+      `${f.number} is before ${f.last}, the last number in this ledger, so it cannot be the last one that was ` +
+      'issued. Give the last number of its series that anyone outside has seen.',
   ),
   numbers_implausible: refused<{ number: string; reason: string }>(
     (f) =>
-      `The numbers up to ${f.number} were not skipped: ${f.reason}. Skipped numbers are never given again. ` +
+      `The numbers up to ${f.number} were not skipped: ${f.reason}. Skipped numbers are never used again. ` +
       'Check the number and run the command again.',
   ),
 } as const;

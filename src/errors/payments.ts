@@ -12,7 +12,7 @@ export const PAYMENTS = {
     (f) => `Cannot recognize the format of ${f.file}. Choose one with ${fieldName('format')}: ${f.formats.join(', ')}.`,
   ),
   bank_format_not_read: badInput<{ file: string; format: string; instead: string }>(
-    (f) => `Nothing was recorded: ${f.file} is ${f.format}, and Reckoner does not read these. ${f.instead}`,
+    (f) => `Nothing was recorded: ${f.file} is ${f.format}, which Reckoner does not read. ${f.instead}`,
   ),
   bank_map_unknown: badInput<{ file: string; map: string; maps: readonly string[] }>(
     (f) =>
@@ -36,7 +36,7 @@ export const PAYMENTS = {
       `Nothing was recorded: ${f.file} cannot be read:\n${bullets(f.problems)}\n` +
       (f.map === undefined
         ? 'Ask the bank for the file again.'
-        : `If the bank writes it so, correct the column map '${f.map}' under "bank_csv" in settings.json. ` +
+        : `If the bank writes it this way, correct the column map '${f.map}' under "bank_csv" in settings.json. ` +
           'Otherwise ask the bank for the file again.'),
   ),
   bank_file_totals: badInput<{ file: string; problems: readonly FieldProblem[] }>(
@@ -55,7 +55,7 @@ export const PAYMENTS = {
     payment_id: number;
     number: string;
     reason: string;
-    /** Of one whose payer is not known. */
+    /** For a payment without a known payer. */
     remedies?: readonly Remedy[];
   }>((f) => says(`Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`, ...(f.remedies ?? []))),
   bank_fee_not_applicable: refused<{ payment_id: number; fee: string; reason: string }>(
@@ -72,9 +72,9 @@ export const PAYMENTS = {
   ),
   payment_is_share: refused<{ payment_id: number }>((f) =>
     says(
-      `Payment ${f.payment_id} is a share that came through the processor, so no bank returns it. A reversed transfer ` +
-        `reverses it by itself. If you paid it back, use ${fieldName('kind', 'refunded')}.`,
-      toDo('Undo its match', 'processor.unmatch', {}, 'if it is of another quote'),
+      `Payment ${f.payment_id} is a share that came through the processor, so no bank can return it. Reversing its ` +
+        `transfer reverses it. If you paid it back, use ${fieldName('kind', 'refunded')}.`,
+      toDo('Undo its match', 'processor.unmatch', {}, 'if it belongs to another quote'),
     ),
   ),
   payment_amount_too_large: refused<{ amount: string; most: string; what: string; nothing_left?: boolean }>((f) =>

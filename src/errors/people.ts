@@ -8,8 +8,8 @@ const decide = (label: string, id: number) => toRun(label, `approval approve ${i
 export const PEOPLE = {
   user_unknown: badInput<{ login: string | null; acting: boolean }>((f) => {
     if (!f.acting) return says(`No such user: ${f.login}.`, SEE.users);
-    const who = f.login === null ? 'It is not known who runs this command' : `${f.login} is not an active user`;
-    return says(`${who}. Give --by EMAIL, or set RECKONER_USER, to the e-mail address of an active user.`, SEE.users);
+    const who = f.login === null ? 'This command needs to know who runs it' : `${f.login} is not an active user`;
+    return says(`${who}. Set --by or RECKONER_USER to the e-mail address of an active user.`, SEE.users);
   }, 404),
   user_ended: refused<{ login: string; ended_at: string }>((f) =>
     says(
@@ -19,13 +19,13 @@ export const PEOPLE = {
   ),
   user_exists: refused<{ login: string }>(({ login }) =>
     says(
-      `${login} is a user already.`,
+      `${login} is already a user.`,
       toDo('Change the roles', 'user.role', { login }),
       toDo('Make a new sign-in link', 'user.link', { login }),
     ),
   ),
   role_needed: refused<{ login: string; role: string; some_partners?: boolean; all_partners?: boolean }>(
-    // Whether something of another partner exists is not told.
+    // Do not reveal whether another partner's item exists.
     (f) =>
       f.some_partners
         ? `${f.login} has the role ${f.role} for some partners only. This concerns others, or does not exist.`
@@ -41,12 +41,12 @@ export const PEOPLE = {
   ),
   last_administrator: refused<{ login: string }>((f) =>
     says(
-      `${f.login} is the last administrator: nobody could invite users any more.`,
+      `${f.login} is the last administrator: no one else could invite users.`,
       toDo('Make another user an administrator first', 'user.role', { grant: ['administrator'] }),
     ),
   ),
   work_item_unknown: badInput<{ item: string }>(
-    (f) => says(`${f.item} is not in the work queue, or not any more.`, SEE.work),
+    (f) => says(`${f.item} is not in the work queue, or no longer.`, SEE.work),
     404,
   ),
   work_assignee_unfit: refused<{ login: string; is_person: boolean; item: string }>((f) =>
@@ -55,7 +55,7 @@ export const PEOPLE = {
       : `${f.login} is a program. Assign ${f.item} to a person.`,
   ),
   work_assigned_already: refused<{ item: string; login: string | null }>((f) =>
-    f.login === null ? `${f.item} is assigned to nobody.` : `${f.item} is assigned to ${f.login} already.`,
+    f.login === null ? `${f.item} is not assigned.` : `${f.item} is already assigned to ${f.login}.`,
   ),
   approval_needed: refused<{
     request_id: number;
@@ -64,13 +64,13 @@ export const PEOPLE = {
     approvers: string[];
     expires_at: string;
     is_new: boolean;
-    /** Amounts that are above the rule's; none where it applies whatever the amount. */
+    /** Amounts above the rule's limit; none if the rule applies to any amount. */
     above: readonly { currency: string; amount: string; before: string; above: string }[];
   }>((f) => {
     const isApprovable = f.approvers.length > 0;
     const who = isApprovable
       ? `${f.approvers.join(', ')} may approve it until ${minuteOf(f.expires_at)}.`
-      : 'Nobody may approve it yet, and the user who asks cannot.';
+      : 'No one can approve it yet: requesters cannot approve their own requests.';
     const asked = f.is_new ? 'was made' : 'is waiting';
     const why = f.above.map(({ currency, amount, before, above }) =>
       /[1-9]/.test(before)
@@ -80,13 +80,13 @@ export const PEOPLE = {
     return says(
       `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}`,
       ...(isApprovable ? [] : [toDo('Invite a second person', 'user.invite', { roles: ['approver'] })]),
-      decide(isApprovable ? 'Approve it' : 'Let that person approve it', f.request_id),
+      decide(isApprovable ? 'Approve it' : 'Have that person approve it', f.request_id),
     );
   }),
   approval_rejected: refused<{ request_id: number; decided_by: string; reason: string }>(
     (f) =>
-      `Nothing was changed: ${f.decided_by} rejected request ${f.request_id} for the same (${f.reason}). A program does not ask ` +
-      'again until it would do something else; a user can.',
+      `Nothing was changed: ${f.decided_by} rejected request ${f.request_id} for the same (${f.reason}). A program ` +
+      'may not ask again until the effect differs; a user may.',
     409,
   ),
   approval_unknown: badInput<{ request_id: number }>(
@@ -99,15 +99,16 @@ export const PEOPLE = {
   ),
   approval_expired: refused<{ request_id: number; expires_at: string }>(
     (f) =>
-      `Request ${f.request_id} expired ${minuteOf(f.expires_at)}. Whoever asked can do the same action again, which makes a new one.`,
+      `Request ${f.request_id} expired ${minuteOf(f.expires_at)}. The requester can repeat the action to open a new ` +
+      'request.',
   ),
   approval_own: refused<{ request_id: number; login: string; is_alone: boolean }>(
     (f) =>
       says(
         `${f.login} made request ${f.request_id}: ` +
           (f.is_alone
-            ? `nobody else can approve it now. ${f.login} can do the same action again, which needs no approval.`
-            : 'another user decides.'),
+            ? `no one else can approve it now. ${f.login} can repeat the action, which then needs no approval.`
+            : 'another user must decide it.'),
         toRun('Take it back', `approval withdraw ${f.request_id}`, `/console/approvals/${f.request_id}`),
       ),
     403,
@@ -118,13 +119,13 @@ export const PEOPLE = {
   ),
   approval_outdated: refused<{ request_id: number; shown: string; now: string }>(
     (f) =>
-      `What request ${f.request_id} would do has changed since it was made, so it was not done. ` +
-      `It was: ${f.shown}. It is now: ${f.now}. Whoever asked can do the action again, which makes a new request.`,
+      `The effect of request ${f.request_id} has changed since it was made, so it was not carried out. ` +
+      `It was: ${f.shown}. It is now: ${f.now}. The requester can repeat the action to open a new request.`,
     409,
   ),
 } as const;
 
-/** What only the console answers with. */
+/** Refusals that only the console returns. */
 export const CONSOLE = {
   sign_in_link_invalid: defineAnswer<Record<string, never>>(
     403,
@@ -149,6 +150,6 @@ export const CONSOLE = {
   ),
   page_unknown: defineAnswer<{ path: string }>(
     404,
-    () => 'There is no such page. It may have moved, or it is not yours.',
+    () => 'Page not found. It may have moved, or you may not have access to it.',
   ),
 } as const;

@@ -1,4 +1,4 @@
-/** Refusals about quotes, requotes and a partner's documents. Only the HTTP side answers with them. */
+/** Refusals about quotes, requotes and a partner's documents. Only the HTTP API returns them. */
 import { plural } from '../text.ts';
 import { defineAnswer } from './definition.ts';
 
@@ -11,11 +11,11 @@ export const QUOTES = {
   ),
   pdf_not_ready: defineAnswer<{ number: string; retry_after: number }>(
     503,
-    (f) => `The PDF of ${f.number} is not drawn yet. Retry in ${plural(f.retry_after, 'second')}.`,
+    (f) => `The PDF of ${f.number} has not been rendered yet. Retry in ${plural(f.retry_after, 'second')}.`,
   ),
   e_invoice_unknown: defineAnswer<{ number: string }>(
     404,
-    (f) => `${f.number} has no e-invoice: none was asked for when it was issued, or it has not been sent yet.`,
+    (f) => `${f.number} has no e-invoice: none was requested when it was issued, or it has not been sent yet.`,
   ),
   policy_unknown: defineAnswer<{ policy_id: string }>(
     404,
@@ -46,8 +46,8 @@ export const QUOTES = {
   }>(
     422,
     (f) =>
-      `The price would come to ${f.price} ${f.currency}, above ${f.largest} ${f.in}, the largest of policy ${f.policy_id}. ` +
-      'Insure less, or ask us to raise it.',
+      `The price would come to ${f.price} ${f.currency}, above ${f.largest} ${f.in}, the limit of policy ` +
+      `${f.policy_id}. Insure less, or ask us to raise it.`,
   ),
   price_too_small: defineAnswer<{ price: string; least: string; currency: string }>(
     422,
@@ -94,8 +94,8 @@ export const QUOTES = {
   reversal_exceeds: defineAnswer<{ quote_id: string; reason: string }>(
     422,
     (f) =>
-      `A reversal may not take more than is left of quote ${f.quote_id}: ${f.reason}. ` +
-      'Its events quote.reversed say what was taken back; reverse the rest at most.',
+      `A reversal cannot exceed what is left of quote ${f.quote_id}: ${f.reason}. ` +
+      'Its quote.reversed events show what was reversed; reverse at most the rest.',
   ),
   recorded_otherwise: defineAnswer<{ id: string }>(
     409,
@@ -108,6 +108,7 @@ export const QUOTES = {
   ledger_busy: defineAnswer<{ retry_after: number }>(
     503,
     (f) =>
-      `The ledger is held by a month close or another import. Nothing was recorded. Retry in ${plural(f.retry_after, 'second')}.`,
+      'The ledger is locked by a month close or another import. Nothing was recorded. Retry in ' +
+      `${plural(f.retry_after, 'second')}.`,
   ),
 } as const;

@@ -22,7 +22,7 @@ import { SPLITS } from './splits.ts';
 
 export { EXIT, type FieldProblem, type LineProblem } from './definition.ts';
 
-/** Refusals that only the HTTP side answers with. */
+/** Refusals that only the HTTP API returns. */
 const CALLS = { ...HTTP, ...QUOTES };
 
 const CATALOGUE = {
@@ -42,9 +42,9 @@ const CATALOGUE = {
 };
 
 export type RefusalCode = keyof typeof CATALOGUE;
-/** Refusals of actions that are a command and a call. */
+/** Refusals of actions that are both a command and an API call. */
 const BOTH = ['partner_not_connected', 'settlement_invalid'] as const satisfies readonly (keyof typeof SPLITS)[];
-/** Codes that the HTTP side answers with. */
+/** Codes that the HTTP API returns. */
 export type CallRefusalCode = keyof typeof CALLS | (typeof BOTH)[number];
 type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Definition<infer Facts> ? Facts : never;
 
@@ -56,7 +56,7 @@ export type CommandRefusalCode = Exclude<RefusalCode, keyof typeof CALLS | Conso
 export const COMMAND_REFUSAL_CODES = REFUSAL_CODES.filter(
   (code) => !(code in CALLS) && !(code in CONSOLE),
 ) as CommandRefusalCode[];
-/** Codes that only the console answers with. */
+/** Codes that only the console returns. */
 export type ConsoleRefusalCode = keyof typeof CONSOLE;
 export const CONSOLE_REFUSAL_CODES = Object.keys(CONSOLE) as ConsoleRefusalCode[];
 
@@ -69,10 +69,10 @@ export class Refusal extends Error {
   readonly facts: Readonly<Record<string, unknown>>;
   readonly exit: ExitStatus;
 
-  /** What to do about it, if it is not said in the message. */
+  /** What to do about it, unless the message says it. */
   readonly remedies: readonly Remedy[];
 
-  /** The same refusal in the names that a face has for fields. */
+  /** The same refusal with an interface's names for fields. */
   readonly named: (nameOf: NameOf) => Refusal;
 
   constructor(
@@ -102,12 +102,12 @@ export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code
   const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => Said;
   const said = sentence(facts);
   const { says, remedies } = typeof said === 'string' ? { says: said, remedies: [] } : said;
-  // A caller may know what to do. It is no fact that a client of the HTTP API is told.
+  // A caller may supply remedies. They are not among the facts that the HTTP API returns.
   const { remedies: _, ...others } = facts as Record<string, unknown>;
   return new Refusal(code, others, says, { cause, remedies });
 }
 
-/** The facts of a refusal with this code; undefined of any other. */
+/** The facts of a refusal with this code; undefined for any other. */
 export const factsOf = <Code extends RefusalCode>(refusal: Refusal, code: Code): FactsOf<Code> | undefined =>
   refusal.code === code ? (refusal.facts as unknown as FactsOf<Code>) : undefined;
 

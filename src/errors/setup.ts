@@ -8,7 +8,7 @@ export const SETUP = {
     (f) => `${f.variable} ${f.reason}. Correct the environment variable and run the command again.`,
   ),
   settings_missing: badInput<{ file: string }>((f) =>
-    says(`No settings found at ${f.file}. Set RECKONER_HOME to an existing home.`, toRun('Lay out a new one', 'init')),
+    says(`No settings found at ${f.file}. Set RECKONER_HOME to an existing home.`, toRun('Create a new one', 'init')),
   ),
   settings_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) =>
@@ -45,8 +45,8 @@ export const SETUP = {
   ),
   database_unreleased: refused<{ changed: readonly string[] }>(
     (f) =>
-      `A build from before the first release made this database: its migrations ${someOf(f.changed)} are not this ` +
-      "version's. Nothing upgrades it: use that build, or an empty database.",
+      `A build from before the first release made this database: its migrations ${someOf(f.changed)} differ from ` +
+      "this version's. It cannot be upgraded: use that build, or an empty database.",
   ),
   database_foreign: refused<{ tables: readonly string[] }>(
     (f) =>
@@ -60,8 +60,8 @@ export const SETUP = {
   ),
   database_read_only: failed<{ database: string; reason: string }>(
     (f) =>
-      `The database ${f.database} takes no writes: it ${f.reason}. Point DATABASE_URL at the primary server. A standby ` +
-      'belongs in DATABASE_URL_READ, which serves the commands that only read.',
+      `The database ${f.database} accepts no writes: it ${f.reason}. Point DATABASE_URL at the primary server. A ` +
+      'standby belongs in DATABASE_URL_READ, which serves the commands that only read.',
   ),
   clock_differs: failed<{ machine: string; database: string; seconds: number; ahead: boolean }>(
     (f) =>
@@ -71,13 +71,14 @@ export const SETUP = {
   ),
   database_not_owner: refused<{ action: string; login: string; owner: string }>(
     (f) =>
-      `The login ${f.login} cannot ${f.action}: the tables belong to ${f.owner}. Run this command with a DATABASE_URL of ` +
-      `${f.owner}.`,
+      `The login ${f.login} cannot ${f.action}: the tables belong to ${f.owner}. Run this command with the ` +
+      `DATABASE_URL of ${f.owner}.`,
   ),
   database_busy: failed<{ holders: readonly string[]; seconds: number }>(
     (f) =>
-      `The database is in use by ${f.holders.join(', ') || 'somebody who has just ended'}: ${duration(f.seconds)} of waiting ` +
-      'were not enough, and nothing was changed. Let that end, or stop it, and run the command again.',
+      `The database is in use by ${f.holders.join(', ') || 'a session that has just ended'}. It was still in use ` +
+      `after ${duration(f.seconds)}, and nothing was changed. Wait until that ends, or stop it, and run the ` +
+      'command again.',
   ),
   database_pooled: failed<{ database: string }>(
     (f) =>
@@ -92,8 +93,8 @@ export const SETUP = {
       'max_db_connections), or connect to PostgreSQL directly.',
   ),
   database_privileges: failed<{ reason: string }>((f) =>
-    says(`PostgreSQL refused this login: ${f.reason}. docs/operations.md, 'Database roles', has the roles.`, {
-      ...toRun('Grant again what the program needs', 'migrate'),
+    says(`PostgreSQL refused this login: ${f.reason}. docs/operations.md, 'Database roles', lists the roles.`, {
+      ...toRun("Grant the program's privileges again", 'migrate'),
       when: 'as the owner of the tables',
     }),
   ),

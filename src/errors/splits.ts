@@ -21,8 +21,8 @@ export const SPLITS = {
   ),
   partner_not_connected: refused<{ partner_id: string }>(
     (f) =>
-      `Partner ${f.partner_id} has no connected account: it is invoiced, and no settlement file of it is imported. ` +
-      'An account is added in partners.json first ("arrangement": "connected_account").',
+      `Partner ${f.partner_id} has no connected account: it is invoiced, so its settlement files are not imported. ` +
+      'First add an account in partners.json ("arrangement": "connected_account").',
   ),
   account_unknown: badInput<{ account: string }>((f) =>
     says(
@@ -39,15 +39,15 @@ export const SPLITS = {
     (f) =>
       `Nothing from ${f.file} was recorded:\n${bullets(f.problems)}\n` +
       (f.problem_count > f.problems.length ? `  and ${f.problem_count - f.problems.length} more\n` : '') +
-      'It is recorded whole once it is corrected.',
+      'Correct the file and send it again: it is recorded as a whole or not at all.',
     422,
   ),
   share_paid_back: refused<{ balance_transaction: string; quote_id: string; payments: readonly number[] }>(
     (f) =>
       `The match of ${f.balance_transaction} to quote ${f.quote_id} cannot be undone: ` +
-      `${f.payments.length === 1 ? 'payment' : 'payments'} ${f.payments.join(', ')}, which it became, was paid back. ` +
-      'If a reversed transfer took it back, undo the match of that one first; after a refund leave the match, and settle ' +
-      'the difference with the partner.',
+      `the money of ${f.payments.length === 1 ? 'payment' : 'payments'} ${f.payments.join(', ')} was paid back. If ` +
+      'a reversed transfer took it back, undo the match of that transfer first; after a refund, keep the match ' +
+      'and settle the difference with the partner.',
   ),
   processor_unreachable: failed<{ account: string; reason: string }>(
     (f) =>
@@ -76,7 +76,7 @@ export const SPLITS = {
   ),
   balance_transaction_not_open: refused<{ balance_transaction: string }>((f) =>
     says(
-      `Nothing of balance transaction ${f.balance_transaction} is open: it is matched, was given back, is closed, or is no ` +
+      `Balance transaction ${f.balance_transaction} has no open amount: it is matched, returned, closed, or not a ` +
         'share.',
       seeOpen('See those that are open'),
     ),

@@ -22,9 +22,9 @@ export function staleAccounts(
       read_to === null ? 'was never read' : `was last read up to ${read_to}, more than ${STALE_HOURS} hours ago`;
     const key = accountKeyVariable(account);
     const urgent = followed
-      ? `${account}, the former account of ${partners.join(', ')}, ${last}: balance transactions may appear on it for ` +
-        `${WATCHED_DAYS} days after the last sale. It is read with ${key}.`
-      : `${account} of ${partners.join(', ')} ${last}. It is read with ${key}, or by settlement files with ` +
+      ? `${account}, the former account of ${partners.join(', ')}, ${last}: it may receive balance transactions for ` +
+        `${WATCHED_DAYS} days after the last sale. Set ${key} to read it.`
+      : `${account} of ${partners.join(', ')} ${last}. Set ${key} to read it, or use settlement files with ` +
         'balance_transactions_from set to settlement_file.';
     const imports = toDo('Import its balance transactions', 'processor.import', { account }, 'without a key');
     return troubleOf('accounts', `stale:${account}`, {
@@ -62,7 +62,7 @@ export function openAtProcessors({ open, unknown, payouts }: AccountHealth, toda
   ];
 }
 
-/** A partner's server may be down for a while without anybody here having to know. */
+/** A partner's server may be down for a while before anyone here needs to know. */
 const LATE_HOURS = 1;
 
 export function troubledWebhooks(
@@ -76,12 +76,14 @@ export function troubledWebhooks(
       troubleOf('webhooks', `webhook:${partnerId} ${what}`, { urgent, since: at, remedies });
     if (each.unsigned) {
       const urgent =
-        `The webhook of ${partnerId} sends nothing: ${WEBHOOK_SIGNING_KEY} is not the key that its secret is derived from; ` +
-        `${waits}. Set the variable as it was, or give the partner a new secret.`;
+        `The webhook of ${partnerId} sends nothing: ${WEBHOOK_SIGNING_KEY} is not the key that its secret is ` +
+        `derived from; ${waits}. Restore the variable, or give the partner a new secret.`;
       return [trouble('unsigned', urgent, today, [toDo('Make a new secret', 'webhook.rotate', { partnerId })])];
     }
     if (state === 'paused') {
-      const urgent = `The webhook of ${partnerId} is paused since ${minuteOf(paused ?? '')} (${reason}); ${waits}. Ask the partner.`;
+      const urgent =
+        `The webhook of ${partnerId} has been paused since ${minuteOf(paused ?? '')} (${reason}); ${waits}. Ask the ` +
+        'partner.';
       return [
         trouble('paused', urgent, paused ?? today, [
           toDo('Resume it', 'webhook.resume', { partnerId }),
@@ -91,8 +93,8 @@ export function troubledWebhooks(
     }
     if (since === null || (now - Date.parse(since)) / 3_600_000 < LATE_HOURS) return [];
     const urgent =
-      `The webhook of ${partnerId} fails since ${minuteOf(since)} (${reason}); ${waits}. Ask the partner. It is tried again ` +
-      `until it is paused after ${PAUSED_AFTER_HOURS} hours.`;
+      `The webhook of ${partnerId} has failed since ${minuteOf(since)} (${reason}); ${waits}. Ask the partner. ` +
+      `Retries continue until it is paused after ${PAUSED_AFTER_HOURS} hours.`;
     return [trouble('failing', urgent, since, [])];
   });
 }

@@ -18,7 +18,7 @@ async function readNamesOf(tx: Transaction, ids: readonly string[]): Promise<Map
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => {
   const open = await readRequests(tx, { undecided: true, scope, ...(limit !== null && { limit }) });
   const requests = open.filter((request) => statusOf(request, now) === 'waiting').reverse();
@@ -34,8 +34,10 @@ export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => 
       ...{ item: `approval:${request_id}`, kind: 'approvals', state: 'to approve', tone: 'warn' },
       ...{ title: `${action} ${subject}`, money: amount ?? null, since: requested_at.slice(0, 10) },
       partners: (request.partner_ids ?? []).map((id) => ({ id, name: names.get(id) ?? id })),
-      reason: `${also === '' ? '' : `also ${also}; `}asked by ${requester}${reason === null ? '' : `: ${reason}`}`,
-      urgent: `Request ${request_id} of ${requester} waits for approval until ${minuteOf(expires_at)}: ${action} of ${subject}.`,
+      reason: `${also === '' ? '' : `also ${also}; `}requested by ${requester}${reason === null ? '' : `: ${reason}`}`,
+      urgent:
+        `Request ${request_id} by ${requester} waits for approval until ${minuteOf(expires_at)}: ${action} of ` +
+        `${subject}.`,
       remedies: [toRun('Decide on it', `approval show ${request_id}`, `/console/approvals/${request_id}`)],
     };
   });

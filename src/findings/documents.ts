@@ -1,4 +1,4 @@
-/** Documents on hold, void ones that nothing replaces, and invoices in dispute. */
+/** Documents on hold, void documents without a replacement, and invoices in dispute. */
 import { query } from '../database/transaction.ts';
 import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { toDo } from '../remedy.ts';
@@ -34,8 +34,8 @@ export const readHolds: ReadFindings = async (tx, { scope, limit }) => {
     return {
       ...about(document),
       ...{ item: `hold:${number}`, kind: 'holds', state: 'on hold', tone: 'warn', since, reason },
-      // Finance knows of its own.
-      urgent: by_close ? `${number} was held by the close because of an odd total: check it.` : null,
+      // Finance knows its own holds.
+      urgent: by_close ? `${number} was held by the close because of an unusual total: check it.` : null,
       remedies: [toDo('Release it', 'invoice.release', { number })],
     };
   });

@@ -1,4 +1,4 @@
-/** E-mails that a person must deal with, of documents and others, payment links, and a mail server that takes nothing. */
+/** E-mails and payment links that need a person, and a mail server that accepts nothing. */
 import { query, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
 import type { EmailStatus } from '../mail/email.ts';
@@ -24,14 +24,14 @@ interface WaitingDocument {
 }
 
 const HOUR_MS = 3_600_000;
-/** The deliveries run every ten minutes: an e-mail that is queued for longer is one that no mail server takes. */
+/** Deliveries run every ten minutes: if an e-mail is queued for longer, no mail server accepts it. */
 const QUEUED_TOO_LONG_MS = HOUR_MS;
-/** One that waits for so long is urgent. */
+/** An e-mail that waits this long is urgent. */
 const OVERDUE_HOURS = 24;
 
 const before = (now: number, milliseconds: number): string => new Date(now - milliseconds).toISOString();
 
-/** The oldest first. */
+/** Oldest first. */
 function readWaitingDocuments(tx: Transaction, { scope, now, limit }: FindingQuestion): Promise<WaitingDocument[]> {
   return query(
     tx,
@@ -63,7 +63,7 @@ const TONES = {
 
 const isOverdue = (queuedAt: string, now: number): boolean => Date.parse(queuedAt) < now - OVERDUE_HOURS * HOUR_MS;
 
-/** What is refused in a row is one finding, the mail server's. */
+/** Consecutive refusals are one finding, about the mail server. */
 export const readDeliveries: ReadFindings = async (tx, question) => {
   const waiting = await readWaitingDocuments(tx, question);
   const refused = waiting.some(({ what }) => what === 'failed') ? await readRefusedInARow(tx) : null;
@@ -74,7 +74,7 @@ export const readDeliveries: ReadFindings = async (tx, question) => {
     return {
       ...aboutDocument(document),
       ...{ item: `delivery:${number}`, kind: 'e-mails', tone: TONES[what], since },
-      state: what === 'queued' ? 'no server takes it' : what,
+      state: what === 'queued' ? 'no server accepts it' : what,
       reason: reason ?? (waits ? 'not tried yet' : ''),
       urgent: isUrgent ? urgentOf(document) : null,
       remedies: waits || what === 'held' ? [DELIVER] : [toDo('Resend it', 'invoice.resend', { number })],
@@ -92,10 +92,10 @@ const aboutDocument = (
 
 function urgentOf({ what, number, reason }: WaitingDocument): string {
   const because = reason === null || reason === '' ? '' : ` (${reason.replace(/\.$/, '')})`;
-  const waits = `was issued more than ${OVERDUE_HOURS} hours ago and is still to be sent${because}.`;
+  const waits = `was issued more than ${OVERDUE_HOURS} hours ago and is still unsent${because}.`;
   const said: Readonly<Record<WaitingDocument['what'], string>> = {
     held: `is held${because}. Supply what is missing.`,
-    failed: `was refused by the mail server for good${because}. Correct the partner's contact.`,
+    failed: `was permanently refused by the mail server${because}. Correct the partner's contact.`,
     bounced: `was returned by a mail server${because}. Correct the partner's contact.`,
     uncertain: `may or may not have arrived${because}. Ask the partner before sending it again.`,
     ...{ queued: waits, sending: waits },
@@ -103,7 +103,7 @@ function urgentOf({ what, number, reason }: WaitingDocument): string {
   return `${number} ${said[what]}`;
 }
 
-/** E-mails that carry no document. */
+/** E-mails without a document. */
 export const readOtherEmails: ReadFindings = async (tx, { scope, now, limit }) => {
   const unfinished = await readEmails(tx, { unfinished: true, withoutDocument: true, scope, limit });
   const listed = unfinished.filter((email) => needsWork(email, now));
@@ -114,7 +114,7 @@ export const readOtherEmails: ReadFindings = async (tx, { scope, now, limit }) =
     const isUrgent = waits ? isOverdue(at, now) : refused?.others.includes(email.email_id) !== true;
     return {
       ...{ item: `email:${email.email_id}`, kind: 'e-mails', title: nameOf(email), money: null },
-      state: email.status === 'queued' ? 'no server takes it' : email.status,
+      state: email.status === 'queued' ? 'no server accepts it' : email.status,
       tone: email.status === 'held' || email.status === 'uncertain' ? 'warn' : 'bad',
       partners: email.partner_id === null ? [] : [{ id: email.partner_id, name: email.partner_id }],
       since: at.slice(0, 10),
@@ -140,15 +140,15 @@ function urgentOfOther(email: ListedEmail, at: string): string {
 }
 
 const OTHER_STATES: Readonly<Record<Exclude<EmailStatus, 'sent' | 'withdrawn'>, readonly [string, string]>> = {
-  queued: ['is still to be sent', ''],
-  sending: ['is still to be sent', ''],
+  queued: ['is still unsent', ''],
+  sending: ['is still unsent', ''],
   held: ['is held', ' Supply what is missing.'],
-  failed: ['was refused by the mail server for good', ' Correct the address.'],
+  failed: ['was permanently refused by the mail server', ' Correct the address.'],
   uncertain: ['may or may not have arrived', ' Ask the recipient.'],
   bounced: ['was returned', ' Correct the address.'],
 };
 
-/** What is known of documents with trouble in their links. */
+/** The state of documents with payment-link problems. */
 function readLinkedDocuments(tx: Transaction, asked: { numbers: readonly string[]; scope: Scope }) {
   return query<Omit<WaitingDocument, 'email_id' | 'what' | 'queued_at' | 'reason'>>(
     tx,
@@ -160,7 +160,7 @@ function readLinkedDocuments(tx: Transaction, asked: { numbers: readonly string[
   );
 }
 
-/** An outage of the processor that is shorter than this needs no attention. */
+/** A processor outage shorter than this needs no attention. */
 const LINK_LATE_SECONDS = 3600;
 
 export const readLinks: ReadFindings = async (tx, { scope }) => {
@@ -185,7 +185,10 @@ export const readLinks: ReadFindings = async (tx, { scope }) => {
 function urgentOfLink({ number, active, kind, reason, waited_seconds: waited }: LinkTrouble): string | null {
   const because = reason === null ? '' : ` (${reason})`;
   if (active) {
-    return `${number}: a payment link for more than is owed is still active${because}. If it stays, switch it off at the processor by hand.`;
+    return (
+      `${number}: a payment link for more than is owed is still active${because}. If it stays active, deactivate it ` +
+      'at the processor by hand.'
+    );
   }
   if (kind === 'refused') {
     return `${number}: the processor refused the payment link${because}. The next attempt is in a day.`;
@@ -193,7 +196,7 @@ function urgentOfLink({ number, active, kind, reason, waited_seconds: waited }: 
   return waited > LINK_LATE_SECONDS ? `${number}: no payment link for more than an hour${because}.` : null;
 }
 
-/** What a mail server refuses in a row points to the server, and is one thing to correct. */
+/** Consecutive refusals point to the mail server, and are one thing to correct. */
 export function refusedInARow(refused: RefusedInARow | null): Finding[] {
   if (refused === null) return [];
   const { since, documents, others, reason } = refused;
@@ -206,10 +209,10 @@ export function refusedInARow(refused: RefusedInARow | null): Finding[] {
     troubleOf('machine', 'mail:refused', {
       urgent:
         `The mail server has refused ${counts.join(' and ')} in a row since ${minuteOf(since)} (${reason}). Several ` +
-        'recipients refused in a row point to the mail server, not to the addresses. Correct it.',
+        'consecutive refusals point to the mail server, not the addresses. Correct it.',
       since,
       remedies: [
-        toDo('Send all of it again', 'delivery.retry', input),
+        toDo('Resend them all', 'delivery.retry', input),
         toDo('Resend a document', 'invoice.resend', {}, 'if an address is wrong'),
       ],
       count: documents.length + others.length,
@@ -217,7 +220,7 @@ export function refusedInARow(refused: RefusedInARow | null): Finding[] {
   ];
 }
 
-/** A failure of mail that is shorter than this needs no attention. */
+/** A mail failure shorter than this needs no attention. */
 const MAIL_LATE_HOURS = 1;
 
 export const mailFailure = (failing: { since: string; reason: string } | null, now: number): Finding[] =>
@@ -225,7 +228,9 @@ export const mailFailure = (failing: { since: string; reason: string } | null, n
     ? []
     : [
         troubleOf('machine', 'mail:failing', {
-          urgent: `No e-mail has gone out since ${minuteOf(failing.since)} (${failing.reason}). Look at the mail server and SMTP_URL.`,
+          urgent:
+            `No e-mail has gone out since ${minuteOf(failing.since)} (${failing.reason}). Check the mail server and ` +
+            'SMTP_URL.',
           since: failing.since,
           remedies: [{ ...DELIVER, label: 'Try again' }],
         }),

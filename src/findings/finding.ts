@@ -1,8 +1,8 @@
 /**
- * What needs a person, one by one. Nothing of it is stored: a finding is there as long as the state that it is made of. The
- * work queue lists those that finance decides; the status, its e-mail and the exit of jobs those of all that are urgent.
+ * What needs a person, item by item. Nothing is stored: a finding exists as long as the state behind it. The work queue
+ * lists those that finance decides; the status, its e-mail and the exit status of jobs cover all that are urgent.
  *
- * To add a kind: its name here, and a function that reads it beside the others of its noun (findings/documents.ts).
+ * To add a kind: add its name here, and a function that reads it in the file of its noun (findings/documents.ts).
  */
 import type { Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
@@ -13,33 +13,33 @@ export const FINDING_KINDS = [
   ...(['approvals', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
 ] as const;
 export type QueueKind = (typeof FINDING_KINDS)[number];
-/** Those after the tabs are in the status alone: operations settles them, or the close does. */
+/** Those after the tabs appear only in the status: operations resolves them, or the close does. */
 export type FindingKind = QueueKind | 'months' | 'machine' | 'accounts' | 'webhooks';
 
 export interface Finding {
-  /** Names it as long as it is there: `dispute:INV-2026-000003`. */
+  /** Its name while it exists: `dispute:INV-2026-000003`. */
   readonly item: string;
   readonly kind: FindingKind;
   /** In a few words: `on hold`, `unknown payer`. */
   readonly state: string;
   readonly tone: 'good' | 'warn' | 'bad';
-  /** What it is about, such as a document's number. */
+  /** Its subject, such as a document's number. */
   readonly title: string;
-  /** Those that it touches; none: the whole ledger. */
+  /** The partners that it affects; none: the whole ledger. */
   readonly partners: readonly { readonly id: string; readonly name: string }[];
   readonly money: { readonly amount: string; readonly currency: string } | null;
   /** `YYYY-MM-DD` */
   readonly since: string;
-  /** As somebody wrote it. */
+  /** As a user wrote it. */
   readonly reason: string;
-  /** Why it cannot wait, in one sentence without what to do; null: it can. */
+  /** Why it is urgent, in one sentence without the remedy; null: it is not. */
   readonly urgent: string | null;
   readonly remedies: readonly Remedy[];
-  /** How many things it stands for; default: one. More of them are told again. */
+  /** How many things it stands for; default: one. An increase is reported again. */
   readonly count?: number;
 }
 
-/** Something of the whole ledger, or of the machine, that cannot wait. */
+/** Something urgent about the whole ledger, or the machine. */
 export const troubleOf = (
   kind: FindingKind,
   item: string,
@@ -52,7 +52,7 @@ export const troubleOf = (
 
 interface Troubled {
   readonly urgent: string;
-  /** A day, or an instant of it. */
+  /** A day, or a time. */
   readonly since: string;
   readonly remedies?: readonly Remedy[];
   readonly count?: number;
@@ -61,13 +61,13 @@ interface Troubled {
 export const isUrgent = (finding: Finding): finding is Finding & { readonly urgent: string } => finding.urgent !== null;
 
 export interface FindingQuestion {
-  /** The partners whose findings are read; null: all, and what belongs to no partner. */
+  /** The partners whose findings are read; null: all, and findings without a partner. */
   readonly scope: Scope;
   /** `YYYY-MM-DD` */
   readonly today: string;
   /** In milliseconds. */
   readonly now: number;
-  /** At most so many of each kind; null: all. */
+  /** The most of each kind; null: all. */
   readonly limit: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** All findings, but those that are made of what the status reads anyway (reports/status.ts). */
+/** All findings, except those made from what the status reads anyway (reports/status.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { SEE, type ToRun, toRun } from '../remedy.ts';
 import { readApprovals } from './approvals.ts';
@@ -18,10 +18,10 @@ export async function readFindings(tx: Transaction, question: FindingQuestion): 
   return found;
 }
 
-/** At most so many of a kind are named where all kinds are. */
+/** The most of one kind named where all kinds are listed. */
 const NAMED = 20;
 
-/** Where all of a kind are listed. */
+/** The list of all findings of a kind. */
 const listOf = (kind: FindingKind): ToRun =>
   kind === 'receipts'
     ? SEE.exceptions
@@ -29,7 +29,7 @@ const listOf = (kind: FindingKind): ToRun =>
       ? SEE.approvals
       : toRun('See all of them', `work list --kind ${kind}`, `/console/queue?queue=${kind}`);
 
-/** The first of each kind of the queue, and how many more there are. What is of the machine is named in full. */
+/** The first of each kind in the queue, and how many more there are. Machine findings are all named. */
 export function capped(findings: readonly Finding[]): Finding[] {
   const counts = new Map<FindingKind, number>();
   const shown = findings.filter(({ kind }) => {

@@ -20,30 +20,30 @@ export const wrongClock = (ahead: number, today: string): Finding[] =>
 
 const FORGOTTEN_HOURS = 24;
 
-/** A pause is wanted, unless somebody has forgotten it. After a restore somebody must decide. */
+/** A pause is intentional, unless it has been forgotten. After a restore someone must decide. */
 export const forgottenPause = (pause: Pick<Pause, 'cause' | 'reason' | 'paused_at'> | null, now: number): Finding[] =>
   pause === null || (pause.cause === 'command' && now - Date.parse(pause.paused_at) < FORGOTTEN_HOURS * 3_600_000)
     ? []
     : [
         troubleOf('machine', `pause:${pause.paused_at}`, {
           urgent:
-            `The ledger has been paused since ${minuteOf(pause.paused_at)}: ${pause.reason}. Nothing closes, is issued, sent or ` +
-            'recorded.',
+            `The ledger has been paused since ${minuteOf(pause.paused_at)}: ${pause.reason}. Nothing is closed, ` +
+            'issued, sent or recorded.',
           since: pause.paused_at,
-          remedies: [pause.cause === 'restore' ? { ...END_PAUSE, label: 'See what is to be decided' } : END_PAUSE],
+          remedies: [pause.cause === 'restore' ? { ...END_PAUSE, label: 'See what to decide' } : END_PAUSE],
         }),
       ];
 
-/** How often each job of jobs/crontab runs, and `deliver --watch` records that it does, in hours. */
+/** How often, in hours, each job of jobs/crontab runs, and `deliver --watch` records that it runs. */
 const PERIOD_HOURS: Readonly<Record<string, number>> = {
   'month-close': 1,
   deliver: 1 / 6,
   worker: 1 / 6,
   ...{ watch: 24, remind: 24, verify: 24, reconcile: 24, backup: 24, purge: 24 },
 };
-/** A job is late after twice its period and this. */
+/** A job is late after twice its period plus this. */
 const JOB_GRACE_HOURS = 1;
-/** A job that has not run for so long was given up on purpose. */
+/** A job that has not run for this long was retired on purpose. */
 const JOB_GIVEN_UP_DAYS = 30;
 
 export interface LastRun {
@@ -58,7 +58,7 @@ export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
     const hours = (now - Date.parse(since)) / 3_600_000;
     const period = PERIOD_HOURS[job];
     const late = period !== undefined && hours > 2 * period + JOB_GRACE_HOURS && hours < 24 * JOB_GIVEN_UP_DAYS;
-    // A month that does not close has findings of its own.
+    // A month that does not close has its own findings.
     const failed = exit_status === 1 || exit_status === 2 || (exit_status === 3 && job !== 'month-close');
     return [
       ...(failed
@@ -73,8 +73,8 @@ export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
         ? [
             troubleOf('machine', 'verify', {
               urgent:
-                `The verify of ${at} found differences between what is stored and the ledger. Until they are explained, close ` +
-                'nothing and keep a backup as it is.',
+                `The verify of ${at} found differences between stored data and the ledger. Until they are ` +
+                'explained, close nothing and keep an unchanged backup.',
               since,
               remedies: [SEE.differences],
             }),
@@ -83,7 +83,9 @@ export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
       ...(late
         ? [
             troubleOf('machine', `late:${job}`, {
-              urgent: `${job} last ran at ${at}. It should run more often: look at ${job === 'worker' ? 'the host of the worker' : 'the scheduler'}.`,
+              urgent:
+                `${job} last ran at ${at}. It should run more often: check ` +
+                `${job === 'worker' ? 'the host of the worker' : 'the scheduler'}.`,
               since,
             }),
           ]
@@ -91,7 +93,7 @@ export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
     ];
   });
 
-/** What verify and reconcile found when they ran last. */
+/** The latest findings of verify and reconcile. */
 export const readJobFindings: ReadFindings = async (tx: Transaction, { scope }) => {
   if (scope !== null) return [];
   const found = await query<{ job: 'verify' | 'reconcile'; item: string; count: number; since: string }>(
@@ -105,9 +107,9 @@ export const readJobFindings: ReadFindings = async (tx: Transaction, { scope }) 
       ...{ item: `${job}:${item}`, kind: 'findings', state: job, tone: 'bad', title: item, partners: [], money: null },
       ...{ since, count },
       reason: isVerify
-        ? `${plural(count, 'difference')}: do not change the database, find out what did`
+        ? `${plural(count, 'difference')}: do not change the database; find out what did`
         : `${count} open with the processor`,
-      urgent: isVerify ? `${item}: ${plural(count, 'difference')} by the last verify.` : null,
+      urgent: isVerify ? `${item}: ${plural(count, 'difference')} in the last verify.` : null,
       remedies: [isVerify ? SEE.differences : seeMonthOfAccounts('See what is open', item)],
     };
   });

@@ -1,4 +1,4 @@
-/** What keeps months and their books from closing, from being sealed, and from the general ledger. */
+/** What keeps months and their books from being closed, sealed and exported to the general ledger. */
 import { closeAnyway, type Feeds, isIncomplete, missingFeeds } from '../close/feeds.ts';
 import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Month } from '../month.ts';
@@ -13,11 +13,11 @@ export const openMonths = (overdue: readonly { readonly month: Month; readonly e
     troubleOf('months', `open:${month}`, {
       urgent: `${month} ended in every time zone at ${minuteOf(ended_at)} and is still open.`,
       since: ended_at,
-      remedies: [toDo('See what it says', 'month.close')],
+      remedies: [toDo('See why', 'month.close')],
     }),
   );
 
-/** Books that the job could not close on their day; it closes those that nothing keeps open in its next run. */
+/** Books that the job could not close on their day. Its next run closes those without obstacles. */
 export const openBooks = (
   due: readonly {
     readonly month: Month;
@@ -45,7 +45,7 @@ export const missingHandOffs = (
     troubleOf('months', `journal:${month}${format === null ? '' : ` ${format}`}`, {
       urgent:
         format === null
-          ? `The books of ${month} are closed, and the general ledger does not have them.`
+          ? `The books of ${month} are closed but not exported to the general ledger.`
           : `${month} was exported for ${format} before its books were closed, and has changed since.`,
       since: today,
       remedies: [
@@ -59,20 +59,20 @@ export const missingHandOffs = (
     }),
   );
 
-/** Seals are signed, and the key is gone: nothing closes until it is back, or there is a new one. */
+/** Seals are signed, and the key is missing: nothing closes until it is back or replaced. */
 export const missingKey = ({ key, latest }: SigningStatus, today: string): Finding[] =>
   key !== null || latest === null
     ? []
     : [
         troubleOf('months', 'signing key', {
           urgent:
-            `Seals are signed, and ${SEAL_SIGNING_KEY_FILE} is not set: no month and no books can close. Set it to the file of the ` +
-            `key ${keyIdOf(latest)}; if that key is lost, to a new one.`,
+            `Seals are signed, but ${SEAL_SIGNING_KEY_FILE} is not set: no month or books can close. Set it to the ` +
+            `file of the key ${keyIdOf(latest)}, or of a new key if that one is lost.`,
           since: today,
         }),
       ];
 
-/** One is taken each day. After two days without, the jobs do not run, or are refused. */
+/** One is taken each day. After two days without one, the jobs are not running or are refused. */
 export const missingCheckpoints = (
   { last, overdue_days: days }: { readonly last: string | null; readonly overdue_days: number },
   today: string,
@@ -83,9 +83,9 @@ export const missingCheckpoints = (
         troubleOf('months', 'checkpoint', {
           urgent:
             `No checkpoint of the open month was taken ${last === null ? `for ${days} days` : `since ${last}`}. ` +
-            "cron's deliver and month-close take one each day.",
+            'The jobs deliver and month-close take one each day.',
           since: last ?? today,
-          remedies: [toDo('Take one and read what it says', 'checkpoint.take')],
+          remedies: [toDo('Take one and read its output', 'checkpoint.take')],
         }),
       ];
 
@@ -95,15 +95,15 @@ export const missingTimeStamps = (late: readonly string[], today: string): Findi
     : [
         troubleOf('months', 'time stamps', {
           urgent:
-            `${plural(late.length, 'seal')} without a time stamp for more than a day, the first the ${late[0]}. ` +
+            `${plural(late.length, 'seal')} without a time stamp for more than a day, first the ${late[0]}. ` +
             'If the authority does not answer, set another time_stamping_url.',
           since: today,
-          remedies: [{ ...DELIVER, label: 'Try again and read what it says of the authority' }],
+          remedies: [{ ...DELIVER, label: "Try again and read the authority's answer" }],
           count: late.length,
         }),
       ];
 
-/** A month that has ended and is not closed by the hourly job, because feeds are missing. */
+/** A month that has ended but is not closed by the hourly job, because feeds are missing. */
 export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, today: string): Finding[] {
   if (feeds === null || !feeds.due || !isIncomplete(feeds)) return [];
   const ids = missingFeeds(feeds).map(({ partner_id }) => partner_id);
@@ -111,12 +111,14 @@ export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, 
   return [
     feeds.empty
       ? troubleOf('months', `empty:${feeds.month}`, {
-          urgent: `${feeds.month} has no rows and waits. Import them.`,
+          urgent: `${feeds.month} has no rows and is waiting. Import them.`,
           since: today,
           remedies,
         })
       : troubleOf('months', `feeds:${feeds.month}`, {
-          urgent: `${feeds.month} waits for the rows of ${plural(ids.length, 'partner')}: ${ids.join(', ')}. Import them.`,
+          urgent:
+            `${feeds.month} is waiting for the rows of ${plural(ids.length, 'partner')}: ${ids.join(', ')}. Import ` +
+            'them.',
           since: today,
           remedies,
           count: ids.length,
@@ -124,15 +126,15 @@ export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, 
   ];
 }
 
-/** Documents go on printing what is in force. */
+/** Documents keep printing the details in force. */
 export const notInForce = (fields: readonly string[], today: string): Finding[] =>
   fields.length === 0
     ? []
     : [
         troubleOf('months', 'bank details', {
           urgent:
-            `Bank details of settings.json are not in force: ${fields.join(', ')}. Documents print those that were adopted ` +
-            'last. Adopt them, or take the change back.',
+            `Bank details in settings.json are not in force: ${fields.join(', ')}. Documents print those adopted ` +
+            'last. Adopt the new ones, or undo the change.',
           since: today,
           remedies: [toDo('Adopt them', 'instructions.adopt')],
           count: fields.length,

@@ -1,4 +1,4 @@
-/** Receipts that wait for a decision, and money that was told of and did not come. */
+/** Receipts that wait for a decision, and reported money that did not arrive. */
 
 import { moneyText } from '../money.ts';
 import type { PaymentException } from '../payments/exceptions.sql.ts';
@@ -7,7 +7,7 @@ import { toDo, toRun } from '../remedy.ts';
 import { describeToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
 import { type Finding, troubleOf } from './finding.ts';
 
-/** As it is known without looking for what it may pay. */
+/** As known without looking for what it may pay. */
 export function receiptOf(receipt: PaymentException): Finding {
   const { exception, kind, partner_id, amount, currency, since, reason } = receipt;
   const money = amount === null || currency === null ? null : { amount, currency };
@@ -25,7 +25,7 @@ export const stateOf = ({ kind }: Pick<PaymentException, 'kind'>): Pick<Finding,
   tone: kind === 'suggestion' ? 'good' : 'warn',
 });
 
-/** Payouts come within days and bank files within weeks: what is older may never have been sent. */
+/** Payouts arrive within days and bank files within weeks: older money may never have been sent. */
 const TOLD_DAYS = 60;
 
 export const notPaidOut = (told: readonly ToldNotSeen[], now: number): Finding[] =>
@@ -35,6 +35,6 @@ export const notPaidOut = (told: readonly ToldNotSeen[], now: number): Finding[]
       troubleOf('accounts', `not paid out:${each.account} ${each.currency}`, {
         urgent: `${describeToldNotSeen(each)}. Ask for the payouts.`,
         since: each.since,
-        remedies: [toDo("Import the bank's files that show them", 'payment.import')],
+        remedies: [toDo('Import the bank files that show them', 'payment.import')],
       }),
     );

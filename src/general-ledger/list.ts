@@ -72,7 +72,7 @@ export const glListSheet = (exports: readonly ListedExport[]): Sheet => ({
   ),
 });
 
-/** Months with closed books and something to export that was not exported to any program, the latest first. */
+/** Months with closed books and something to export that were never exported, latest first. */
 export async function readUnexported(tx: Transaction, { limit }: { limit: number }): Promise<Month[]> {
   const months = await query<{ month: Month }>(
     tx,

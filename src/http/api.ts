@@ -1,4 +1,4 @@
-/** The handlers of the API: each acts in one transaction and answers. */
+/** The API's handlers: each works in one transaction and responds. */
 import type { FastifyInstance } from 'fastify';
 import type { DateTime } from 'luxon';
 import type { z } from 'zod';
@@ -106,7 +106,7 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     const months = month === undefined ? undefined : [month as Month];
     const found = await readDocuments(tx, {
       ...{ partnerId, months, status, document, after },
-      // One more says whether there is another page.
+      // Reads one more to know whether there is another page.
       limit: limit + 1,
     });
     return pageOf(shared, operations.listInvoices, {
@@ -155,7 +155,7 @@ function addEvents(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, listEvents, read, publish);
 }
 
-/** So many events take 8 ms of the event loop; between slices other callers are answered. */
+/** This many events take 8 ms of the event loop; other callers are served between slices. */
 const EVENTS_OF_SLICE = 100;
 
 /** Reads in one snapshot, so the slices are one page. */
@@ -170,20 +170,20 @@ async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter):
   return events;
 }
 
-/** Seconds in which a PDF that is missing may be there. */
+/** Seconds after which a missing PDF may exist. */
 const PDF_SECONDS = 60;
 
-/** The partner's own document. Another partner's is refused like an unknown one. */
+/** The partner's own document. Another partner's is refused as unknown. */
 async function documentOf(tx: Transaction, { partnerId }: Caller, number: string): Promise<DocumentRow> {
   const [document] = await readDocuments(tx, { partnerId, number });
   if (document === undefined) throw refuse('invoice_unknown', { number });
   return document;
 }
 
-/** A cursor is an item of the caller's own. Another partner's is as unknown as any other. */
+/** A cursor is one of the caller's own items. Another partner's is refused as unknown. */
 function refuseUnknownCursor(known: boolean): void {
   if (known) return;
-  const reason = 'is no item of this list: take it from the Link header of a page';
+  const reason = 'is not an item of this list: use the Link header of a page';
   throw refuse('request_invalid', { problems: [{ path: 'cursor', reason }] });
 }
 
@@ -255,7 +255,7 @@ function requoteAnswer(requote: RequoteState, quote: QuoteState, now: DateTime):
 
 /** The payment values of service.md 2.2, or 2.3 for a requote, with the split plan of a connected account. */
 function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operations.SplitQuery): object {
-  // What the partner of a connected account must ask its processor for (service.md 7).
+  // What the partner of a connected account must request from its processor (service.md 7).
   const plan = routed && planAcceptance(routed, query);
   const { quoteId, requoteId, enrollmentId, currency, acceptedAt } = accepted;
   const facts = { quote_id: quoteId, enrollment_id: enrollmentId, currency, accepted_at: acceptedAt };
@@ -265,7 +265,9 @@ function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operati
     : { requote_id: requoteId, ...facts, ...increments(accepted, currency), ...split };
 }
 
-/** A page of a list; `items` has one more than the limit if there is another page, whose address is in `Link` (RFC 8288). */
+/**
+ * A page of a list; `items` has one more than the limit if there is another page, whose URL is in `Link` (RFC 8288).
+ */
 function pageOf<Item, Cursor extends string | number, Query extends { limit: number; cursor?: Cursor | undefined }>(
   shared: Shared,
   { path }: Operation,
@@ -286,7 +288,7 @@ function pageOf<Item, Cursor extends string | number, Query extends { limit: num
 
 /**
  * A call that accepts, batched with others that arrive at the same time. A call with an idempotency key, which an
- * acceptance does not need, runs alone: one transaction stores its answer and its key.
+ * acceptance does not need, runs alone: one transaction stores its response and its key.
  */
 function serveAcceptances<Params extends z.ZodType>(
   app: FastifyInstance,

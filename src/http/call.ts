@@ -29,11 +29,11 @@ interface Call<Params, Body, Query> {
 interface JsonAnswer {
   readonly status: number;
   readonly text: string;
-  /** It was given before under the same idempotency key. */
+  /** It was returned before under the same idempotency key. */
   readonly replayed?: boolean;
 }
 
-/** An answer that is not JSON alone: a file, or JSON with headers of its own. */
+/** A response that is not plain JSON: a file, or JSON with its own headers. */
 export class Content {
   readonly body: string | Buffer | Readable;
   readonly headers: Readonly<Record<string, string>>;
@@ -44,7 +44,7 @@ export class Content {
   }
 }
 
-/** The JSON of what was done before: 200 where the operation's own status is 201. */
+/** The JSON of an earlier result: 200 if the operation's own status is 201. */
 export class Known {
   readonly result: unknown;
 
@@ -73,8 +73,8 @@ type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query
 ) => Promise<unknown>;
 
 /**
- * A call that does one action in a transaction of its own. Its result is the JSON of the answer, or the Content. `before` is
- * what must be done before that transaction begins, and `work` is given its result.
+ * A call that does one action in its own transaction. Its result is the JSON response, or the Content. `before` runs
+ * before that transaction begins, and passes its result to `work`.
  */
 export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType, Before>(
   app: FastifyInstance,
@@ -95,8 +95,8 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
 }
 
 /**
- * Answers in one transaction, for a client that is not revoked. With a key that has an answer, it is that answer; a
- * refusal rolls back and leaves its key without one.
+ * Responds in one transaction, for a client that is not revoked. A key that has a stored response returns it; a refusal
+ * rolls back and leaves its key unused.
  */
 export function answerOnce(
   shared: Shared,
@@ -142,7 +142,7 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
   const { file } = operation;
   app.route({
     ...{ method: [...operation.methods], url, handler },
-    // Before the body is read: nobody sends us one without a token.
+    // Before the body is read: a body without a token is not read.
     onRequest: (request: FastifyRequest, reply: FastifyReply) => countCall(request, reply, shared),
     config: { bound: boundFor(operation), ...(file !== undefined && { mediaType: file.type }) },
     ...(file !== undefined && { bodyLimit: file.bytes }),
@@ -172,7 +172,7 @@ async function insideTransaction(
   }
 }
 
-/** Another request under the same key was answered first: roll back and give that answer. */
+/** Another request with the same key was answered first: roll back and return that response. */
 class KeyTaken extends Error {}
 
 async function onceByKey(
@@ -207,8 +207,8 @@ const fingerprint = (request: FastifyRequest, body: unknown): string =>
     .digest('hex');
 
 /**
- * The caller. Counts the call in the rate limit of its client, or without a valid token in that of its address, and says in
- * the headers what is left. Refusals: token_missing, token_invalid, rate_limited.
+ * The caller. Counts the call against its client's rate limit, or without a valid token its address's, and sets the
+ * headers with what is left. Refusals: token_missing, token_invalid, rate_limited.
  */
 export async function countCall(
   request: FastifyRequest,
@@ -234,7 +234,7 @@ function bearerToken(request: FastifyRequest): string {
   return token;
 }
 
-/** service.md 5.4. Checked when present, even where it is not required. */
+/** service.md 5.4. Checked when present, even if it is not required. */
 function checkPartnerHeader(
   request: FastifyRequest,
   name: string,
@@ -249,7 +249,7 @@ function checkPartnerHeader(
   if (given !== caller.partnerId) throw refuse('partner_header_mismatch', { header: name });
 }
 
-/** Browsers, proxies and link previews mark requests that no user made yet. */
+/** Browsers, proxies and link previews mark requests that no user has made yet. */
 function isPrefetch(request: FastifyRequest): boolean {
   const { purpose, 'sec-purpose': secPurpose, 'x-moz': xMoz, 'x-purpose': xPurpose } = request.headers;
   return [purpose, secPurpose, xMoz, xPurpose].flat().some((value) => /prefetch|preview|prerender/i.test(value ?? ''));
@@ -309,7 +309,7 @@ function checkMediaType({ headers, body }: FastifyRequest, expected: string, for
   throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type', expected });
 }
 
-/** The text of a file as it was sent, a byte order mark included: its hash is that of its bytes. */
+/** The text of a file as sent, including a byte order mark: its hash is that of its bytes. */
 function readFile(type: 'text/csv', request: FastifyRequest): string {
   checkMediaType(request, type, /^text\/csv *(; *(charset="?utf-8"?|header="?present"?) *)*$/i);
   try {

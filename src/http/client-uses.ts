@@ -1,4 +1,4 @@
-/** When each API client called last: noted at most once in some minutes for each, beside the call, which does not wait for it. */
+/** When each API client last called: noted at most once every few minutes per client, without delaying the call. */
 import type { DateTime } from 'luxon';
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
@@ -8,7 +8,7 @@ const EVERY_SECONDS = 300;
 
 export class ClientUses {
   readonly #service: ClientUsesService;
-  /** When each was noted by this process, by the clock of performance.now(). */
+  /** When this process noted each, by performance.now(). */
   readonly #noted = new Map<string, number>();
 
   constructor(service: ClientUsesService) {
@@ -23,7 +23,7 @@ export class ClientUses {
     this.#noted.set(clientId, at);
     const { database, environment, log } = this.#service;
     const use = { clientId, now: environment.now().toISO(), atMostEverySeconds: EVERY_SECONDS };
-    // A call is answered whether or not this can be noted.
+    // A call is answered even if this cannot be noted.
     void database
       .transaction((tx) => noteClientUse(tx, use))
       .catch((err: unknown) => log.warn({ err, client_id: clientId }, 'the use of a client was not noted'));

@@ -24,9 +24,9 @@ export const listEvents: Operation<z.ZodObject<Record<never, never>>, undefined,
   path: '/api/v1/events',
   summary: 'What happened to your quotes and documents',
   description:
-    'Your events in the order in which they were published, from the beginning; they are kept for good. Store the position ' +
-    'of the last event that you handled and give it as the cursor: each event comes once, in order, and none is left out. ' +
-    'The order is one for all time; an event of a long import may come some seconds after it was recorded.',
+    'Your events in order of publication, from the beginning; they are kept permanently. Store the position of the ' +
+    'last event that you handled and send it as the cursor: you get each event once, in order, without gaps. ' +
+    'The order never changes; an event of a long import may appear some seconds after it was recorded.',
   origin: 'own',
   partnerHeader: 'required',
   params: z.strictObject({}),

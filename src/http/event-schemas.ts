@@ -1,11 +1,11 @@
-/** The schemas of a partner's events, by the names that the OpenAPI description gives them. A webhook's body is an Event. */
+/** The schemas of a partner's events, by their names in the OpenAPI description. A webhook's body is an Event. */
 import { z } from 'zod';
 import { EVENT_TYPES, type EventType } from '../partner-events/event.ts';
 import { acceptance, documentAnswer, named, requoteAcceptance, reversalAnswer } from './schemas.ts';
 
 const text = z.string();
 const { currency } = acceptance.shape;
-/** What is known of a ledger row besides what the call answers that records it. */
+/** A ledger row's fields besides those in the response of the call that records it. */
 const ofRow = {
   policy_id: text,
   enrollment_id: text.nullable().meta({ description: 'null if the row was imported without one' }),
@@ -14,7 +14,7 @@ const ofRow = {
 };
 const fields = documentAnswer.shape;
 const amountText = (description: string) =>
-  text.meta({ description: `${description}, a decimal with exactly the currency's digits` });
+  text.meta({ description: `${description}, a decimal with exactly the currency's decimals` });
 const ofInvoice = { number: text.meta({ description: 'The invoice' }), currency, amount: amountText('The amount') };
 const ofPayment = { ...ofInvoice, method: text, received_on: z.iso.date() };
 const ofCredit = { ...ofInvoice, credit_note: text.meta({ description: 'The credit note' }) };
@@ -65,17 +65,17 @@ const DATA = {
 const eventOf = (type: EventType) =>
   z.object({
     event_id: text.meta({
-      description: 'The same whenever the event is read or sent: what was handled is known by it',
+      description: 'The same whenever the event is read or sent, to recognize events already handled',
     }),
     position: z
       .int()
-      .meta({ description: 'Counts your events from 1, without gaps; the cursor that continues after it' }),
-    type: z.literal(type).meta({ description: 'Types may be added: ignore those that you do not know' }),
+      .meta({ description: 'Counts your events from 1, without gaps; as the cursor it continues after this event' }),
+    type: z.literal(type).meta({ description: 'New types may be added: ignore unknown ones' }),
     recorded_at: z.iso.datetime({ offset: true }),
     data: DATA[type],
   });
 
-/** One alternative for each type, so that a generated client knows the data by the type. An event never changes. */
+/** One alternative for each type, so a generated client can tell the data from the type. An event never changes. */
 export const eventAnswer = named(
   'Event',
   z.discriminatedUnion('type', EVENT_TYPES.map(eventOf) as [ReturnType<typeof eventOf>]),

@@ -1,38 +1,38 @@
 /**
- * How much of each kind of work a server does at once. What is more waits its turn, the callers one after the other so that
- * none is kept out by another's many requests, and what would wait too long is refused. Refusals: busy, unavailable.
+ * How much of each kind of work a server does at once. The rest is queued, with callers taking turns so that one
+ * caller's many requests do not block another, and refused if it would wait too long. Refusals: busy, unavailable.
  */
 import type { FastifyContextConfig, FastifyReply } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
 
 interface Bound {
   readonly atOnce: number;
-  /** In all; one caller may have half of them. */
+  /** In total; one caller may use half of them. */
   readonly waiting: number;
-  /** How long a request waits for its turn; otherwise LONGEST_WAIT_MS. */
+  /** How long a request waits for its turn; default: LONGEST_WAIT_MS. */
   readonly longestWaitMs?: number;
 }
 
 /**
- * Every route names its bound; one without does not start. `fixed` is answered from memory. The others use connections
- * of the database, of which a server has 16 for transactions and 16 for acceptances.
+ * Every route names its bound; without one the server does not start. `fixed` is answered from memory. The others use
+ * database connections, of which a server has 16 for transactions and 16 for acceptances.
  */
 const BOUNDS = {
   fixed: { atOnce: Number.POSITIVE_INFINITY, waiting: 0 },
   pages: { atOnce: 3, waiting: 200 },
   screens: { atOnce: 4, waiting: 200 },
   console: { atOnce: 2, waiting: 100 },
-  /** They ask the payment processor, which may be slow. */
+  /** They call the payment processor, which may be slow. */
   checkouts: { atOnce: 4, waiting: 20 },
   files: { atOnce: 2, waiting: 100 },
-  /** Rows have their own limit, see row-streams.ts; here until the stream is open. */
+  /** Rows have their own limit, see row-streams.ts; this one applies until the stream is open. */
   rows: { atOnce: 4, waiting: 50 },
   exchanges: { atOnce: 3, waiting: 400 },
   webhooks: { atOnce: 4, waiting: 100 },
   reads: { atOnce: 4, waiting: 400 },
   lists: { atOnce: 2, waiting: 100 },
   changes: { atOnce: 10, waiting: 800 },
-  /** With the time to read a file (reading/aside.ts), less than LONGEST_ANSWER_MS. */
+  /** Including the time to read a file (reading/aside.ts), less than LONGEST_ANSWER_MS. */
   uploads: { atOnce: 1, waiting: 20, longestWaitMs: 6_000 },
   // They share transactions: see quotes/acceptances.ts.
   acceptances: { atOnce: 1000, waiting: 1000 },
@@ -42,16 +42,19 @@ export type BoundName = keyof typeof BOUNDS;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** How many of its kind run at once. */
+    /** How many of its kind may run at once. */
     bound?: BoundName;
   }
   interface FastifyRequest {
-    /** Called when its answer is made, while it has a place. */
+    /** Called when its response is ready, while it has a slot. */
     onAnswer: (() => void) | null;
   }
 }
 
-/** How long a request waits for its turn, and in all for its answer: less than the server waits for a silent connection. */
+/**
+ * How long a request waits for its turn, and in total for its response: less than the server waits for a silent
+ * connection.
+ */
 const LONGEST_WAIT_MS = 15_000;
 const LONGEST_ANSWER_MS = 27_000;
 const RETRY_SECONDS = 5;
@@ -63,7 +66,7 @@ interface Waiting {
 
 export class Gate {
   readonly #bound: Bound;
-  /** By caller, in the order in which they have their turns. */
+  /** By caller, in order of their turns. */
   readonly #waiting = new Map<string, Waiting[]>();
   #running = 0;
   #queued = 0;
@@ -76,13 +79,13 @@ export class Gate {
     return this.#running;
   }
 
-  /** Resolves when it is the caller's turn: it has a place until it leaves. */
+  /** Resolves when it is the caller's turn: it holds a slot until it leaves. */
   async enter(caller: string): Promise<void> {
     if (this.#running < this.#bound.atOnce) this.#running += 1;
     else await this.#turn(caller);
   }
 
-  /** Hands the place on, to the first of the caller whose turn it is. */
+  /** Passes the slot to the first request of the next caller. */
   leave(): void {
     const [turn] = this.#waiting;
     if (turn === undefined) {
@@ -139,8 +142,8 @@ export function boundOf(url: string, config: FastifyContextConfig | undefined): 
 }
 
 /**
- * The answer of a handler that has entered a gate, which it leaves when its answer is made, not when it is read. A database
- * that has vanished answers nothing: then the caller is told, before his connection is given up, and the place is taken
+ * The response of a handler that has entered a gate, which it leaves when the response is ready, not when it is read.
+ * If the database has vanished, the caller gets a response before the connection is dropped, and the slot stays taken
  * until the work has ended.
  */
 export function answerWithin(

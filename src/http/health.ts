@@ -1,4 +1,4 @@
-/** Endpoints for operations: /healthz, /readyz and /metrics; and whom to tell of a vulnerability. */
+/** Endpoints for operations: /healthz, /readyz and /metrics; and the contact for vulnerabilities. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -10,7 +10,7 @@ import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
 import { addressList, isBehindUnknownProxy, issuerOf, type Shared } from './shared.ts';
 
-/** Probes and scrapes come every few seconds; whoever asks more often gets the answer of this long ago. */
+/** Probes and scrapes come every few seconds; more frequent callers get a response up to this old. */
 const REMEMBERED_MS = 1000;
 
 export function addHealth(app: FastifyInstance, shared: Shared): void {
@@ -18,8 +18,8 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   const fixed = { config: { bound: 'fixed' } } as const;
   app.get('/healthz', fixed, async () => ({ status: 'ok', version: packageVersion }));
 
-  // Ready: the database answers, has the migrations of this version and takes writes, and the clocks agree. Also while the
-  // ledger is paused: what reads is answered as always, and to send what records elsewhere would help nobody.
+  // Ready: the database answers, has this version's migrations and accepts writes, and the clocks agree. Also while the
+  // ledger is paused: reads work as always, and routing writes elsewhere would not help.
   const ready = remembered(REMEMBERED_MS, async () => {
     const done = await database.reading(readMigrationNames);
     const pending = missingMigrations(done).map(migrationName);
@@ -45,7 +45,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** Does the work once for all who ask meanwhile and shortly after, whether it succeeds or not. */
+/** Does the work once for all concurrent callers and those shortly after, whether or not it succeeds. */
 function remembered<Result>(milliseconds: number, work: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<Result> | undefined;
   return () => {
@@ -59,8 +59,8 @@ function remembered<Result>(milliseconds: number, work: () => Promise<Result>): 
 }
 
 /**
- * Who may read the metrics. Not whoever comes through a proxy that the settings do not name: its address would be the
- * proxy's. nginx as it comes adds nothing to what it passes on, but speaks HTTP/1.0.
+ * Who may read the metrics. Not callers through a proxy that the settings do not name: the address would be the
+ * proxy's. Default nginx adds no headers to what it forwards, but speaks HTTP/1.0.
  */
 function metricsReaders({ settings }: { settings: Settings }): (request: FastifyRequest) => boolean {
   const allowed = addressList(settings.http.metrics_allow);
@@ -68,7 +68,7 @@ function metricsReaders({ settings }: { settings: Settings }): (request: Fastify
     allowed(request.ip) && !isBehindUnknownProxy(request, settings) && request.raw.httpVersion !== '1.0';
 }
 
-/** RFC 9116. Undefined where the settings name nobody. */
+/** RFC 9116. Undefined if the settings name no contact. */
 function securityText({ settings, environment }: { settings: Settings; environment: Environment }) {
   const contact = settings.security_contact || settings.issuer.email;
   if (contact === '') return undefined;

@@ -11,7 +11,7 @@ export const TOKEN_SECONDS = 3600;
 /** A key signs for a day. The next key is published this long before it signs, so that caches have it by then. */
 const SIGNS_SECONDS = 24 * 3600;
 const AHEAD_SECONDS = 3600;
-/** How long a key outlives its last token, because clocks differ. */
+/** How long a key outlives its last token, to allow for clock differences. */
 const SLACK_SECONDS = 300;
 /** A token with an unknown key makes the store read the keys again, at most this often. */
 const READ_AGAIN_MILLISECONDS = 1000;
@@ -43,7 +43,7 @@ export class KeyStore {
     this.#now = now;
   }
 
-  /** The key to sign with now. */
+  /** The current signing key. */
   async signing(): Promise<{ kid: string; privateKey: CryptoKey }> {
     const at = this.#seconds();
     const current = this.#own.find((key) => key.signsFrom <= at && at < key.signsUntil);

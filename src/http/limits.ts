@@ -1,8 +1,8 @@
 /**
- * Rate limits: requests by client or network, by kind so that one kind does not use up another's, and wrong secrets at the
- * token exchange by network and by client of a network. All are counted for all servers of the database: requests through
- * shared-counts.ts, wrong secrets and requests for links one by one. A right secret is never refused: it has 256 random bits, so that nobody
- * guesses it however often he tries. Refusal: rate_limited.
+ * Rate limits: requests by client or network, by kind so that one kind does not use up another's limit, and wrong
+ * secrets at the token exchange by network and by client of a network. All are shared by all servers of a database:
+ * requests through shared-counts.ts, wrong secrets and link requests one by one. A right secret is never refused: it
+ * has 256 random bits, so it cannot be guessed. Refusal: rate_limited.
  */
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
@@ -13,11 +13,11 @@ import { countFailures } from './server.sql.ts';
 import type { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';
 
-/** What is left of a limit, as the RateLimit headers of an answer tell it. */
+/** What is left of a limit, for a response's RateLimit headers. */
 interface Allowance {
   readonly limit: number;
   readonly remaining: number;
-  /** Seconds until all of it is available again. */
+  /** Seconds until the full limit is available again. */
   readonly reset: number;
 }
 
@@ -28,17 +28,19 @@ export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<stri
   'RateLimit-Reset': String(reset),
 });
 
-/** `call`: with a token, by client; without a valid one, by network, as all others are. */
+/** `call`: with a token, by client; without a valid one, by network, like all others. */
 type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
 
 export interface Limits {
   /** Counts a request of a client, or of an address while the client is unknown. */
   readonly request: (kind: RequestKind, key: string) => Allowance;
-  /** Counts a wrong secret, and refuses when there were too many: of the client from this network, or from the network. */
+  /**
+   * Counts a wrong secret, and refuses if there are too many: for the client from this network, or from the network.
+   */
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
-  /** Counts a sign-in with a wrong link, passkey or provider's answer, and refuses when its network had too many. */
+  /** Counts a sign-in with a wrong link, passkey or provider's answer, and refuses if its network had too many. */
   readonly failedSignIn: (address: string) => Promise<void>;
-  /** Counts a request for a sign-in link, and refuses when its page or its network had too many. */
+  /** Counts a request for a sign-in link, and refuses if its page or network had too many. */
   readonly askedForLink: (page: string, address: string) => Promise<void>;
   /** Refuses a network that has sent too many webhooks with a bad signature. */
   readonly webhook: (address: string) => void;
@@ -46,23 +48,23 @@ export interface Limits {
   readonly close: () => void;
 }
 
-/** For routes that anybody may ask for: counts the request of its address. */
+/** For public routes: counts the request against its address. */
 export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
   void limits.request('other', request.ip);
 
 /** Several clients with old secrets may share a network. */
 const FAILURES = { ofClient: 10, ofNetwork: 100, minutes: 15 };
-/** Stands for a client where people sign in: a name that no client has. */
+/** Takes the place of a client in people's sign-ins: a name that no client has. */
 export const SIGN_IN = 'sign-in';
 /** Each sends an e-mail to a partner. */
 const ASKED_LINKS = { ofPage: 3, ofNetwork: 20, minutes: 15 };
 const BAD_SIGNATURES_PER_MINUTE = 60;
-/** Networks and clients that are remembered as refused, so that nothing is written for their next wrong secret. */
+/** Networks and clients remembered as refused, so nothing is written for their next wrong secret. */
 const MOST_REFUSED = 10_000;
 
 interface LimitOptions {
   readonly requestsPerMinute: number;
-  /** Told of the first refusal of each minute. */
+  /** Called with the first refusal of each minute. */
   readonly onLimited?: (kind: string, key: string) => void;
 }
 
@@ -71,7 +73,10 @@ export function openLimits(
   { requestsPerMinute, onLimited }: LimitOptions,
 ): Limits {
   const counts = new SharedCounts(database, (error) =>
-    log.warn({ reason: reasonOf(error) }, 'request counts not shared: each server limits by its own until they are'),
+    log.warn(
+      { reason: reasonOf(error) },
+      'request counts not shared: each server applies the limits by itself ' + 'for now',
+    ),
   );
   const told = new Map<string, number>();
   const tellOnce = (kind: string, key: string, milliseconds: number) => {
@@ -129,7 +134,7 @@ function failuresOf(
   return async (clientId, address) => {
     const network = networkOf(address);
     const ofClient = `${network} ${clientId}`;
-    // What can be no client's name is no client's failure.
+    // A name that no client can have is not a client's failure.
     const keys = IDENTIFIER.test(clientId) ? [network, ofClient].sort() : [network];
     const now = environment.now();
     const already = keys.map((key) => refused.get(key)).find((each) => each !== undefined && each.until > now);
@@ -149,8 +154,8 @@ function failuresOf(
 }
 
 /**
- * Who counts as one caller: an IPv4 address, or the /64 of an IPv6 address, which is what one subscriber has. Anything else,
- * such as a client, is given as it is.
+ * What counts as one caller: an IPv4 address, or the /64 of an IPv6 address, which one subscriber has. Anything else,
+ * such as a client, is returned unchanged.
  */
 export function networkOf(key: string): string {
   const plain = key.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');

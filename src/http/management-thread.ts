@@ -5,11 +5,11 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Answer, FromThread, ManagementData } from './management.ts';
 import { FORWARDED } from './shared.ts';
 
-/** A main thread that has not come round for this long is stalled: nothing that it does takes as long. */
+/** A main thread without a heartbeat for this long is stalled: no task takes that long. */
 const STALLED_MS = 5000;
-/** How long the main thread may take to answer. */
+/** How long the main thread may take to respond. */
 const PATIENCE_MS = 5000;
-/** Whoever asks more often gets the same answer again. */
+/** More frequent callers get the same response again. */
 const REMEMBERED_MS = 1000;
 const MOST_REMEMBERED = 100;
 
@@ -35,7 +35,7 @@ function health(): Reply {
   return json(stalled ? 503 : 200, { status: stalled ? 'stalled' : 'ok', version, heartbeat_ms: since });
 }
 
-/** Asks the main thread: for one caller once at a time, and at most once a second. */
+/** Asks the main thread: one request at a time, and at most one a second. */
 function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
   const address = socket.remoteAddress ?? '';
   const key = `${url} ${address}`;
@@ -60,7 +60,7 @@ function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
   return reply;
 }
 
-/** The address of what comes through a proxy would be the proxy's; nginx as it comes adds no header, but speaks HTTP/1.0. */
+/** The address of a proxied request would be the proxy's; default nginx adds no header, but speaks HTTP/1.0. */
 const isForwarded = ({ headers, httpVersion }: IncomingMessage): boolean =>
   httpVersion === '1.0' || FORWARDED.some((name) => headers[name] !== undefined);
 

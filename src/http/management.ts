@@ -1,6 +1,6 @@
 /**
- * The management port: /healthz, /readyz and /metrics answered by a thread of their own, which callers of the API cannot
- * keep busy. /healthz looks at a heartbeat of the main thread; the others ask it, as its own routes would be asked.
+ * The management port: /healthz, /readyz and /metrics served by a separate thread, which API callers cannot block.
+ * /healthz checks the main thread's heartbeat; the others query the main thread, as its own routes would.
  */
 import { Worker } from 'node:worker_threads';
 import type { FastifyInstance } from 'fastify';
@@ -13,7 +13,7 @@ export interface ManagementData {
   readonly host: string;
   readonly port: number;
   readonly version: string;
-  /** One BigInt64: when the main thread last came round, by process.hrtime, which is one clock for all threads. */
+  /** One BigInt64: the main thread's last heartbeat, by process.hrtime, which is one clock for all threads. */
   readonly heartbeat: SharedArrayBuffer;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Metrics in the Prometheus format. Requests are counted as they happen; what is in the database is measured when it is
- * asked for, but for at most a fiftieth of the time, however often that is.
+ * Metrics in the Prometheus format. Requests are counted as they happen; the database is measured on demand, for at
+ * most a fiftieth of the time, however often that is.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Environment } from '../config/environment.ts';
@@ -41,9 +41,9 @@ export function openMetrics({ environment, database }: { environment: Environmen
     new Counter({ name: `reckoner_${name}`, help, labelNames, registers });
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name: `reckoner_${name}`, help, labelNames, registers });
-  gauge('build_info', 'The version that runs', ['version']).set({ version: packageVersion }, 1);
+  gauge('build_info', 'The running version', ['version']).set({ version: packageVersion }, 1);
   const measure = measureBacklog(gauge, { environment, database });
-  const pool = gauge('database_connections', 'Connections of each pool by state; waiting: requests for one', [
+  const pool = gauge('database_connections', 'Connections of each pool by state; waiting: requests for a connection', [
     ...['pool', 'state'],
   ]);
   const droppedLines = gauge(
@@ -60,12 +60,12 @@ export function openMetrics({ environment, database }: { environment: Environmen
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     }),
-    acceptances: counter('acceptances_total', 'Acceptances answered, repeated ones included', ['kind']),
+    acceptances: counter('acceptances_total', 'Acceptances answered, including repeated ones', ['kind']),
     exchanges: counter('token_exchanges_total', 'Token exchanges by their result', ['result']),
     limited: counter('rate_limits_reached_total', 'Callers that reached a limit in a minute, by kind', ['kind']),
-    badSignatures: counter('webhook_signatures_refused_total', 'Webhooks of the processor with a bad signature'),
+    badSignatures: counter('webhook_signatures_refused_total', 'Processor webhooks with a bad signature'),
     droppedConnections: counter('connections_dropped_total', 'Connections refused because there were too many'),
-    connections: gauge('http_connections', 'Connections that are open'),
+    connections: gauge('http_connections', 'Open connections'),
     busy: gauge('http_requests_running', 'Requests that use the database, by their bound', ['bound']),
     contentType: registry.contentType,
     async read() {
@@ -81,18 +81,18 @@ export function openMetrics({ environment, database }: { environment: Environmen
 
 type OpenGauge = (name: string, help: string, labelNames?: string[]) => Gauge;
 
-/** Measures what waits in the database, and gives what was measured before while that is recent for what it took. */
+/** Measures the backlog in the database, or returns the previous values if they are recent relative to their cost. */
 function measureBacklog(
   gauge: OpenGauge,
   { environment, database }: { environment: Environment; database: Database },
 ): () => Promise<void> {
-  const deliveries = gauge('deliveries', 'Documents by the state of their delivery', ['status']);
-  const depth = gauge('delivery_queue_depth', 'Documents that wait to be sent');
+  const deliveries = gauge('deliveries', 'Documents by delivery state', ['status']);
+  const depth = gauge('delivery_queue_depth', 'Documents waiting to be sent');
   const age = gauge('delivery_queue_oldest_seconds', 'How long the oldest of them has waited');
   const openRows = gauge('open_entries', 'Ledger rows that no document bills yet');
   const lastClose = gauge('last_close_timestamp_seconds', 'When the last month was closed');
   const webhooks = gauge('webhooks', 'Webhooks of partners by their state', ['state']);
-  const webhookEvents = gauge('webhook_events_waiting', 'Published events that webhooks have still to send');
+  const webhookEvents = gauge('webhook_events_waiting', 'Published events that webhooks have not sent yet');
   const jobs = gaugeJobs(gauge);
   const overdue = gauge('months_overdue', 'Months that are open a day after they ended in every time zone');
   const paused = gauge('paused', '1 while the ledger is paused, 0 otherwise');
@@ -103,7 +103,7 @@ function measureBacklog(
       await execute(tx, 'SET LOCAL max_parallel_workers_per_gather = 0');
       const counts = await countDeliveries(tx);
       const onHold = await countOnHold(tx);
-      // What a person holds raises no alarm.
+      // Documents on hold by a person raise no alarm.
       const told = { ...counts, held: counts.held - onHold, on_hold: onHold };
       for (const [status, count] of Object.entries(told)) deliveries.set({ status }, count);
       const facts = await readBacklog(tx, now);
@@ -126,12 +126,14 @@ function measureBacklog(
 
 /** The gauges of jobs, set for one job at a time. */
 function gaugeJobs(gauge: OpenGauge): (health: JobHealth) => void {
-  const lastExit = gauge('job_last_exit_status', 'How each job last ended: 0 well, 4 something new needs attention', [
-    'job',
-  ]);
+  const lastExit = gauge(
+    'job_last_exit_status',
+    'Last exit status of each job: 0 success, 4 something new needs attention',
+    ['job'],
+  );
   const success = gauge('job_last_success_timestamp_seconds', 'When each job last ended with 0', ['job']);
   const since = gauge('job_days_since_run', 'Days since each job last ran', ['job']);
-  const needing = gauge('job_attention', 'Things that needed attention when each job last ran', ['job']);
+  const needing = gauge('job_attention', 'Items needing attention when each job last ran', ['job']);
   const differences = gauge('verify_differences', 'Differences that the last verify found');
   return ({ job, days, exit, succeeded, attention }) => {
     since.set({ job }, days);
@@ -142,7 +144,7 @@ function gaugeJobs(gauge: OpenGauge): (health: JobHealth) => void {
   };
 }
 
-/** Does the work once for all who ask meanwhile, and not again before it has rested SHARE_OF_TIME times as long. */
+/** Does the work once for all concurrent callers, and not again until SHARE_OF_TIME times its duration has passed. */
 function sparingly(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let notBefore = 0;

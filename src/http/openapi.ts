@@ -10,26 +10,26 @@ import { decimal, pageLimit, problem, SCHEMAS, tokenAnswer, tokenError, tokenReq
 
 type Json = Record<string, unknown>;
 
-/** The refusals of any call with a token. */
+/** The refusals that any call with a token can get. */
 const EVERYWHERE: readonly RefusalCode[] = [
   ...(['token_missing', 'token_invalid', 'partner_header_mismatch', 'address_not_allowed', 'request_invalid'] as const),
   ...(['rate_limited', 'busy', 'unavailable', 'internal'] as const),
 ];
 
-/** Request fields that are parsed from more than one spelling, as callers write them. */
+/** Request fields that accept more than one notation. */
 const WRITTEN = new Map<unknown, Json>([
   [
     decimal,
     {
       type: ['number', 'string'],
       pattern: '^-?\\d+(\\.\\d+)?$',
-      description: 'A plain decimal with at most the digits of your currency, as a number or a string',
+      description: "A plain decimal with at most your currency's decimals, as a number or a string",
     },
   ],
   [pageLimit, { type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'At most this many' }],
 ]);
 
-/** JSON Schema 2020-12, the dialect of OpenAPI 3.1. An answer may gain fields, so it is open; a request is closed. */
+/** JSON Schema 2020-12, the dialect of OpenAPI 3.1. A response may gain fields, so it is open; a request is closed. */
 const options = (io: 'input' | 'output') =>
   ({
     io,
@@ -55,7 +55,7 @@ function answerSchema(schema: z.ZodType): Json {
   const id = SCHEMAS.get(schema)?.id;
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` };
   if (schema instanceof z.ZodArray) return { type: 'array', items: answerSchema(schema.element as z.ZodType) };
-  throw new Error('an answer has no name in the description');
+  throw new Error('a response has no name in the description');
 }
 
 /** Every named schema. */
@@ -68,13 +68,13 @@ const header = (description: string, schema: Json = { type: 'string' }): Json =>
 const whole = { type: 'integer' };
 const HEADERS = {
   'X-Request-Id': header('The id of the request. Give it to support.'),
-  'RateLimit-Limit': header('Requests that are allowed in a minute', whole),
-  'RateLimit-Remaining': header('Requests that are left', whole),
+  'RateLimit-Limit': header('Requests allowed per minute', whole),
+  'RateLimit-Remaining': header('Requests left', whole),
   'RateLimit-Reset': header('Seconds until all of them are available again', whole),
   'Retry-After': header('Seconds to wait before the next try', whole),
   'WWW-Authenticate': header('How to authenticate (RFC 6750)'),
-  'Idempotent-Replayed': header('true if the answer was given before under the same Idempotency-Key'),
-  Link: header('The address of the next page, rel="next"; absent on the last one (RFC 8288)'),
+  'Idempotent-Replayed': header('true if this response was returned before for the same Idempotency-Key'),
+  Link: header('The URL of the next page, rel="next"; absent on the last one (RFC 8288)'),
 };
 type HeaderName = keyof typeof HEADERS;
 const headers = (...names: HeaderName[]): Json => ({
@@ -143,8 +143,9 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', partner
               in: 'header',
               required: false,
               description:
-                'The same request under its key returns the first answer, for good; a different one is refused (409). Only ' +
-                'an answer of 2xx is kept: a refused request recorded nothing, and its key is unused',
+                'Repeating the request with its key always returns the first response; a different request is ' +
+                'refused (409). Only 2xx responses are kept: a refused request recorded nothing, and its key is ' +
+                'unused',
               schema: { type: 'string', minLength: 1, maxLength: 255 },
             },
           ]
@@ -182,7 +183,7 @@ function successHeaders(answer: AnswerKind, method: 'GET' | 'POST'): HeaderName[
 }
 
 function answerContent(answer: AnswerKind, example: unknown): Json {
-  // Files are described by their media type alone (OpenAPI 3.1, "Considerations for File Uploads").
+  // Files are described only by media type (OpenAPI 3.1, "Considerations for File Uploads").
   if (typeof answer === 'string') return { [answer]: answer === 'text/csv' ? { schema: { type: 'string' } } : {} };
   return {
     'application/json': { schema: answerSchema(answer), example: JSON.parse(writeExactJson(example)) as unknown },
@@ -201,7 +202,7 @@ function queryParameters({ query }: Operation): Json[] {
   }));
 }
 
-/** The refusals of an operation by their status, each with its codes. */
+/** The refusals of an operation by status, each with its codes. */
 function problems(operation: Operation, method: string): Json {
   const codes: RefusalCode[] = [
     ...operation.refusals,
@@ -227,7 +228,7 @@ function problems(operation: Operation, method: string): Json {
   );
 }
 
-/** A problem with one of these codes, so that a generated client knows which an answer can have. */
+/** A problem with one of these codes, so a generated client knows the possible codes. */
 const problemSchema = (codes: readonly RefusalCode[]): Json => ({
   allOf: [answerSchema(problem), { type: 'object', required: ['code'], properties: { code: { enum: codes } } }],
 });

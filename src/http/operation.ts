@@ -1,8 +1,8 @@
-/** What an operation of the API is: the schemas that check its requests and describe its answers. */
+/** An operation of the API: the schemas that check its requests and describe its responses. */
 import { z } from 'zod';
 import type { CallRefusalCode } from '../errors/refusals.ts';
 
-/** What an operation answers with: JSON by a schema, or a file. */
+/** What an operation returns: JSON by a schema, or a file. */
 export type AnswerKind = z.ZodType | 'application/pdf' | 'application/xml' | 'text/csv';
 
 export interface Operation<
@@ -22,12 +22,12 @@ export interface Operation<
   readonly partnerHeader: 'required' | 'checked';
   readonly params: Params;
   readonly body: Body;
-  /** The body is a file: its text, and at most so many bytes. Without it, JSON. */
+  /** The body is a text file with at most this many bytes. Default: JSON. */
   readonly file?: { readonly type: 'text/csv'; readonly bytes: number };
   /** The query parameters; others are refused. */
   readonly query: Query;
   readonly status: 200 | 201;
-  /** Where the answer to what was done before has a status of its own: when that is. */
+  /** If an earlier result has its own status: when that is returned. */
   readonly again?: string;
   readonly answer: AnswerKind;
   readonly example: unknown;

@@ -1,6 +1,6 @@
 /**
- * The operations of the API, with the schemas that check requests and describe answers. The OpenAPI description and the
- * reference page are generated from them. `api.ts` has their handlers.
+ * The operations of the API, with the schemas that check requests and describe responses. The OpenAPI description and
+ * the reference page are generated from them. `api.ts` has their handlers.
  */
 import { z } from 'zod';
 import { ExactNumber } from '../json.ts';
@@ -27,7 +27,7 @@ export const splitQuery = z.strictObject({
     .regex(/^acct_[A-Za-z0-9_]{1,200}$/, 'must be an account of the processor, acct_…')
     .optional()
     .meta({
-      description: 'If a third party is Merchant of Record: the account of the operator or event host, which charges',
+      description: 'If a third party is Merchant of Record: the account of the operator or event host that charges',
     }),
   platform_fee: z
     .string()
@@ -39,7 +39,7 @@ export type SplitQuery = z.output<typeof splitQuery>;
 
 const ofQuote = z.object({ quote_id: identifier });
 const ofRequote = z.object({ requote_id: identifier });
-const documentNumber = z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'is not the number of a document');
+const documentNumber = z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'is not a document number');
 const ofDocument = z.object({ number: documentNumber });
 
 const QUOTED = new ExactNumber('250.00');
@@ -133,8 +133,8 @@ export const acceptQuote = operation({
   path: '/api/v1/quote/{quote_id}/accept',
   summary: 'Accept a quote',
   description:
-    'Enrolls the customer and records the price once, at this instant. Accepting again, even concurrently, gives the ' +
-    'same answer and records nothing. POST does the same; use it if a proxy may repeat or prefetch a GET.',
+    'Enrolls the customer and records the price once, at this time. Accepting again, even concurrently, returns the ' +
+    'same response and records nothing. POST does the same; use it if a proxy may repeat or prefetch a GET.',
   origin: 'documented',
   partnerHeader: 'required',
   params: ofQuote,
@@ -170,8 +170,8 @@ export const createRequote = operation({
   path: '/api/v1/quote/{quote_id}/requote',
   summary: 'Requote an accepted quote',
   description:
-    'Prices a higher insured amount by the terms of the quote, and returns what it adds to the last accepted price. ' +
-    'Nothing is charged until the requote is accepted. A lower price is refused; give money back with a reversal.',
+    "Prices a higher insured amount on the quote's terms, and returns what it adds to the last accepted price. " +
+    'Nothing is charged until the requote is accepted. A lower price is refused; use a reversal to return money.',
   origin: 'own',
   partnerHeader: 'checked',
   params: ofQuote,
@@ -216,7 +216,7 @@ export const acceptRequote = operation({
   path: '/api/v1/requote/{requote_id}/accept',
   summary: 'Accept a requote',
   description:
-    'The increments become due, with a payment split of their own. Accepting one of a quote’s open requotes makes the ' +
+    'The increments become due, with their own payment split. Accepting one of a quote’s open requotes makes the ' +
     'others stale.',
   origin: 'own',
   partnerHeader: 'required',
@@ -254,16 +254,17 @@ export const reverseQuote = operation({
   path: '/api/v1/quote/{quote_id}/reverse',
   summary: 'Reverse an accepted quote',
   description:
-    'Records that you refund or cancel, and lowers your invoice. Without amounts it takes back all that is left of the ' +
-    'quote and its requotes, or of the requote that `requote_id` names; with them, all three, at or below zero, as in a ledger row. `reversal_id` is your own id of ' +
-    'the refund: the same one again gives the same answer and records nothing.',
+    'Records a refund or cancellation and lowers your invoice. Without amounts it reverses all that is left of the ' +
+    'quote and its requotes, or of the requote in `requote_id`; with amounts, give all three, at or below zero, ' +
+    'as in a ledger row. `reversal_id` is your own id for the refund: repeating it returns the same response ' +
+    'and records nothing.',
   origin: 'own',
   partnerHeader: 'required',
   params: ofQuote,
   body: z
     .strictObject({
       reversal_id: identifier,
-      requote_id: identifier.optional().meta({ description: 'The requote that it is about, if it is about one' }),
+      requote_id: identifier.optional().meta({ description: 'The requote that it reverses, if any' }),
       spotPrice: decimal.optional(),
       partnerCut: decimal.optional(),
       invoiceAmount: decimal.optional(),
@@ -271,7 +272,7 @@ export const reverseQuote = operation({
     .refine(
       ({ spotPrice, partnerCut, invoiceAmount }) =>
         [spotPrice, partnerCut, invoiceAmount].filter((each) => each === undefined).length % 3 === 0,
-      { path: ['spotPrice'], message: 'comes with partnerCut and invoiceAmount, or all three are left out' },
+      { path: ['spotPrice'], message: 'requires partnerCut and invoiceAmount; otherwise omit all three' },
     ),
   status: 201,
   answer: reversalAnswer,
@@ -297,14 +298,14 @@ export const listPolicies = operation({
   methods: ['GET'],
   path: '/api/v1/policies',
   summary: 'Your policies',
-  description: 'The policies that are configured for you, by their ids, with the terms that quotes are priced by.',
+  description: 'The policies configured for you, by id, with their pricing terms.',
   origin: 'own',
   partnerHeader: 'required',
   params: none,
   body: undefined,
   query: z.strictObject({
     limit: pageLimit,
-    cursor: identifier.optional().meta({ description: 'Only policies after this one of yours, a policy_id' }),
+    cursor: identifier.optional().meta({ description: 'Only policies after this policy_id of yours' }),
   }),
   status: 200,
   answer: z.array(policyAnswer),
@@ -348,7 +349,7 @@ export const listInvoices = operation({
   path: '/api/v1/invoices',
   summary: 'Your invoices, credit notes and statements',
   description:
-    'Your documents in number order, with their lines, balances and payment links. The Link header has the address of ' +
+    'Your documents in number order, with their lines, balances and payment links. The Link header has the URL of ' +
     'the next page.',
   origin: 'own',
   partnerHeader: 'required',
@@ -356,7 +357,7 @@ export const listInvoices = operation({
   body: undefined,
   query: z.strictObject({
     limit: pageLimit,
-    cursor: documentNumber.optional().meta({ description: 'Only documents after this one of yours, a number' }),
+    cursor: documentNumber.optional().meta({ description: 'Only documents after this document number of yours' }),
     month: z
       .string()
       .regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-10')
@@ -398,8 +399,8 @@ export const readInvoicePdf = operation({
   path: '/api/v1/invoices/{number}/pdf',
   summary: 'The PDF of a document',
   description:
-    'The file that was issued, byte for byte; `pdf.sha256` of the document is its SHA-256. Look at the status before you ' +
-    'pay by it: a void document keeps its PDF.',
+    "The file as issued, byte for byte; the document's `pdf.sha256` is its SHA-256. Check the status before paying " +
+    'from it: a void document keeps its PDF.',
   answer: 'application/pdf',
   example: undefined,
   refusals: ['invoice_unknown', 'pdf_not_ready'],
@@ -411,8 +412,8 @@ export const readEInvoice = operation({
   path: '/api/v1/invoices/{number}/e-invoice',
   summary: 'The e-invoice of a document',
   description:
-    'The XML of EN 16931 that went with the document, byte for byte: CII for Factur-X, where the PDF holds it too, or UBL for ' +
-    'Peppol BIS and XRechnung. Look at the status before you pay by it: a void document keeps its e-invoice.',
+    'The EN 16931 XML issued with the document, byte for byte: CII for Factur-X, which the PDF also contains, or ' +
+    'UBL for Peppol BIS and XRechnung. Check the status before paying from it: a void document keeps its e-invoice.',
   answer: 'application/xml',
   example: undefined,
   refusals: ['invoice_unknown', 'e_invoice_unknown'],
@@ -424,8 +425,8 @@ export const readInvoiceRows = operation({
   path: '/api/v1/invoices/{number}/rows',
   summary: 'The rows that a document bills',
   description:
-    'CSV in UTF-8 with a header and a byte order mark: one line for each acceptance or reversal, in the order in which ' +
-    'they were recorded. A document without rows has the header alone.',
+    'CSV in UTF-8 with a header and a byte order mark: one line for each acceptance or reversal, in order of ' +
+    'recording. A document without rows has only the header.',
   answer: 'text/csv',
   example: undefined,
   refusals: ['invoice_unknown', 'rows_busy'],

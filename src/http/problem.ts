@@ -10,13 +10,13 @@ const LITTLE_TO_READ = 64 * 1024;
 
 /** Seconds after which a client may retry. */
 const RETRY_SECONDS = 5;
-/** While the ledger is paused, which takes minutes. */
+/** While the ledger is paused, usually for minutes. */
 const PAUSED_RETRY_SECONDS = 60;
 
 /** lock_not_available and query_canceled: the timeouts of our connections. */
 const OUT_OF_PATIENCE: ReadonlySet<string> = new Set(['55P03', '57014']);
 
-/** What keeps a server from writing at all (database/fitness.ts): its operator's concern, and the log has the reason. */
+/** What keeps a server from writing at all (database/fitness.ts): the operator's concern, logged with the reason. */
 const UNFIT: ReadonlySet<RefusalCode> = new Set([
   'clock_differs',
   'database_read_only',
@@ -34,14 +34,14 @@ function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined
   if (failure?.code === 'database_failed' || (failure && UNFIT.has(failure.code)) || isUnreachable(error)) {
     return refuse('unavailable', { retry_after: RETRY_SECONDS }, error);
   }
-  // Why is for those who operate this, not for partners.
+  // The reason is for operators, not partners.
   if (failure?.code === 'paused')
     return refuse('unavailable', { retry_after: PAUSED_RETRY_SECONDS, paused: true }, error);
   if (failure !== undefined) return failure;
   return refusalOfFramework(error as FastifyError, request);
 }
 
-/** No connection: refused, lost, or all of them busy for too long. */
+/** No connection: refused, lost, or all busy for too long. */
 function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as NodeJS.ErrnoException;
@@ -74,13 +74,13 @@ function refusalOfFramework(error: FastifyError, { routeOptions, headers }: Fast
 
 export type SendProblem = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
-/** Answers with problem documents whose types are addresses in the reference of this issuer. */
+/** Responds with problem documents whose types are URLs in this issuer's reference. */
 export const problemsOf =
   (issuer: string): SendProblem =>
   (thrown, request, reply) =>
     writeProblem(answerTo(thrown, request, reply), issuer, request, reply);
 
-/** What is answered to a thrown value, as JSON or as a page: logged if it is ours, with `Retry-After` where it has one. */
+/** The response to a thrown value, as JSON or a page: logged if it is our fault, with `Retry-After` if it has one. */
 export function answerTo(thrown: unknown, request: FastifyRequest, reply: FastifyReply): Refusal {
   const known = refusalOf(thrown, request);
   const refusal = known ?? refuse('internal', { request_id: request.id });
@@ -93,7 +93,7 @@ export function answerTo(thrown: unknown, request: FastifyRequest, reply: Fastif
   return refusal;
 }
 
-/** `Retry-After` of a refusal that says when to come back, and its rate limit if that was exceeded. */
+/** `Retry-After` for a refusal that says when to retry, and its rate limit if that was exceeded. */
 function addRetryHeaders(reply: FastifyReply, { facts }: Refusal): void {
   const { retry_after: retryAfter, limit } = facts as { retry_after?: number; limit?: number };
   if (retryAfter === undefined) return;
@@ -119,14 +119,14 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     code: refusal.code,
     ...refusal.facts,
   };
-  // As bytes: Fastify would add a charset, which the media type of RFC 9457 does not have.
+  // Sent as bytes: Fastify would add a charset, which the media type of RFC 9457 does not have.
   return reply
     .code(status)
     .type('application/problem+json')
     .send(Buffer.from(JSON.stringify(problem)));
 }
 
-/** Node would read the rest of a body that nobody wants, to keep the connection. */
+/** Otherwise Node would read the rest of an unwanted body to keep the connection. */
 const hasUnreadBody = ({ body, headers }: FastifyRequest): boolean =>
   body === undefined &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LITTLE_TO_READ);

@@ -1,4 +1,4 @@
-/** `/openapi.json`, and the same as a self-contained page: `/reference`. */
+/** `/openapi.json`, and the same as a self-contained page, `/reference`. */
 import type { FastifyInstance } from 'fastify';
 import { CALL_REFUSAL_CODES, httpStatusOf } from '../errors/refusals.ts';
 import { writeExactJson } from '../json.ts';
@@ -29,11 +29,11 @@ const Reference = ({ base, header }: { base: string; header: string }) => (
     <header>
       <h1>API reference</h1>
       <p>
-        Base address: <code>{base}</code>. For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI
-        3.1).
+        Base address: <code>{base}</code>. For programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).
       </p>
       <p>
-        Every call needs <code>Authorization: Bearer TOKEN</code>. Send your partner id as <code>{header}</code>; each call below states whether it is optional. Amounts are decimals in major units. Errors are problem documents (RFC
+        Every call needs <code>Authorization: Bearer TOKEN</code>. Send your partner id as <code>{header}</code>; each
+        call below states whether it is optional. Amounts are decimals in major units. Errors are problem documents (RFC
         9457): <code>code</code> is for programs, <code>detail</code> for people.
       </p>
     </header>
@@ -131,7 +131,7 @@ const Call = ({ operation }: { operation: Operation }) => {
   );
 };
 
-/** An answer as indented JSON, with numbers as written. */
+/** A response as indented JSON, with numbers as written. */
 function pretty(example: unknown): string {
   let depth = 0;
   const line = (change: number) => {

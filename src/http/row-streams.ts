@@ -1,7 +1,7 @@
 /**
- * The rows that a document bills as CSV, read through a cursor while they are sent. Each keeps a connection of the database
- * as long as its reader reads, so only a few run at once, readers that dawdle are cut off, and whoever opens one with a link
- * has one at a time of each document. Refusal: rows_busy.
+ * The rows that a document bills as CSV, read through a cursor while they are sent. Each holds a database connection
+ * while the client reads, so only a few run at once, slow clients are cut off, and a payment link opens one at a time
+ * per document. Refusal: rows_busy.
  */
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,7 +11,7 @@ import { readDocumentRows } from '../delivery/documents.sql.ts';
 import { streamRowsCsv } from '../delivery/rows.ts';
 import { refuse } from '../errors/refusals.ts';
 
-/** Of the server's 16 connections; one of them is never for those who have only a link. */
+/** Of the server's 16 connections; one is never given to callers with only a link. */
 const MOST_AT_ONCE = 4;
 const MOST_BY_LINK = 3;
 /** For a batch of rows, about 180 kB: 18 kB a second. */
@@ -31,7 +31,7 @@ export class RowStreams {
     this.log = log;
   }
 
-  /** The stream ends with an error, and the connection with it, if reading fails on the way. */
+  /** If reading fails midway, the stream and the connection end with an error. */
   open(documentId: number, by: RowReader): Readable {
     const download = { documentId, by };
     this.refuseTooMany(download);
@@ -42,14 +42,14 @@ export class RowStreams {
     this.database
       .reading((tx) => {
         const parts = inTime(streamRowsCsv(readDocumentRows(tx, documentId)), slow);
-        // One batch ahead of the reader: by itself, it would be sixteen.
+        // One batch ahead of the client: the default is sixteen.
         return pipeline(Readable.from(parts, { highWaterMark: 1 }), out, { signal });
       })
       .catch((error: unknown) => {
-        this.log.warn({ err: error }, 'the rows of a document were not sent whole');
+        this.log.warn({ err: error }, 'the rows of a document were not sent completely');
         out.destroy(error as Error);
       });
-    // Not when the transaction has ended, which a reader does not see: it may open the next before that.
+    // Not at the end of the transaction, which the client does not see: it may open the next one before that.
     out.once('close', () => this.running.delete(download));
     return out;
   }
@@ -63,10 +63,10 @@ export class RowStreams {
   }
 }
 
-/** The same parts, as long as each is taken in time. */
+/** The same chunks, while each is read in time. */
 async function* inTime(parts: AsyncIterable<string>, slow: AbortController): AsyncGenerator<string> {
   for await (const part of parts) {
-    const late = setTimeout(() => slow.abort(new Error('its reader was too slow')), LONGEST_BATCH_MS);
+    const late = setTimeout(() => slow.abort(new Error('the client was too slow')), LONGEST_BATCH_MS);
     try {
       yield part;
     } finally {

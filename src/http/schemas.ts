@@ -1,5 +1,5 @@
 /**
- * The schemas of the API's requests and answers, by the names that the OpenAPI description gives them. An answer may gain
+ * The schemas of the API's requests and responses, by their names in the OpenAPI description. A response may gain
  * fields; `openapi.ts` describes it as open.
  */
 import { z } from 'zod';
@@ -30,14 +30,14 @@ export const decimal = z
       .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
   );
 
-/** At most this many items of a list. Parsed to a number. */
+/** The maximum number of items in a list. Parsed to a number. */
 export const pageLimit = z
   .string()
   .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
   .transform(Number)
   .default(100);
 
-/** An amount in an answer: a JSON number with exactly the currency's digits. */
+/** An amount in a response: a JSON number with exactly the currency's decimals. */
 const amount = (description: string) => z.number().meta({ description });
 const currency = z.string().meta({ description: 'ISO 4217, such as USD' });
 const instant = z.iso.datetime({ offset: true });
@@ -59,10 +59,10 @@ export const quoteAnswer = named(
     quote_id: identifier,
     policy_id: identifier,
     currency,
-    insured_amount: amount('The amount that is insured'),
+    insured_amount: amount('The insured amount'),
     ...prices,
     quoted_at: instant,
-    expires_at: instant.nullable().meta({ description: 'It cannot be accepted from then on; null: it never expires' }),
+    expires_at: instant.nullable().meta({ description: 'When it expires; null: never' }),
     status: z.enum(['open', 'accepted', 'expired', 'reversed']).meta({ description: 'reversed: in whole or in part' }),
     enrollment_id: identifier.nullable(),
     accepted_at: instant.nullable(),
@@ -75,10 +75,10 @@ export const requoteAnswer = named(
     requote_id: identifier,
     quote_id: identifier,
     currency,
-    insured_amount: amount('The amount that is insured now'),
+    insured_amount: amount('The amount now insured'),
     ...increments,
     requoted_at: instant,
-    expires_at: instant.nullable().meta({ description: 'It cannot be accepted from then on; null: it never expires' }),
+    expires_at: instant.nullable().meta({ description: 'When it expires; null: never' }),
     status: z
       .enum(['open', 'accepted', 'expired', 'stale'])
       .meta({ description: 'stale: the accepted price of the quote has changed since, so it cannot be accepted' }),
@@ -95,10 +95,12 @@ const processorRequest = named(
     path: z.string(),
     headers: z
       .record(z.string(), z.string())
-      .meta({ description: 'The idempotency key, the API version, and the account: yours if absent' }),
+      .meta({ description: 'The idempotency key, the API version, and the account (default: yours)' }),
     add: z.array(z.string()).optional().meta({ description: 'Parameters that your checkout must add' }),
     accepted_at: instant.optional().meta({
-      description: 'When it was accepted: older than its idempotency key, look for it before you make it',
+      description:
+        'When it was accepted: if that is longer ago than the idempotency key is kept, look for the request before ' +
+        'you send it',
     }),
     params: z.record(z.string(), z.unknown()).meta({ description: 'Amounts are integers in the smallest unit' }),
   }),
@@ -114,8 +116,8 @@ const split = named(
     settlement_currencies: z
       .array(currency)
       .nullable()
-      .meta({ description: 'In which your platform is paid out, as you told us; null: we do not know' }),
-    share: amount('What must reach us: the invoiceAmount, or the incrementalInvoiceAmount'),
+      .meta({ description: 'The currency in which your platform is paid out, as you told us; null: unknown' }),
+    share: amount('What we must receive: the invoiceAmount, or the incrementalInvoiceAmount'),
     requests: z.array(processorRequest).nullable().meta({
       description: 'The requests to make to the processor, in this order; null if the split cannot be planned',
     }),
@@ -162,26 +164,26 @@ export const reversalAnswer = named(
     enrollment_id: identifier.nullable(),
     currency,
     accepted_at: instant,
-    spotPrice: amount('What the consumer gets back, at or below zero'),
-    partnerCut: amount('What you give back of your cut, at or below zero'),
-    invoiceAmount: amount('What we give back, at or below zero; it lowers your invoice'),
+    spotPrice: amount('What the consumer gets back, zero or negative'),
+    partnerCut: amount('What you return of your cut, zero or negative'),
+    invoiceAmount: amount('What we return, zero or negative; it lowers your invoice'),
   }),
 );
 
 const text = z.string();
 const decimalText = (description: string) =>
-  z.string().meta({ description: `${description}, a decimal with exactly the currency's digits` });
+  z.string().meta({ description: `${description}, a decimal with exactly the currency's decimals` });
 const sums = {
   spotPrice: decimalText('Sum of the prices charged to consumers'),
   partnerCut: decimalText('Sum of what you keep'),
-  invoiceAmount: decimalText('Sum of what is owed to us'),
+  invoiceAmount: decimalText('Sum of our share'),
 };
 const taxRate = {
   category: z.enum(TAX_CATEGORIES),
   rate: text.meta({ description: 'In percent, such as 19 or 7.5' }),
   reduced: z.boolean().meta({ description: 'Marked as a reduced rate' }),
   reason: text.meta({ description: 'Why no tax is charged; empty for standard and zero' }),
-  reason_code: text.meta({ description: 'The reason in the VATEX list; empty if none was configured' }),
+  reason_code: text.meta({ description: "The reason's VATEX code; empty if none was configured" }),
 };
 const documentTax = {
   registration: text.optional().meta({ description: "Our tax number in the partner's country; empty: our own" }),
@@ -189,14 +191,16 @@ const documentTax = {
     .array(
       z.object({
         ...taxRate,
-        country: text.meta({ description: 'Of the partner, by which the rule was chosen; may be empty' }),
-        name: text.meta({ description: 'As it is printed, such as VAT' }),
-        taxable: decimalText('What it is charged on'),
+        country: text.meta({ description: "The partner's country, which selected the rule; may be empty" }),
+        name: text.meta({ description: 'The printed name, such as VAT' }),
+        taxable: decimalText('The taxable amount'),
         tax: decimalText('Rounded once'),
       }),
     )
     .optional()
-    .meta({ description: 'By country, category and rate. Only on a document with tax, as the four beside it' }),
+    .meta({
+      description: 'By country, category and rate. Like the four fields beside it, only on a document with tax',
+    }),
   net: decimalText('invoiceAmount, before tax').optional(),
   tax: decimalText('Sum of the tax').optional(),
   gross: decimalText('net plus tax').optional(),
@@ -219,7 +223,7 @@ export const documentAnswer = named(
     purpose: z.enum(['month', 'adjustment', 'missing_shares', 'opening']),
     status: z.enum(['open', 'paid', 'void']),
     partner_id: text,
-    month: text.meta({ description: 'The month that it bills, YYYY-MM' }),
+    month: text.meta({ description: 'The billed month, YYYY-MM' }),
     currency,
     issued_on: z.iso.date(),
     due_on: z.iso.date().nullable(),
@@ -238,7 +242,8 @@ export const documentAnswer = named(
       .object({
         status: z.enum(EMAIL_STATUSES).meta({
           description:
-            'held: something is missing here. uncertain: a connection was lost while it was sent; we look into it',
+            'held: something is missing on our side. uncertain: the connection was lost during sending; we look ' +
+            'into it',
         }),
         to: z.array(text).nullable(),
         message_id: text,
@@ -262,10 +267,10 @@ export const policyAnswer = named(
     currency,
     partner_cut_rate: text.meta({ description: 'The part of spotPrice that you keep, from 0 to 1' }),
     price: z
-      .object({ rate: text, minimum: decimalText('The least price') })
+      .object({ rate: text, minimum: decimalText('The minimum price') })
       .nullable()
       .meta({ description: 'spotPrice is insured_amount × rate, at least the minimum; null if it cannot be quoted' }),
-    largest_price: decimalText('The most that a quote may come to, with its requotes').nullable(),
+    largest_price: decimalText('The maximum price of a quote, including its requotes').nullable(),
   }),
 );
 
@@ -273,7 +278,7 @@ const count = (description: string) => z.int().meta({ description });
 const unmatchedLine = named(
   'UnmatchedLine',
   z.object({
-    line: count('Of the file; the header is line 1'),
+    line: count('The line in the file; the header is line 1'),
     status: z.enum(['awaited', 'unknown_quote']),
     quote_id: identifier,
     requote_id: identifier.nullable(),
@@ -288,23 +293,23 @@ const unmatchedLine = named(
 export const settlementFileAnswer = named(
   'SettlementFile',
   z.object({
-    sha256: text.meta({ description: 'Of the bytes that you sent, in hexadecimal' }),
+    sha256: text.meta({ description: 'The SHA-256 of the bytes that you sent, in hexadecimal' }),
     received_at: instant,
     lines: count('Without the header'),
-    duplicates: count('Lines that this file or an earlier one has already; they count once'),
+    duplicates: count('Lines repeated in this file or an earlier one; they count once'),
     matched: count('Lines whose money is allocated to their quote'),
-    awaited: count('Lines of a known quote whose money is not on our account yet'),
-    unknown_quotes: count('Lines with a quote_id that is no accepted quote of yours under a connected account'),
-    unmatched: z.array(unmatchedLine).meta({ description: 'The first 100 lines that are not matched' }),
+    awaited: count('Lines of a known quote whose money has not reached our account yet'),
+    unknown_quotes: count('Lines whose quote_id is not an accepted quote of yours under a connected account'),
+    unmatched: z.array(unmatchedLine).meta({ description: 'The first 100 unmatched lines' }),
   }),
 );
 
-/** The answer of the token exchange (RFC 6749, 5.1). */
+/** The response of the token exchange (RFC 6749, 5.1). */
 export const tokenAnswer = named(
   'Token',
   z.object({
     access_token: z.string(),
-    expires_in: z.int().meta({ description: 'Seconds for which the token is valid' }),
+    expires_in: z.int().meta({ description: "The token's lifetime in seconds" }),
     token_type: z.literal('Bearer'),
   }),
 );
@@ -334,18 +339,18 @@ const fieldProblem = named(
   }),
 );
 
-/** RFC 9457, with the facts of the refusal beside its own members. */
+/** RFC 9457, with the refusal's facts beside its own members. */
 export const problem = named(
   'Problem',
   z.object({
-    type: z.string().meta({ description: 'The address of the code in the reference' }),
+    type: z.string().meta({ description: 'The URL of the code in the reference' }),
     title: z.string(),
     status: z.int(),
     detail: z.string().meta({ description: 'For people: what happened and what to do next' }),
     instance: z.string().meta({ description: 'urn:request: and the X-Request-Id' }),
     code: z
       .enum(CALL_REFUSAL_CODES as [CallRefusalCode, ...CallRefusalCode[]])
-      .meta({ description: 'For programs. Treat a code that you do not know by its status.' }),
+      .meta({ description: 'For programs. Handle an unknown code by its status.' }),
     problems: z.array(fieldProblem).optional().meta({
       description: 'The fields that request_invalid refuses, or the first 20 lines that settlement_invalid refuses',
     }),

@@ -1,8 +1,8 @@
 /**
- * The security log: who was refused at the door, by kind, network and client. A row is written for the first try of an
- * hour, and then for the 10th, 100th and 1000th, with how many there were since the row before; the rest of an hour is
- * written with the next refusal after it, or when the server stops. So an attack is seen at once and cannot fill the disk.
- * A server that is killed loses the tries since the last row of the hour, which are less than nine times those written.
+ * The security log: refused callers by kind, network and client. A row is written for the first try of an hour, then
+ * for the 10th, 100th and 1000th, with the number since the row before; the rest of an hour is written with the next
+ * refusal after it, or when the server stops. So an attack is visible at once and cannot fill the disk. A killed server
+ * loses the tries since the hour's last row, fewer than nine times those written.
  */
 import { hostname } from 'node:os';
 import { execute } from '../database/transaction.ts';
@@ -24,14 +24,14 @@ interface Tries {
   readonly kind: Kind;
   readonly network: string;
   readonly client_id: string | null;
-  /** Of this hour, written or not. */
+  /** The tries of this hour, written or not. */
   total: number;
   unwritten: number;
   first_at: string;
   last_at: string;
 }
 
-/** Callers that are told apart within an hour. */
+/** The number of callers distinguished within an hour. */
 const MOST_CALLERS = 1000;
 const WRITE_MILLISECONDS = 1000;
 
@@ -67,7 +67,7 @@ export class SecurityLog {
     };
     this.tries.set(key, each);
     if (each.unwritten === 0) each.first_at = now;
-    // A clock that was set back must not lose what was counted.
+    // A clock set back must not lose counts.
     each.last_at = now < each.first_at ? each.first_at : now;
     each.total += 1;
     each.unwritten += 1;
@@ -75,7 +75,7 @@ export class SecurityLog {
     if (this.due.length > 0) this.timer ??= setTimeout(() => void this.write(), WRITE_MILLISECONDS).unref();
   }
 
-  /** A limit was reached: of a network, or of a client from a network. */
+  /** A limit was reached by a network, or by a client from a network. */
   limited(kind: string, key: string): void {
     const [network = '', clientId] = key.split(' ');
     const locked = { secret: 'exchange_locked', signature: 'webhook_locked' } as const;
@@ -91,7 +91,7 @@ export class SecurityLog {
     );
   }
 
-  /** Writes all that is counted, and waits for what is being written. */
+  /** Writes all counts, and waits for writes under way. */
   async flush(): Promise<void> {
     this.due.push(...[...this.tries.values()].filter(({ unwritten }) => unwritten > 0).map(taken));
     void this.write();
@@ -121,7 +121,7 @@ export class SecurityLog {
   }
 }
 
-/** What is written of them now; counting goes on from there. */
+/** What to write of them now; counting continues from there. */
 function taken(each: Tries): Tries {
   const row = { ...each };
   each.unwritten = 0;

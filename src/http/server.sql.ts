@@ -22,7 +22,7 @@ export async function insertSigningKey(tx: Transaction, row: SigningKeyRow): Pro
   );
 }
 
-/** The keys that have not expired at an instant, in seconds since 1970. */
+/** The keys that have not expired at a time, in seconds since 1970. */
 export async function readSigningKeys(tx: Transaction, at: number): Promise<{ public_jwk: JWK; until: number }[]> {
   return query(
     tx,
@@ -68,9 +68,9 @@ export interface JobHealth {
   /** Days since its last run. */
   readonly days: number;
   readonly exit: number;
-  /** What needed attention at its last run; of a verify, the differences. */
+  /** What needed attention at its last run; for a verify, the differences. */
   readonly attention: number;
-  /** In seconds since 1970: when it last ended with exit status 0; null before it ever did. */
+  /** In seconds since 1970: when it last ended with exit status 0; null if never. */
   readonly succeeded: number | null;
 }
 
@@ -86,7 +86,7 @@ export function readJobHealth(tx: Transaction, now: string): Promise<JobHealth[]
   );
 }
 
-/** Counts one more failure of each key, from one on where its window has ended, and forgets some keys that ended. */
+/** Counts one more failure of each key, starting over if its window has ended, and deletes some expired keys. */
 export function countFailures(
   tx: Transaction,
   given: { readonly keys: readonly string[]; readonly now: string; readonly endsAt: string },
@@ -107,7 +107,7 @@ export function countFailures(
   );
 }
 
-/** Adds to counts of a minute, from nothing where one has ended, and forgets some that ended. Gives the totals. */
+/** Adds to a minute's counts, starting over if one has ended, and deletes some expired ones. Returns the totals. */
 export function addRequestCounts(
   tx: Transaction,
   given: { readonly keys: readonly string[]; readonly requests: readonly number[]; readonly seconds: number },
@@ -121,7 +121,7 @@ export function addRequestCounts(
      INSERT INTO request_counts AS c (key, requests, ends_at)
      SELECT key, requests, now() + :seconds::integer * interval '1 second'
      FROM unnest(:keys::text[], :requests::integer[]) AS added (key, requests)
-     -- In one order, so that servers do not wait for each other in a circle.
+     -- In a fixed order, so servers cannot deadlock.
      ORDER BY key
      ON CONFLICT (key) DO UPDATE SET
        requests = CASE WHEN c.ends_at <= now() THEN excluded.requests ELSE c.requests + excluded.requests END,

@@ -32,7 +32,7 @@ import { addWebhooks } from './webhooks.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** That a file which is sent must have; JSON if absent. */
+    /** The media type required of an uploaded file; JSON if absent. */
     mediaType?: string;
   }
   interface FastifyRequest {
@@ -40,20 +40,20 @@ declare module 'fastify' {
     refusal: string | null;
     /** Who sent it, once known. */
     caller: Caller | null;
-    /** Of the console's user. */
+    /** The console's user. */
     userLogin: string | null;
   }
 }
 
-/** Of all callers. A process may have more files open than that, unless its host limits it. */
+/** The limit over all callers. A process may have more open files than that, unless its host limits it. */
 const MOST_CONNECTIONS = 8192;
 
-/** Ten times what any body of the API needs but a file. */
+/** Ten times what any API body needs, except a file. */
 const BODY_LIMIT = 64 * 1024;
-/** How long a request may take to arrive, and a connection may be silent. */
+/** How long a request may take to arrive, and a connection may be idle. */
 const REQUEST_SECONDS = 30;
 const HEADERS_SECONDS = 10;
-/** Whoever takes longer for an answer than this is cut off; but for rows, see row-streams.ts. */
+/** A client that takes longer to read a response is cut off; for rows, see row-streams.ts. */
 const ANSWER_SECONDS = 60;
 
 const SAFE_HEADERS = {
@@ -102,7 +102,7 @@ export async function buildServer(service: ServerOptions): Promise<FastifyInstan
   addBounds(app, shared);
   limitConnections(app, shared);
   closeIdleConnections(app);
-  // Before the requests under way are waited for, which may take longer than a supervisor does; and what they add.
+  // Flush before waiting for requests under way, which may take longer than a supervisor allows; and again after them.
   app.addHook('preClose', () => security.flush());
   app.addHook('onClose', async () => {
     shared.limits.close();
@@ -137,10 +137,10 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
     connectionTimeout: REQUEST_SECONDS * 1000,
     requestTimeout: REQUEST_SECONDS * 1000,
     keepAliveTimeout: 75_000,
-    // Node looks every 30 seconds who is late, unless told otherwise.
+    // Node checks for late requests every 30 seconds by default.
     http: { headersTimeout: HEADERS_SECONDS * 1000, connectionsCheckingInterval: 2000 },
     forceCloseConnections: 'idle',
-    // Ours, so that nobody can make his lines look like another's; the caller's own stands beside it.
+    // Our own id, so no caller can make log lines look like another's; the caller's id is logged beside it.
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
@@ -152,7 +152,7 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
   return app as unknown as FastifyInstance;
 }
 
-/** Collects the routes that are added from now on. The result gives the methods that a path accepts. */
+/** Collects the routes added from now on. The result returns the methods that a path accepts. */
 function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -162,7 +162,7 @@ function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   return (path) => [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];
 }
 
-/** Routes get the body's raw bytes: webhooks sign them, and numbers are read from their text. */
+/** Routes get the body's raw bytes: webhooks sign them, and numbers are parsed from the text. */
 function addParsers(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/csv']) {
@@ -189,13 +189,13 @@ function addRequestChecks(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** The id that a caller gave its request, if it is one. */
+/** The caller's id for its request, if valid. */
 function callersId({ headers }: FastifyRequest): string | undefined {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
-/** HTTP/0.9, and two hosts, of which a proxy may have believed the other. */
+/** Refuses HTTP/0.9, and two hosts, of which a proxy may have used the other. */
 function refuseOddHttp({ raw }: FastifyRequest): void {
   const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host');
   const reason =
@@ -230,7 +230,7 @@ function addBounds(app: FastifyInstance, { metrics }: Shared): void {
   });
 }
 
-/** How many connections there are, and how long an answer may take to be read. */
+/** Limits the number of connections, and how long a client may take to read a response. */
 function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void {
   const { server } = app;
   server.maxConnections = MOST_CONNECTIONS;
@@ -241,7 +241,7 @@ function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void 
     socket.once('close', () => {
       open -= 1;
     });
-    // Those that only wait for their next request make room for others.
+    // Idle keep-alive connections make room for others.
     if (open > 0.9 * MOST_CONNECTIONS && open % 100 === 0) server.closeIdleConnections();
   });
   server.on('drop', () => {
@@ -258,7 +258,7 @@ function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void 
   });
 }
 
-/** Asked for every few seconds, and of interest only if they fail. */
+/** Requested every few seconds, and of interest only if they fail. */
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
 function addRequestLog(app: FastifyInstance, { environment, settings, log, metrics }: Shared): void {
@@ -303,7 +303,7 @@ function closeIdleConnections(app: FastifyInstance): void {
   });
 }
 
-/** A path that is none is said without a token, too. */
+/** An unknown path is reported even without a token. */
 function limitUnknown(shared: Shared) {
   const count = countOther(shared.limits);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -314,7 +314,7 @@ function limitUnknown(shared: Shared) {
   };
 }
 
-/** 405 for a path that takes other methods, 404 for any other. */
+/** 405 for a path that accepts other methods, 404 for any other. */
 function notFound({ method, url }: FastifyRequest, findMethods: (path: string) => string[]): Refusal {
   const path = url.split('?')[0] ?? '';
   const allowed = findMethods(path);

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 
-/** Stores an event once, by account and id. Refuses a malformed event and one of another environment. */
+/** Stores an event once, by account and id. Refuses malformed events and those of another environment. */
 export type StoreEvents = (
   tx: Transaction,
   acting: { environment: Environment },
@@ -19,6 +19,6 @@ export interface Service {
   readonly log: FastifyBaseLogger;
   /** Stores the processor's events. Without it, webhooks are refused. */
   readonly storeEvents?: StoreEvents | undefined;
-  /** Called after events were stored, with the connected accounts that they concern. */
+  /** Called after events are stored, with the connected accounts that they concern. */
   readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
 }

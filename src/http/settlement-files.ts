@@ -1,4 +1,6 @@
-/** The calls of settlement files: a partner whose account we cannot read says which transfer belongs to which quote. */
+/**
+ * The calls for settlement files: a partner whose account we cannot read reports which transfer belongs to which quote.
+ */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { Amount } from '../money.ts';
@@ -43,17 +45,16 @@ export const sendFile = operation({
   path: '/api/v1/settlement-files',
   summary: 'Send a settlement file',
   description:
-    'Which transfers and payments belong to which quotes, as CSV in UTF-8 with a header: quote_id, transfer, payment, ' +
-    'amount, and as needed requote_id, currency, occurred_at, kind, refunded, reversal_id. At most ' +
-    `1 MiB (1048576 bytes) and ${MOST_LINES} lines; ` +
-    'send more in several files. The file is recorded whole or not at all: settlement_invalid names up to 20 lines with a ' +
-    'code for each. The same file again records nothing (200), and lines that are in several files count once. Only for ' +
-    'partners with a connected account.',
+    'Which transfers and payments belong to which quotes, as CSV in UTF-8 with a header: quote_id, transfer, ' +
+    'payment, amount, and as needed requote_id, currency, occurred_at, kind, refunded, reversal_id. At most 1 MiB ' +
+    `(1048576 bytes) and ${MOST_LINES} lines; split larger files. A file is recorded as a whole or not at all: ` +
+    'settlement_invalid lists up to 20 lines, each with a code. Sending the same file again records nothing (200), ' +
+    'and lines in several files count once. Only for partners with a connected account.',
   params: none,
   body: z.string(),
   file: { type: 'text/csv', bytes: FILE_BYTES },
   status: 201,
-  again: 'The same file was sent before: what came of it until now',
+  again: 'The same file was sent before: its current result',
   refusals: ['partner_not_connected', 'settlement_invalid', 'ledger_busy'],
 });
 
@@ -63,10 +64,10 @@ export const readFile = operation({
   action: 'reads',
   methods: ['GET'],
   path: '/api/v1/settlement-files/{sha256}',
-  summary: 'What came of a settlement file',
+  summary: 'The result of a settlement file',
   description:
-    'By the SHA-256 of the bytes that you sent, in hexadecimal: how many of its lines are matched to their quotes, and which ' +
-    'are not yet. `lines` is the sum of the counts after it.',
+    'By the SHA-256 of the bytes that you sent, in hexadecimal: how many of its lines are matched to their quotes, ' +
+    'and which are not yet. `lines` is the sum of the counts that follow.',
   params: z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
   body: undefined,
   status: 200,

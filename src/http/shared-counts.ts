@@ -1,21 +1,21 @@
 /**
- * Requests by key, in windows of a minute, counted for all servers of a database without asking it for each request: every
- * second each process adds what it counted to `request_counts`, in one statement, and gets the totals back. So a limit is
- * shared within a second; while the database is away each process counts for itself.
+ * Requests by key, in windows of a minute, counted for all servers of a database without a query for each request:
+ * every second each process adds its counts to `request_counts` in one statement and gets the totals back. So a limit
+ * is shared within a second; while the database is unavailable each process counts for itself.
  */
 import type { Database } from '../database/database.ts';
 import { addRequestCounts } from './server.sql.ts';
 
 const WINDOW_MS = 60_000;
 const EVERY_MS = 1000;
-/** Keys that are remembered; more take the places of the oldest. */
+/** The number of remembered keys; more replace the oldest. */
 const MOST_KEYS = 20_000;
-/** Keys are shared once they have used this part of their limit: the many that never reach it cost nothing. */
+/** Keys are shared once they have used this part of their limit: most never do, and cost nothing. */
 const SHARED_FROM = 1 / 20;
 
 interface Window {
   count: number;
-  /** What the other servers do not know of yet. */
+  /** Counts that the other servers do not know yet. */
   unsent: number;
   /** By the clock of performance.now(). */
   endsAt: number;
@@ -36,14 +36,14 @@ export class SharedCounts {
   #sending = false;
   #failing = false;
 
-  /** `failed` is told once when the database does not take the counts, and not again until it has. */
+  /** `failed` is called once when the database does not accept the counts, and not again until it has. */
   constructor(database: Pick<Database, 'transaction'>, failed: (error: unknown) => void) {
     this.#database = database;
     this.#failed = failed;
     this.#timer = setInterval(() => void this.share(), EVERY_MS).unref();
   }
 
-  /** Counts one more, or gives the count above `most` without counting. */
+  /** Counts one more, or returns a count above `most` without counting. */
   add(key: string, most: number): Counted {
     const now = performance.now();
     const window = this.#windowOf(key, now);
@@ -55,7 +55,7 @@ export class SharedCounts {
     return { count: window.count, millisecondsLeft };
   }
 
-  /** How often a key was counted in its window, without counting. */
+  /** A key's count in its window, without counting. */
   peek(key: string): { readonly used: number; readonly millisecondsLeft: number } {
     const now = performance.now();
     const window = this.#windows.get(key);
@@ -71,7 +71,7 @@ export class SharedCounts {
     const known = this.#windows.get(key);
     if (known !== undefined && known.endsAt > now) return known;
     this.#windows.delete(key);
-    // In the order in which they began, so that the first are the oldest.
+    // In order of their start, so the first are the oldest.
     for (const [old, { endsAt }] of this.#windows) {
       if (endsAt > now && this.#windows.size < MOST_KEYS) break;
       this.#windows.delete(old);

@@ -32,10 +32,10 @@ export interface Shared extends ServerOptions {
   readonly events: Publisher;
 }
 
-/** The public URL of this service, which is the issuer of its tokens. */
+/** The public URL of this service, the issuer of its tokens. */
 export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string => publicAddress(settings);
 
-/** What proxies add to a request. */
+/** The headers that proxies add to a request. */
 export const FORWARDED = [
   'x-forwarded-for',
   'forwarded',
@@ -49,7 +49,7 @@ export const FORWARDED = [
 export const isBehindUnknownProxy = ({ headers }: FastifyRequest, { http }: Settings): boolean =>
   http.trust_proxy.length === 0 && FORWARDED.some((name) => headers[name] !== undefined);
 
-/** A test whether an address is in one of these networks. */
+/** Tests whether an address is in one of these networks. */
 export function addressList(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of networks) {

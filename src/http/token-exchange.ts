@@ -14,7 +14,7 @@ type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type
 
 class ExchangeRefused extends Error {
   readonly code: OAuthError;
-  /** The client used HTTP Basic, so the answer carries WWW-Authenticate. */
+  /** The client used HTTP Basic, so the response carries WWW-Authenticate. */
   readonly basic: boolean;
   constructor(code: OAuthError, description: string, basic = false) {
     super(description);
@@ -23,7 +23,7 @@ class ExchangeRefused extends Error {
   }
 }
 
-/** Anybody may send a body here: both ids and secrets are short. */
+/** Anyone may send a body here: ids and secrets are short. */
 const LARGEST_EXCHANGE = 8 * 1024;
 
 interface Exchange {
@@ -51,11 +51,7 @@ export function addTokenExchange(
         request.log.warn({ client: given.clientId.slice(0, 128), remote: request.ip }, 'token refused: wrong secret');
         security.record('exchange_refused', request.ip, given.clientId);
         await limits.failedExchange(given.clientId, request.ip);
-        throw new ExchangeRefused(
-          'invalid_client',
-          'The client is not known, or its secret is not the right one.',
-          given.basic,
-        );
+        throw new ExchangeRefused('invalid_client', 'The client is unknown, or its secret is wrong.', given.basic);
       }
       metrics.exchanges.inc({ result: 'issued' });
       request.caller = caller;
@@ -135,7 +131,7 @@ function readParameters(request: FastifyRequest): Record<string, unknown> {
   return parsed.data;
 }
 
-/** Undefined for what is not JSON. */
+/** Undefined if it is not JSON. */
 function readJson(text: string): unknown {
   try {
     refuseDeep(text);

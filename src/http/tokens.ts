@@ -9,7 +9,7 @@ import { type KeyStore, TOKEN_SECONDS } from './keys.ts';
 
 const LONGEST_TOKEN = 4096;
 
-/** A token whose signature, issuer and audience are valid: none of these can change. */
+/** A token with a valid signature, issuer and audience, which never change. */
 interface Verified {
   readonly caller: Caller;
   readonly kid: string;

@@ -1,9 +1,9 @@
 /**
- * Webhooks of the payment processors. The signature is checked over the raw body, then the event is stored. Nothing else
- * happens here: stored events are processed later, however often and in whatever order they arrived. What nobody signed
- * costs little: its header is checked before its body is read, few large bodies are read at once, and those of a network that
- * sends bad signatures are not. A small event with a right signature is never refused: all of a processor's customers send from
- * the same addresses. Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid,
+ * Webhooks of the payment processors. The signature is checked over the raw body, then the event is stored. Nothing
+ * else happens here: stored events are processed later, however often and in whatever order they arrived. Unsigned
+ * requests cost little: the header is checked before the body is read, few large bodies are read at once, and none from
+ * a network that sends bad signatures. A small event with a valid signature is never refused: all of a processor's
+ * customers send from the same addresses. Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid,
  * processor_events_invalid, rate_limited, busy.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -44,7 +44,7 @@ export function addWebhooks(app: FastifyInstance, shared: Shared): void {
         const secrets = secretsOf(webhooks, shared, account);
         const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
         const header = signatureOf(request);
-        if (!webhooks.isSigned(body, header, secrets)) throw badSignature(request, shared, 'no signature is right');
+        if (!webhooks.isSigned(body, header, secrets)) throw badSignature(request, shared, 'no signature is valid');
         // The package checks the signature over the text, so refuse bytes that are not UTF-8 first.
         const text = oneLine(body);
         const reason = await webhooks.problem(body, header, secrets, environment.now().toJSDate());
@@ -70,7 +70,7 @@ function secretsOf(
   throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
 }
 
-/** Behind a proxy that the settings do not name, the processor has the same address as anybody. */
+/** Behind a proxy that the settings do not name, the processor has the same address as everyone. */
 function limitNetwork(request: FastifyRequest, { limits, settings }: Shared): void {
   if (!isBehindUnknownProxy(request, settings)) limits.webhook(request.ip);
 }
@@ -87,15 +87,15 @@ function badSignature(request: FastifyRequest, shared: Shared, reason: string): 
 
 /** Nearly every event is smaller than this. */
 const LARGE = 64 * 1024;
-/** To check a wrong signature over a megabyte takes 1 ms, a right one 8. */
+/** Checking a wrong signature over a megabyte takes 1 ms, a valid one 8. */
 const MOST_LARGE = 4;
 const MOST_LARGE_OF_ONE = 2;
-/** A processor sends what it has. */
+/** A processor sends events of any size. */
 const ARRIVES_WITHIN_MS = 10_000;
 
 const isLarge = ({ headers }: FastifyRequest): boolean => Number(headers['content-length'] ?? LARGE) >= LARGE;
 
-/** The large bodies that are under way, which anybody may send until their signature is checked. */
+/** Large bodies being read, which anyone may send until their signature is checked. */
 class LargeBodies {
   readonly #from: string[] = [];
 
@@ -116,8 +116,8 @@ class LargeBodies {
 }
 
 /**
- * Events that a connected account sends for itself do not name it, so its webhook address ends in `?account=acct_…`. The
- * signature vouches for it: the secret of one account signs for no other.
+ * Events that a connected account sends for itself do not name it, so its webhook address ends in `?account=acct_…`.
+ * The signature proves it: one account's secret signs for no other.
  */
 function accountOf(given: unknown): string | undefined {
   if (given === undefined) return undefined;

@@ -12,7 +12,7 @@ export interface ListedRequest extends RequestRow {
 }
 
 const filters = z.strictObject({
-  waiting: flag('Waiting', 'Only those that wait for a decision.').optional(),
+  waiting: flag('Waiting', 'Only pending requests.').optional(),
 });
 
 async function readRows(
@@ -45,10 +45,10 @@ export const requestMark = (status: RequestStatus): Mark => ({ text: status, ton
 
 export const approvals = defineList({
   command: 'approval list',
-  summary: 'List requests for approval, the latest first',
+  summary: 'List requests for approval, latest first',
   title: 'Approvals',
   one: 'request',
-  none: 'No request was made for approval.',
+  none: 'There are no requests for approval.',
   filters,
   views: [
     ['Waiting', { waiting: 'yes' }],
@@ -66,13 +66,19 @@ export const approvals = defineList({
       ...{ heading: 'Amounts', type: 'text', cut: true },
       value: ({ preview }) => preview.amounts.map(({ amount, currency }) => Amount.of(amount, currency)),
     },
-    requested_by: { heading: 'Asked by', type: 'text', cut: true, look: 'soft', value: ({ requester }) => requester },
+    requested_by: {
+      heading: 'Requested by',
+      type: 'text',
+      cut: true,
+      look: 'soft',
+      value: ({ requester }) => requester,
+    },
     requested_at: { heading: 'Asked', type: 'instant' },
     reason: { heading: 'Reason', type: 'text' },
     expires_at: { heading: 'Expires', type: 'instant' },
     decided_by: { heading: 'Decided by', type: 'text' },
     decided_at: { heading: 'Decided', type: 'instant' },
-    decision_reason: { heading: 'Reason of the decision', type: 'text' },
+    decision_reason: { heading: 'Decision reason', type: 'text' },
   },
   sheet: [
     ...(['request_id', 'status', 'action', 'subject', 'amounts', 'requested_by', 'requested_at', 'reason'] as const),

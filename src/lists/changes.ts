@@ -1,4 +1,4 @@
-/** Field by field, how the settings and a partner changed: `reckoner settings history` and `reckoner partner history`. */
+/** Field changes of the settings and of a partner: `reckoner settings history` and `reckoner partner history`. */
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -15,7 +15,7 @@ interface Change extends ChangeEvent {
   readonly old: string;
   readonly new: string;
   readonly event: ChangeEvent;
-  /** The fields of one event follow each other: the first has its time. */
+  /** An event's fields are consecutive: the first has its time. */
   readonly is_first: boolean;
 }
 
@@ -80,7 +80,7 @@ export const partnerChanges = defineList({
   ...FACES,
   command: 'partner history',
   summary: 'Show which fields of a partner changed, when and by whom',
-  none: 'No change of this partner is recorded.',
+  none: 'No changes of this partner are recorded.',
   filters: ofPartner,
   words: { arguments: { id: '<id>' } },
   read: readOfPartner,

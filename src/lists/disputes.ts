@@ -26,10 +26,10 @@ const lateOf = ({ promised_on }: OpenDispute, today: string): string =>
 
 export const disputes = defineList({
   command: 'dispute list',
-  summary: 'List the open disputes of invoices, by promised date',
+  summary: 'List open invoice disputes by promised date',
   title: 'Disputes',
   one: 'dispute',
-  none: 'No invoice is in dispute.',
+  none: 'No invoices are in dispute.',
   filters: z.strictObject({}),
   sorts: ['promised_on', 'promised_on'],
   columns: {

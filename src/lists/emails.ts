@@ -1,4 +1,4 @@
-/** The e-mails of every kind: `reckoner email list`, and those to a partner in the console. */
+/** All e-mails: `reckoner email list`, and those to a partner in the console. */
 import { z } from 'zod';
 import { emailJson } from '../actions/email.ts';
 import { flag } from '../actions/fields.ts';
@@ -8,7 +8,7 @@ import { type ListedEmail, nameOf, readEmails } from '../mail/log.ts';
 import { type Asked, defineList, type Mark } from './list.ts';
 
 const filters = z.strictObject({
-  unfinished: flag('Unfinished', 'Only those still to be sent or dealt with, oldest first.').optional(),
+  unfinished: flag('Unfinished', 'Only those unsent or needing attention, oldest first.').optional(),
 });
 
 const readRows = (
@@ -25,7 +25,7 @@ const sinceOf = ({ sent_at, attempted_at, queued_at }: ListedEmail): string => s
 
 export const emails = defineList({
   command: 'email list',
-  summary: 'List e-mails with how each stands, newest first',
+  summary: 'List e-mails with their status, newest first',
   most: 100,
   title: 'E-mails',
   one: 'e-mail',

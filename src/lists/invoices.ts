@@ -38,17 +38,18 @@ const filters = z.strictObject({
   partner: text('Partner', 'Only documents of this partner.', { value: 'id' }).optional(),
   status: choice('Status', 'Open, paid or void.', ['open', 'paid', 'void']).optional(),
   overdue: flag('Overdue', 'Only open invoices past their due date.').optional(),
-  amount: soughtAmount('Amount', 'Only those with this amount due or balance.').optional(),
+  amount: soughtAmount('Amount', 'Only those with this amount due or this balance.').optional(),
   text: soughtText(
     'Number, partner, purchase order',
     "Only those with this text in the number, the purchase order or the partner's name or id.",
   ).optional(),
-  from: date('Issued from', 'Issued on this day or later.').optional(),
-  to: date('Issued to', 'Issued on this day or earlier.').optional(),
+  from: date('Issued from', 'Issued on or after this day.').optional(),
+  to: date('Issued to', 'Issued on or before this day.').optional(),
 });
 type InvoiceFilter = z.output<typeof filters>;
 
-// An array is found once: the planner takes most documents for open, and would find them again for each document.
+// An array is computed once: the planner assumes that most documents are open, and would search again for each
+// document.
 const OPEN = 'd.document_id = ANY (ARRAY(SELECT document_id FROM open_documents))';
 const VOID = 'd.document_id IN (SELECT document_id FROM voids)';
 
@@ -71,9 +72,9 @@ const ASKED_FOR = `${IN_SCOPE}
                       lower(:text)) > 0)`;
 
 /**
- * First the page: which documents, in which order. Then what is shown of them: balances and e-mails are looked up for these
- * alone. Documents that are alike in "by" follow each other by their ids; a page begins after the last one of the page before.
- * After a document that the reader may not see there is nothing, since where a page begins tells of its figures.
+ * First the page: which documents, in which order. Then their details: balances and e-mails are looked up only for
+ * these. Documents equal in "by" are sorted by id; a page begins after the last one of the previous page. After a
+ * document that the user may not see, the page is empty, since a page's start would reveal that document's figures.
  */
 const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
      SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency,
@@ -94,7 +95,7 @@ const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
      LEFT JOIN current_holds h USING (document_id)
      ORDER BY page.at ${order}, d.document_id ${order}`;
 
-/** Sums are taken of what is open alone; the rest owes nothing. */
+/** Only open documents are summed; the rest owe nothing. */
 const OPEN_ITEMS = "documents d LEFT JOIN open_items('infinity') o USING (document_id)";
 const OWED = `CASE d.document WHEN 'credit_note' THEN -coalesce(o.balance, 0) ELSE coalesce(o.balance, 0) END`;
 const DUE = `coalesce(d.due_on, 'infinity'::date)`;
@@ -119,7 +120,7 @@ const parametersOf = ({ filter, scope, today }: Asked<InvoiceFilter, InvoiceSort
 const readLines = (tx: Transaction, asked: Asked<InvoiceFilter, InvoiceSort>): Promise<InvoiceRow[]> =>
   query(tx, SORTED[asked.sort], { ...parametersOf(asked), after: asked.after, limit: asked.limit });
 
-/** What is open of the documents listed, by currency. Only open ones are read. */
+/** The open amounts of the listed documents, by currency. Only open ones are read. */
 async function readTotals(tx: Transaction, asked: Asked<InvoiceFilter, InvoiceSort>): Promise<Total[]> {
   const rows = await query<{ currency: string; invoices: string; overdue: string; credit: string }>(
     tx,
@@ -143,7 +144,7 @@ async function readTotals(tx: Transaction, asked: Asked<InvoiceFilter, InvoiceSo
   });
 }
 
-/** Its state in one word, and beside it what keeps people busy: overdue, on hold, disputed, an e-mail that was not sent. */
+/** Its state in one word, and what needs attention: overdue, on hold, disputed, an unsent e-mail. */
 export function standingOf(row: Stands, today: string): Mark[] {
   const { status, held_at, email_status: email } = row;
   const unsent = status !== 'void' && email !== null && email !== 'sent';
@@ -154,7 +155,7 @@ export function standingOf(row: Stands, today: string): Mark[] {
   ];
 }
 
-/** Holds and e-mails are the issuer's own work. */
+/** Holds and e-mails are the issuer's own concern. */
 export function partnersStanding(row: Stands, today: string): Mark[] {
   const late = daysOverdue(row, today);
   return [

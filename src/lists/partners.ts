@@ -1,6 +1,6 @@
 /**
- * The partners: `reckoner partner list`, and in the console's Partners what each owes, what of it is overdue, when it was
- * billed last, and whether it can be reached.
+ * The partners: `reckoner partner list`, and the console's Partners, with what each owes, the overdue part, the last
+ * billing, and whether it can be reached.
  */
 import { z } from 'zod';
 import { choice, soughtText } from '../actions/fields.ts';
@@ -14,14 +14,14 @@ import { type Asked, defineList, given, type Mark } from './list.ts';
 
 interface Line {
   readonly partner_id: string;
-  /** The latest month with documents of it. */
+  /** The latest month with documents for it. */
   readonly last_billed: Month | null;
-  /** Unfinished e-mails to it by their status. */
+  /** Unfinished e-mails to it by status. */
   readonly troubled: Readonly<Partial<Record<'held' | 'failed' | 'uncertain' | 'bounced', number>>>;
 }
 
 interface PartnerRow extends Line, Omit<PartnerView, 'partner_id'> {
-  /** Of a page; no file has them. */
+  /** Only on the page, not in files. */
   readonly balances: readonly PartnerBalance[];
 }
 
@@ -90,7 +90,7 @@ export const partnerJson = (partner: PartnerView): Record<string, unknown> =>
     }).filter(([, value]) => value !== null),
   );
 
-/** What is not zero, by currency. */
+/** The nonzero amounts, by currency. */
 const byCurrency = ({ balances }: PartnerRow, of: 'overdue' | 'net'): Amount[] =>
   balances.map((each) => Amount.of(each[of], each.currency)).filter((each) => !each.isZero());
 

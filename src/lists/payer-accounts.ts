@@ -7,11 +7,11 @@ import { defineList } from './list.ts';
 
 export const payerAccounts = defineList({
   command: 'payment accounts',
-  summary: 'List the bank accounts that payers are known by',
+  summary: 'List the known bank accounts of payers',
   title: 'Payer accounts',
   one: 'payer account',
   ofLedger: true,
-  none: 'No payer is known by its account yet.',
+  none: 'No payer accounts are known yet.',
   current: true,
   filters: z.strictObject({}),
   sorts: ['payer_account', 'payer_account'],

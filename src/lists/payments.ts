@@ -18,20 +18,20 @@ const filters = z.strictObject({
     'Reference or payer',
     'Only those with this text in a reference, or in the name or account of the payer.',
   ).optional(),
-  from: date('From', 'Received on this day or later.').optional(),
-  to: date('To', 'Received on this day or earlier.').optional(),
+  from: date('From', 'Received on or after this day.').optional(),
+  to: date('To', 'Received on or before this day.').optional(),
 });
 type PaymentFilter = z.output<typeof filters>;
 
-/** Of the reader's partners, or of the one that is asked for: the payments that ever were. Whose each is now says its balance. */
+/** The payments ever attributed to the user's partners, or to the requested one. The balance says whose each is now. */
 const OF_SCOPE = `SELECT payment_id FROM payments WHERE partner_id = ANY (:scope::text[])
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = ANY (:scope::text[])`;
 const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
 
 /**
- * Money of an unknown payer is seen by those who see every partner. The partner's name is looked up for the rows of the page:
- * as a column of the join it had every payment read.
+ * Only users who see every partner see money from an unknown payer. The partner's name is looked up for the page's
+ * rows: as a column of the join it caused every payment to be read.
  */
 const found = (after: string, order: string) => `
      SELECT p.payment_id, (SELECT name FROM partners WHERE partner_id = b.partner_id) AS partner_name
@@ -40,7 +40,7 @@ const found = (after: string, order: string) => `
        AND (:scope::text[] IS NULL OR (b.partner_id = ANY (:scope::text[]) AND p.payment_id IN (${OF_SCOPE})))
        AND (:partner::text IS NULL OR (b.partner_id = :partner AND p.payment_id IN (${OF_PARTNER})))
        AND (:status::text IS NULL OR b.status = :status)
-       -- Few payments are not applied. They are found at once, and their status is looked up.
+       -- Few payments are unapplied: find them by index, then look up their status.
        AND (:status::text IS NULL OR :status NOT IN ('unapplied', 'partly_applied')
             OR p.payment_id IN (SELECT payment_id FROM unapplied_payments))
        AND (:status::text IS NULL OR :status <> 'reversed'
@@ -71,7 +71,7 @@ const SORTED = {
 } as const;
 type PaymentSort = keyof typeof SORTED;
 
-/** First those that are asked for, then all about them: the statement that reads a payment stands once. */
+/** First the requested ids, then their details, so the statement that reads a payment is written once. */
 async function readRows(tx: Transaction, asked: Asked<PaymentFilter, PaymentSort>): Promise<PaymentRow[]> {
   const lines = await query<{ payment_id: number; partner_name: string | null }>(tx, SORTED[asked.sort], {
     ...given(filters, asked.filter),
@@ -87,13 +87,13 @@ async function readRows(tx: Transaction, asked: Asked<PaymentFilter, PaymentSort
 
 const of = (amount: string, { currency }: PaymentRow): Amount => Amount.of(amount, currency);
 
-/** What the documents that it pays are short of, written to bank charges. */
+/** The shortfall of the documents that it pays, posted to bank charges. */
 const bankCharges = (row: PaymentRow): Amount =>
   row.applications
     .filter(({ unapplied_on }) => unapplied_on === null)
     .reduce((sum, each) => sum.plus(of(each.small_difference ?? '0', row)), Amount.zero(row.currency));
 
-/** The documents that it pays now, or its first suggestion with a question mark. */
+/** The documents that it pays, or its first suggestion with a question mark. */
 function documentsOf({ applications, suggestions }: PaymentRow): string {
   const numbers = applications.filter((each) => each.unapplied_on === null).map((each) => each.number);
   const [suggestion] = suggestions;

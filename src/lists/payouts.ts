@@ -12,7 +12,7 @@ const of = (amount: string | null, { currency }: PayoutRow): Amount | null =>
 
 export const payouts = defineList({
   command: 'payment payouts',
-  summary: "List the processor's payouts to the bank; exit 4 if the payments of one are unknown",
+  summary: "List the processor's payouts to the bank; exit 4 if a payout's contents are unknown",
   title: 'Payouts',
   one: 'payout',
   ofLedger: true,

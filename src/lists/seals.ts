@@ -1,4 +1,4 @@
-/** Every seal, with the one before it and the letter that told the auditor: `reckoner seal letters`, the console's Seals. */
+/** Every seal with its predecessor and its letter to the auditor: `reckoner seal letters`, the console's Seals. */
 import { z } from 'zod';
 import { choice } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -7,7 +7,7 @@ import { sealTitle } from '../seals/signature.ts';
 import { emailMark } from './emails.ts';
 import { type Asked, defineList, pageOf } from './list.ts';
 
-/** A seal with the one of its kind before it: each record names the hash of that one. */
+/** A seal with the previous one of its kind: each record contains that one's hash. */
 export interface ChainedSeal extends SealLetter {
   readonly previous: Pick<SealLetter, 'name' | 'seal'> | null;
 }
@@ -16,7 +16,7 @@ const filters = z.strictObject({
   kind: choice('Kind', 'Month, books or checkpoint.', ['month', 'books', 'checkpoint']).optional(),
 });
 
-/** In the order in which they were made. */
+/** In order of creation. */
 export async function readChain(tx: Transaction): Promise<ChainedSeal[]> {
   const latest = new Map<string, SealLetter>();
   return (await readSealLetters(tx)).map((seal) => {
@@ -46,7 +46,7 @@ export const seals = defineList({
   one: 'seal',
   ofLedger: true,
   none: 'Nothing is sealed yet.',
-  first: { label: 'Seal the open month so far', action: 'checkpoint.take', input: {} },
+  first: { label: 'Take a checkpoint', action: 'checkpoint.take', input: {} },
   filters,
   views: [
     ['All', {}],

@@ -1,11 +1,11 @@
-/** Refused callers, and what changed access: `reckoner security list`. */
+/** Refused callers and access changes: `reckoner security list`. */
 import { z } from 'zod';
 import { date } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readSecurityEvents, type SecurityEvent } from '../reports/security.ts';
 import { type Asked, defineList } from './list.ts';
 
-const filters = z.strictObject({ since: date('Since', 'From this day on, in UTC.').optional() });
+const filters = z.strictObject({ since: date('Since', 'From this day on (UTC).').optional() });
 
 const readRows = (
   tx: Transaction,
@@ -15,9 +15,9 @@ const readRows = (
 
 export const securityEvents = defineList({
   command: 'security list',
-  summary: 'List refused callers and what changed access, the latest last',
+  summary: 'List refused callers and access changes, latest last',
   help: `Refused token exchanges, webhooks with a bad signature and callers over a limit
-are counted by network and client within an hour. Changes of clients, webhooks,
+are counted per hour by network and client. Changes of clients, webhooks,
 settings and keys, and backups and restores, are audit events.`,
   most: 500,
   title: 'Security',

@@ -23,7 +23,7 @@ export const sessions = defineList({
   title: 'Sessions',
   one: 'session',
   ofLedger: true,
-  none: 'Nobody is signed in.',
+  none: 'No one is signed in.',
   filters,
   words: { arguments: { email: '[email]' } },
   sorts: ['-last_seen_at', '-last_seen_at'],

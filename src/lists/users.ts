@@ -1,4 +1,4 @@
-/** Who may sign in and action, with which roles: `reckoner user list`, the console's Users. No secret is read. */
+/** Users and their roles: `reckoner user list`, the console's Users. No secrets are read. */
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { rolesInWords } from '../people/roles.ts';
@@ -17,7 +17,7 @@ export const userJson = ({ user_id, kind, login, name, roles, recorded_at, ended
 
 const rolesOf = ({ kind, roles }: ListedUser): string => (kind === 'program' ? 'program' : rolesInWords(roles));
 
-/** A user who has ended has none, and the jobs go on. */
+/** None for a deactivated user or for the jobs' user. */
 function remediesOf({ login, kind, ended_at, sessions }: ListedUser) {
   if (ended_at !== null || kind === 'program') return [];
   const known = { input: { login }, partner: null };

@@ -1,4 +1,4 @@
-/** What waits for a person, and who is responsible for it: `reckoner work list`. The console's queue is a page of its own. */
+/** What waits for a person, and its assignee: `reckoner work list`. The console's queue is a separate page. */
 import { z } from 'zod';
 import { choice, flag, text } from '../actions/fields.ts';
 import { remediesJson } from '../actions/remedies.ts';
@@ -10,8 +10,8 @@ import { type Asked, defineList } from './list.ts';
 
 const filters = z.strictObject({
   kind: choice('Kind', `${FINDING_KINDS.join(', ')}.`, FINDING_KINDS).optional(),
-  of: text('Assigned to', 'Only what is assigned to this user.', { value: 'email' }).optional(),
-  nobodys: flag("Nobody's", 'Only what is assigned to nobody.').optional(),
+  of: text('Assigned to', 'Only items assigned to this user.', { value: 'email' }).optional(),
+  nobodys: flag("Nobody's", 'Only what is not assigned.').optional(),
 });
 
 async function readRows(
@@ -44,10 +44,10 @@ const workJson = (row: WorkItem) => {
 
 export const work = defineList({
   command: 'work list',
-  summary: 'List what waits for a person, the oldest first',
+  summary: 'List what waits for a person, oldest first',
   title: 'Work',
   one: 'item',
-  none: 'Nothing waits.',
+  none: 'No work is waiting.',
   filters,
   sorts: ['since', 'since'],
   columns: {

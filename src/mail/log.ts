@@ -96,7 +96,7 @@ export interface ListedEmail {
   readonly status: EmailStatus;
   /** Why it is held, or the mail server's last reply. */
   readonly reason: string | null;
-  /** The last recipients; null before its first attempt. */
+  /** Its last recipients; null before its first attempt. */
   readonly to: string[] | null;
   readonly message_id: string;
   readonly attempts: number;

@@ -22,7 +22,11 @@ export function whyRefusedInSandbox(
  */
 export function refuseRecipient(context: Installation, to: string): void {
   if (!isOneAddress(to)) {
-    throw refuse('argument_invalid', { argument: fieldName('to'), value: to, reason: 'is not one e-mail address' });
+    throw refuse('argument_invalid', {
+      argument: fieldName('to'),
+      value: to,
+      reason: 'is not a single e-mail address',
+    });
   }
   if (whyRefusedInSandbox(context, [to]) !== undefined) throw refuse('recipient_refused', { address: to });
 }

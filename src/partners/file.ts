@@ -164,7 +164,7 @@ export function parsePartners(json: string, file: string): PartnerRecord[] {
   }
   const twice = repeatedName(text);
   if (twice !== undefined) {
-    throw refuse('partners_invalid', { file, problems: [{ path: twice, reason: 'is named twice in one object' }] });
+    throw refuse('partners_invalid', { file, problems: [{ path: twice, reason: 'appears twice in one object' }] });
   }
   if (!Array.isArray(value)) {
     throw refuse('partners_invalid', { file, problems: [{ path: '', reason: 'must be an array of partners' }] });

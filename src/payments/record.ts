@@ -30,7 +30,7 @@ export interface RecordRequest {
   /** `YYYY-MM-DD` */
   readonly receivedOn: string;
   readonly reference: string;
-  /** Our bank account that received it, as bank files name it. */
+  /** Our bank account that received it, as named in bank files. */
   readonly account?: string | undefined;
   /** Either the document that it pays or the partner that it comes from. */
   readonly number?: string | undefined;

@@ -1,6 +1,6 @@
 /**
  * Audit events: who did what, when and from where. Every action that changes something records its event in the same
- * transaction, and the facts it makes name the event.
+ * transaction, and the facts it makes refer to the event.
  */
 import { hostname, userInfo } from 'node:os';
 import type { Environment } from '../config/environment.ts';
@@ -9,32 +9,32 @@ import { execute, queryOne, type Transaction } from '../database/transaction.ts'
 import type { User } from './roles.ts';
 
 export interface Actor {
-  /** What `--by` says; of the console's user its login, and of a job its name. */
+  /** The value of `--by`; for the console the user's login, for a job its name. */
   readonly claimedBy: string | null;
   readonly osUser: string;
   readonly host: string;
   readonly via: 'command' | 'job' | 'http' | 'console';
-  /** The user who acts; absent where no user does, and before an installation has users. */
+  /** The acting user; absent if there is none, or before an installation has users. */
   readonly user?: User | undefined;
 }
 
-/** In which environment, and with which settings. */
+/** The environment and settings. */
 export interface Installation {
   readonly environment: Environment;
   readonly settings: Settings;
 }
 
-/** And who acts. */
+/** The context and the actor. */
 export interface ActorContext extends Installation {
   readonly actor: Actor;
 }
 
-/** Whoever runs this process. */
+/** The operating-system user and host of this process. */
 export function thisProcess(via: Actor['via'], claimedBy: string | null = null): Actor {
   return { claimedBy, osUser: osUser(), host: hostname(), via };
 }
 
-/** A container may run under a number that has no name. */
+/** A container may run under a user id without a name. */
 function osUser(): string {
   try {
     return userInfo().username;
@@ -46,14 +46,14 @@ function osUser(): string {
 export interface AuditEvent {
   /** Noun and verb: `invoice.void`. */
   readonly action: string;
-  /** What it was done to: a document's number, a partner, a month, a file. */
+  /** Its subject: a document's number, a partner, a month, a file. */
   readonly subject: string;
   readonly details: Readonly<Record<string, unknown>>;
   /** ISO instant. */
   readonly now: string;
 }
 
-/** Records the event and gives its id, for the facts that belong to it. */
+/** Records the event and returns its id, for the facts that belong to it. */
 export async function recordEvent(tx: Transaction, actor: Actor, event: AuditEvent): Promise<number> {
   const { event_id } = await queryOne<{ event_id: number }>(
     tx,
@@ -66,7 +66,7 @@ export async function recordEvent(tx: Transaction, actor: Actor, event: AuditEve
   return event_id;
 }
 
-/** Records many events of one action in one statement, in their order. */
+/** Records many events of one action in one statement, in order. */
 export async function recordEvents(tx: Transaction, actor: Actor, events: readonly AuditEvent[]): Promise<void> {
   if (events.length === 0) return;
   await execute(

@@ -1,4 +1,4 @@
-/** What a browser was asked by a sign-in that has begun. Each is answered once, by the browser that has its cookie. */
+/** Challenges of sign-ins under way. Each is answered once, by the browser that has its cookie. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { ActorContext } from './audit-events.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
@@ -7,7 +7,7 @@ type ChallengeKind = 'passkey' | 'new_passkey' | 'provider';
 
 const MINUTES = 10;
 
-/** Keeps what the answer will be compared with. Gives the secret for the browser's cookie. */
+/** Stores what to compare the answer with. Returns the secret for the browser's cookie. */
 export async function keepChallenge(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
@@ -28,7 +28,7 @@ export async function keepChallenge(
   return secret;
 }
 
-/** What was kept, once; undefined if there is none, or it has expired. */
+/** Takes what was stored, once; undefined if there is none or it has expired. */
 export async function takeChallenge(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,

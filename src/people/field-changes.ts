@@ -1,4 +1,4 @@
-/** Field by field, how something that is updated in place changed: in the details of its audit events. */
+/** Field changes of things that are updated in place, in the details of their audit events. */
 import { isDeepStrictEqual } from 'node:util';
 import { query, type Transaction } from '../database/transaction.ts';
 
@@ -7,7 +7,7 @@ export type Value = string | number | boolean | readonly unknown[];
 export interface FieldChange {
   /** The path of the field: `address.city`. */
   readonly field: string;
-  /** Null: the field was empty or not there. */
+  /** Null: the field was empty or absent. */
   readonly old: Value | null;
   readonly new: Value | null;
 }
@@ -23,7 +23,7 @@ export function fieldsOf(value: object, path = ''): Map<string, Value> {
   );
 }
 
-/** The fields that differ, in the order of their names. */
+/** The fields that differ, sorted by name. */
 export function changesBetween(before: ReadonlyMap<string, Value>, after: ReadonlyMap<string, Value>): FieldChange[] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .sort()
@@ -31,7 +31,7 @@ export function changesBetween(before: ReadonlyMap<string, Value>, after: Readon
     .filter((change) => !isDeepStrictEqual(change.old, change.new));
 }
 
-/** The fields after these changes, in the order of the changes. */
+/** The fields after these changes, in order of the changes. */
 export function applyChanges(fields: Map<string, Value>, changes: readonly FieldChange[]): void {
   for (const change of changes) {
     if (change.new === null) fields.delete(change.field);

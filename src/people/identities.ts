@@ -1,6 +1,6 @@
 /**
- * Users of an identity provider. The provider's own identifier says who somebody is; the e-mail address finds an invited user
- * once, and makes a user, only if the provider has verified it. Groups give roles, which each sign-in reads again.
+ * Users of an identity provider. The provider's own identifier identifies a user; a verified e-mail address can match
+ * an invited user once, or create a user. Groups give roles, which are read again at each sign-in.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
@@ -9,21 +9,21 @@ import { endSessions } from './sessions.ts';
 import { insertRoles, insertUser, loginOf, ROLES_OF_USER, readActiveUser, readRolesFrom } from './users.sql.ts';
 import { lockUsers } from './users.ts';
 
-/** What the provider has said of somebody. */
+/** What the provider says about a user. */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
   readonly email: string | undefined;
-  /** By the provider, or by settings that trust it. */
+  /** Verified by the provider, or by settings that trust it. */
   readonly emailVerified: boolean;
   readonly name: string | undefined;
-  /** What the groups give; null: roles are granted by administrators alone. */
+  /** The roles that the groups give; null: only administrators grant roles. */
   readonly roles: readonly Role[] | null;
 }
 
 type IdentityContext = Pick<ActorContext, 'environment' | 'actor'>;
 
-/** The user of an identity, made or given its roles where the groups say so; or why there is none. */
+/** The user of an identity, created or given roles as the groups say; or why there is none. */
 export async function userOfIdentity(
   tx: Transaction,
   context: IdentityContext,
@@ -49,7 +49,7 @@ async function readByIdentity(tx: Transaction, { issuer, subject }: Identity): P
   return rows[0];
 }
 
-/** The user who was invited under this e-mail address, from now on known by the identity. */
+/** The user invited with this e-mail address, from now on linked to the identity. */
 async function readInvited(
   tx: Transaction,
   context: IdentityContext,
@@ -60,10 +60,12 @@ async function readInvited(
   if (user === undefined) return (await hasEnded(tx, identity)) ? { reason: 'your user was deactivated' } : undefined;
   if (user.kind !== 'person') return { reason: 'this name belongs to a program' };
   if (!emailVerified) return unverified(user.login);
-  // An address that was given to somebody else must not make him this user.
+  // A reassigned address must not turn its new owner into this user.
   if (await hasIdentity(tx, user, identity))
     return {
-      reason: `${user.login} is another account of the identity provider here. An administrator can deactivate that user`,
+      reason:
+        `${user.login} is linked to another account of the identity provider. An administrator can deactivate ` +
+        'that user',
     };
   await identify(tx, context, user, identity);
   return user;
@@ -76,7 +78,7 @@ async function hasIdentity(tx: Transaction, { user_id: userId }: User, { issuer 
   return (await query(tx, found, { userId, issuer })).length > 0;
 }
 
-/** Whoever was deactivated does not come back by the provider, but by an invitation. */
+/** A deactivated user comes back only by invitation, not through the provider. */
 async function hasEnded(tx: Transaction, { issuer, subject, email = '' }: Identity): Promise<boolean> {
   const rows = await query(
     tx,
@@ -99,7 +101,7 @@ async function provision(
   if (roles === null || roles.length === 0)
     return { reason: 'you were not invited, and your groups give you no role here' };
   if (email === undefined) return { reason: 'the identity provider names no valid e-mail address' };
-  // An administrator may invite this address one day: the user must be whoever receives its mail.
+  // An administrator may invite this address one day: the user must be the person who receives its mail.
   if (!emailVerified) return unverified(email);
   const login = loginOf(email);
   const now = context.environment.now().toISO();
@@ -130,7 +132,7 @@ async function identify(
   );
 }
 
-/** The groups give and take back their own roles only. A change ends the user's other sessions. */
+/** The groups grant and revoke only their own roles. A change ends the user's other sessions. */
 async function syncRoles(
   tx: Transaction,
   { environment, actor }: IdentityContext,

@@ -1,4 +1,4 @@
-/** Passkeys of users. The public key is a fact; how often it has signed is not. Refusal: passkey_refused. */
+/** Passkeys of users. The public key is a fact; its signature count is not. Refusal: passkey_refused. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
@@ -50,7 +50,7 @@ export async function addPasskey(
   );
 }
 
-/** The passkeys of everybody, by user. */
+/** All passkeys, by user. */
 export const readEverybodysPasskeys = (tx: Transaction): Promise<(Passkey & { login: string })[]> =>
   query(
     tx,
@@ -61,7 +61,7 @@ export const readEverybodysPasskeys = (tx: Transaction): Promise<(Passkey & { lo
     {},
   );
 
-/** Ends a passkey, of this user or of anybody. One that is another's, or has ended, stays as it is. */
+/** Ends a passkey of this user, or of any user. Another user's or an ended one is unchanged. */
 export async function removePasskey(
   tx: Transaction,
   { environment, actor }: ActorContext,
@@ -94,7 +94,7 @@ interface KnownCredential {
   readonly user: User;
 }
 
-/** A passkey that has not ended, of an active user. Locks its count: of two answers at once, one waits. */
+/** An active user's live passkey. Locks its count: of two concurrent answers, one waits. */
 export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {
   const rows = await query<Omit<KnownCredential, 'user'> & User>(
     tx,

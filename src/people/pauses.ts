@@ -1,7 +1,6 @@
 /**
- * Pauses of the ledger: while one is open, nothing closes, is issued, sent or recorded. The database refuses it
- * (begin_recording in migrations/001_foundation.sql); whoever works in the background asks first.
- * Refusals: paused, already_paused.
+ * Pauses of the ledger: while one is open, nothing is closed, issued, sent or recorded. The database refuses it
+ * (begin_recording in migrations/001_foundation.sql); background work checks first. Refusals: paused, already_paused.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
@@ -15,12 +14,12 @@ export interface Pause {
   readonly pause_id: number;
   readonly cause: 'command' | 'restore';
   readonly reason: string;
-  /** Of a restore: the ledger is as it was then. What happened later may have been seen outside. */
+  /** For a restore: the time of the restored state. Others may have seen what happened later. */
   readonly state_of: string | null;
   readonly paused_at: string;
 }
 
-/** The open pauses, the latest first. A restored ledger may have been paused before its backup. */
+/** The open pauses, latest first. A restored ledger may have been paused before its backup. */
 export const readPauses = (tx: Transaction): Promise<Pause[]> =>
   query(tx, `SELECT pause_id, cause, reason, state_of, paused_at FROM open_pauses ORDER BY pause_id DESC`);
 
@@ -29,16 +28,18 @@ export async function isPaused(tx: Transaction): Promise<boolean> {
   return paused;
 }
 
-/** Throws `paused` if a pause is open. For actions that would do much before the database refuses them. */
+/** Throws `paused` if a pause is open. For actions that would do much work before the database refuses them. */
 export async function refuseWhilePaused(tx: Transaction): Promise<void> {
   const [pause] = await readPauses(tx);
   if (pause !== undefined) throw refuse('paused', { since: pause.paused_at, reason: pause.reason });
 }
 
-/** How soon a standing worker learns of a pause, and of its end. */
+/** How soon a long-running worker notices a pause, and its end. */
 const LOOK_AGAIN_MILLISECONDS = 2000;
 
-/** Runs `work` until the signal, again after each pause. The signal that `work` gets is given when a pause begins, too. */
+/**
+ * Runs `work` until the signal, and again after each pause. The signal passed to `work` also fires when a pause begins.
+ */
 export async function whileNotPaused(
   database: Pick<Database, 'reading'>,
   stop: AbortSignal,
@@ -51,7 +52,7 @@ export async function whileNotPaused(
     }
     const paused = new AbortController();
     const looking = setInterval(() => {
-      // A lost database ends the work by itself.
+      // Losing the database ends the work anyway.
       database.reading(isPaused).then(
         (is) => is && paused.abort(),
         () => {},
@@ -65,7 +66,7 @@ export async function whileNotPaused(
   }
 }
 
-/** Pauses the ledger. Waits for whoever is recording; a close that runs is finished first. */
+/** Pauses the ledger. Waits for running transactions; a running close finishes first. */
 export async function pauseLedger(
   tx: Transaction,
   { environment, actor }: ActorContext,
@@ -73,7 +74,7 @@ export async function pauseLedger(
 ): Promise<Pause> {
   await lockLedgerWhole(tx);
   const [open, ...others] = await readPauses(tx);
-  // A moment to which the database was set back may have been one of a pause, which knows of nothing that happened later.
+  // The restored state may itself have been paused; that pause knows nothing of what happened later.
   const isTold = stateOf === null || [open, ...others].some((pause) => (pause?.state_of ?? null) !== null);
   if (open !== undefined && isTold) throw refuse('already_paused', { since: open.paused_at, reason: open.reason });
   const now = environment.now().toISO();
@@ -84,7 +85,7 @@ export async function pauseLedger(
   return pause;
 }
 
-/** Records a pause: of a restore if it says of when the restored state is. */
+/** Records a pause; with the time of the restored state, that of a restore. */
 export const insertPause = (
   tx: Transaction,
   pause: { reason: string; stateOf: string | null; now: string; eventId: number },

@@ -1,11 +1,11 @@
 /**
- * What a user may do: roles, each for all partners or for one. The description of an action says which role it needs (src/actions).
- * Refusal: role_needed.
+ * What a user may do: roles, each for all partners or for one. An action's description names the role it needs
+ * (src/actions). Refusal: role_needed.
  */
 import { refuse } from '../errors/refusals.ts';
 import type { Scope } from './scope.ts';
 
-/** A viewer reads; whoever has another role reads as well. No role contains another one that actions. */
+/** A viewer reads, and so does every other role. No acting role includes another. */
 export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -24,17 +24,17 @@ export interface User {
   readonly roles: readonly PresentRole[];
 }
 
-/** For which partners a user has a role; undefined without the role. */
+/** The partners for which a user has a role; undefined without the role. */
 export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | undefined {
   const partners = roles.filter((each) => role === 'viewer' || each.role === role).map(({ partner_id }) => partner_id);
   if (partners.length === 0) return undefined;
   return partners.includes(null) ? null : [...new Set(partners as string[])].sort();
 }
 
-/** Stands for the partner of what does not exist: a role for some partners is refused as for what another partner has. */
+/** The partner of what does not exist: a role for some partners is refused as if it were another partner's. */
 export const NOBODY = '';
 
-/** Refuses a user without this role over all of these partners; without partners, over all there are. */
+/** Refuses a user without this role for all of these partners; if none are given, for every partner. */
 export function requireRole(user: User, role: Role, partners: readonly string[] = []): void {
   const scope = scopeOf(user, role);
   if (scope === null) return;

@@ -1,6 +1,7 @@
 /**
- * Sessions of the console: rows behind the hash of a cookie's secret. One ends when it is idle for too long, some hours after
- * it began, when its user's roles change, and when anybody who may ends it. Roles are read with it, so none is stale.
+ * Sessions of the console: rows behind the hash of a cookie's secret. A session ends when idle for too long, some hours
+ * after it began, when its user's roles change, or when someone with the right ends it. Roles are read with it, so they
+ * are never stale.
  */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type Actor, type ActorContext, type Installation, recordEvent } from './audit-events.ts';
@@ -29,10 +30,10 @@ export interface ListedSession {
   readonly ends_at: string;
 }
 
-/** Ended sessions are kept for this long, to be looked at. */
+/** How long ended sessions are kept for review. */
 const KEPT_DAYS = 30;
 
-/** Begins a session of a user who has proved who he is. Gives the secret for the cookie. */
+/** Starts a session for an authenticated user. Returns the secret for the cookie. */
 export async function beginSession(
   tx: Transaction,
   { actor, environment, settings }: ActorContext,
@@ -63,7 +64,7 @@ export async function beginSession(
 
 const LIVE = `s.ended_at IS NULL AND s.ends_at > :now::timestamptz AND s.last_seen_at > :idleSince::timestamptz`;
 
-/** The session of a cookie's secret with its user and the user's present roles, in one query; undefined if it has ended. */
+/** The session of a cookie's secret with its user and current roles, in one query; undefined if it has ended. */
 export async function readSession(
   tx: Transaction,
   { secret, ...given }: { secret: string; now: string; idleSince: string },
@@ -91,7 +92,7 @@ export async function touchSession(tx: Transaction, given: { sessionId: number; 
   );
 }
 
-/** Ends one session, of this user or of anybody, and records who did it. */
+/** Ends one session of this user, or of any user, and records who did it. */
 export async function endSession(
   tx: Transaction,
   { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
@@ -110,7 +111,7 @@ export async function endSession(
   await recordEvent(tx, actor, { action: 'user.sign_out', subject: ended.login, details: { sessions: 1 }, now });
 }
 
-/** Ends all sessions and links of a user. Gives how many sessions were live. */
+/** Ends all sessions and links of a user. Returns how many sessions were live. */
 export async function endSessions(tx: Transaction, given: { userId: number; now: string }): Promise<number> {
   await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId AND used_at IS NULL`, given);
   const { ended } = await queryOne<{ ended: number }>(
@@ -124,14 +125,14 @@ export async function endSessions(tx: Transaction, given: { userId: number; now:
   return ended;
 }
 
-/** After a restore: everybody signs in again. */
+/** After a restore: all users sign in again. */
 export async function forgetSignIns(tx: Transaction): Promise<void> {
   await execute(tx, `DELETE FROM sessions`);
   await execute(tx, `DELETE FROM sign_in_links`);
   await execute(tx, `DELETE FROM sign_in_challenges`);
 }
 
-/** The live sessions, of one user if one is given, the latest first. */
+/** The live sessions, of one user if given, latest first. */
 export const readSessions = (
   tx: Transaction,
   given: { login: string | null; now: string; idleSince: string },
@@ -145,7 +146,7 @@ export const readSessions = (
     { ...given, login: given.login === null ? null : loginOf(given.login) },
   );
 
-/** The parameters that say which sessions are live. */
+/** The query parameters that define live sessions. */
 export function liveAt({ environment, settings }: Installation): {
   now: string;
   idleSince: string;

@@ -1,6 +1,6 @@
 /**
- * Changes of settings.json, bank accounts among them. The file is edited outside the program: each command and job that may
- * change something compares it with what was recorded last and first records what differs, as `settings.change`.
+ * Changes of settings.json, including bank accounts. The file is edited outside the program: each command and job that
+ * may change something first compares it with the last recorded state and records differences as `settings.change`.
  */
 import { statSync } from 'node:fs';
 import { type Settings, settingsFile } from '../config/settings.ts';
@@ -29,7 +29,7 @@ export async function recordSettingsChanges(database: Database, context: ActorCo
   const { environment, settings, actor } = context;
   if ((await database.reading((tx) => unrecordedChanges(tx, settings))).length === 0) return;
   await database.transaction(async (tx) => {
-    // Of two commands that see the same change, one records it.
+    // If two commands see the same change, one records it.
     await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.settings})`);
     const changes = await unrecordedChanges(tx, settings);
     if (changes.length === 0) return;
@@ -46,7 +46,7 @@ async function unrecordedChanges(tx: Transaction, settings: Settings): Promise<F
   return changesBetween(recorded, fieldsOf({ ...settings, issuer }));
 }
 
-/** Who owns the file and when it was written: the event itself names whoever ran the command that saw the change. */
+/** The file's owner and modification time: the event itself names the user whose command saw the change. */
 function fileFacts(file: string): object {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat === undefined ? {} : { file_modified_at: stat.mtime.toISOString(), file_owner_uid: stat.uid };

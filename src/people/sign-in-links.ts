@@ -1,4 +1,4 @@
-/** One-time links to sign in with, for a new user or one without a passkey at hand. */
+/** One-time sign-in links, for a new user or one without a passkey at hand. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Installation } from './audit-events.ts';
 import type { User } from './roles.ts';
@@ -11,11 +11,11 @@ export interface MadeLink {
   readonly expires_at: string;
 }
 
-/** When a link that is made now ends. */
+/** When a link made now expires. */
 export const linkEnd = ({ environment, settings }: Installation): string =>
   environment.now().plus({ hours: settings.console.link_hours }).toUTC().toISO();
 
-/** Makes a link, of an event; the user's earlier ones end. */
+/** Makes a link for an event; the user's earlier ones expire. */
 export async function insertSignInLink(
   tx: Transaction,
   context: Installation,
@@ -33,7 +33,7 @@ export async function insertSignInLink(
   return { secret, expires_at };
 }
 
-/** The user of a link that can be used; undefined for any other. */
+/** The user of a usable link; otherwise undefined. */
 export async function readSignInLink(
   tx: Transaction,
   given: { secret: string; now: string },
@@ -49,7 +49,7 @@ export async function readSignInLink(
   return rows[0];
 }
 
-/** Uses a link up. Of two at once, one gets its user. */
+/** Uses a link up. Of two concurrent uses, one gets the user. */
 export async function takeSignInLink(
   tx: Transaction,
   given: { secret: string; now: string },

@@ -2,7 +2,7 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { PresentRole, Role, User } from './roles.ts';
 
-/** The present roles of a user of the outer query, as JSON. */
+/** The current roles of the outer query's user, as JSON. */
 export const ROLES_OF_USER = `coalesce((
   SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
   FROM present_roles r WHERE r.user_id = u.user_id), '[]')`;
@@ -15,7 +15,7 @@ export interface ListedUser extends User {
   readonly passkeys: number;
 }
 
-/** All users in the order of their logins, deactivated ones last. */
+/** All users sorted by login, deactivated ones last. */
 export function readUsers(tx: Transaction, { login = null, now }: { login?: string | null; now: string }) {
   return query<ListedUser>(
     tx,
@@ -48,7 +48,7 @@ export async function readActiveUser(tx: Transaction, login: string): Promise<Us
   return rows[0];
 }
 
-/** Whether this installation has users: from the first person on, commands are done by one of them. */
+/** Whether this installation has users: from the first person on, every command is run by one of them. */
 export async function hasUsers(tx: Transaction): Promise<boolean> {
   const { there } = await queryOne<{ there: boolean }>(
     tx,

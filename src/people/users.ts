@@ -1,7 +1,7 @@
 /**
- * Users: who they are, their roles, and the end of a user. The first user of an installation is made by the shell; from then
- * on each action is done by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended,
- * role_needed, role_unchanged, last_administrator.
+ * Users: their identity, roles and deactivation. The shell creates an installation's first user; from then on an active
+ * user does each action. Refusals: argument_invalid, user_unknown, user_exists, user_ended, role_needed,
+ * role_unchanged, last_administrator.
  */
 
 import { LOCKS } from '../database/locks.ts';
@@ -25,18 +25,18 @@ import {
   readUsers,
 } from './users.sql.ts';
 
-/** The user of jobs and of whatever else runs unattended. It is made with the first person. */
+/** The user of jobs and anything else that runs unattended. It is created with the first person. */
 const CRON = 'cron';
 
-/** From here on this transaction's events are the user's, whatever records them. */
+/** From here on this transaction's events are recorded as the user's. */
 export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
   if (user === undefined) return;
   await execute(tx, `SELECT set_config('reckoner.user_id', :userId, true)`, { userId: String(user.user_id) });
 }
 
 /**
- * The actor with its user, who must be an active one as soon as there are users. What runs unattended is the user `cron`
- * unless it says otherwise.
+ * The actor with its user, who must be active once there are users. Unattended work runs as the user `cron` unless it
+ * names another.
  */
 export async function identify(
   tx: Transaction,
@@ -50,13 +50,13 @@ export async function identify(
   return { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
 }
 
-/** What the process does by itself, such as after an event of the processor: the user `cron`. */
+/** The actor of work that the process starts itself, such as after a processor event: the user `cron`. */
 export const actingByItself = (tx: Transaction, via: Actor['via']): Promise<Actor> =>
   identify(tx, thisProcess(via), { login: undefined, unattended: true });
 
 /**
- * The same for what must be done whoever asks for it, and when: a restore, a migration, a backup. The event has the user if
- * it is one.
+ * The same for work that any caller may do at any time: a restore, a migration, a backup. The event has the user, if it
+ * is one.
  */
 export async function identifyIfKnown(tx: Transaction, actor: Actor, login: string | undefined): Promise<Actor> {
   const user = await readActiveUser(tx, login ?? CRON);
@@ -75,7 +75,7 @@ export interface Invited {
   readonly link: MadeLink;
 }
 
-/** Makes a user, and a link to sign in with. */
+/** Creates a user and a sign-in link. */
 export async function inviteUser(tx: Transaction, context: ActorContext, given: Invitation): Promise<Invited> {
   await lockUsers(tx);
   const isFirst = !(await hasUsers(tx));
@@ -98,7 +98,7 @@ export async function inviteUser(tx: Transaction, context: ActorContext, given: 
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-/** Makes another link to sign in with. Earlier links of the user end. */
+/** Makes another sign-in link. The user's earlier links expire. */
 export async function linkUser(tx: Transaction, context: ActorContext, given: { login: string }): Promise<Invited> {
   await lockUsers(tx);
   await mayManage(tx, context);
@@ -108,7 +108,7 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
     throw refuse('argument_invalid', {
       argument: fieldName('login'),
       value: login,
-      reason: 'is a program, and signs in nowhere',
+      reason: 'is a program and cannot sign in',
     });
   const details = { expires_at: linkEnd(context) };
   const now = context.environment.now().toISO();
@@ -116,7 +116,7 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-/** Grants and revokes roles. The user's sessions end, so that nobody works with a role that he no longer has. */
+/** Grants and revokes roles. The user's sessions end, so no session keeps a revoked role. */
 export async function changeRoles(
   tx: Transaction,
   context: ActorContext,
@@ -146,7 +146,9 @@ export async function changeRoles(
   return (await readActiveUser(tx, login)) as User;
 }
 
-/** Ends a user with its roles, sessions and links, for good. The same login may be invited again, as another user. */
+/**
+ * Deactivates a user with roles, sessions and links, permanently. The same login may be invited again, as a new user.
+ */
 export async function deactivateUser(
   tx: Transaction,
   context: ActorContext,
@@ -161,7 +163,7 @@ export async function deactivateUser(
     throw refuse('argument_invalid', {
       argument: fieldName('login'),
       value: login,
-      reason: 'is the user of the jobs, and stays',
+      reason: "is the jobs' user and cannot be deactivated",
     });
   const now = context.environment.now().toISO();
   const details = { reason: given.reason };
@@ -173,7 +175,7 @@ export async function deactivateUser(
   return user;
 }
 
-/** Ends the sessions of a user, by the user or an administrator. Gives how many. */
+/** Ends a user's sessions, for the user or an administrator. Returns how many. */
 export async function signOutUser(tx: Transaction, context: ActorContext, login: string): Promise<number> {
   const user = await userNamed(tx, context, login);
   if (context.actor.user?.user_id !== user.user_id) await mayManage(tx, context);
@@ -200,8 +202,8 @@ export async function userNamed(
 }
 
 /**
- * Whoever is known must be an administrator. If there is none any more, because an identity provider took the role back, the
- * shell makes one.
+ * A known actor must be an administrator. If none is left, because an identity provider revoked the role, the shell can
+ * create one.
  */
 async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>): Promise<void> {
   const { user } = context.actor;
@@ -214,10 +216,10 @@ export const isShellWithoutAdministrator = async (
   { actor }: Pick<ActorContext, 'actor'>,
 ): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, 'administrator')) === 0;
 
-/** Nobody could invite the next one. */
+/** No one could invite the next one. */
 async function refuseWithoutAdministrator(tx: Transaction, login: string): Promise<void> {
   if ((await countWithRole(tx, 'administrator')) === 0) throw refuse('last_administrator', { login });
 }
 
-/** Of two that change users at once, one waits: each counts the administrators that are left. */
+/** If two change users at once, one waits: each counts the remaining administrators. */
 export const lockUsers = (tx: Transaction) => execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.users})`);

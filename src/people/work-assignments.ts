@@ -1,7 +1,7 @@
 /**
- * Who is responsible for an item of the work queue. An assignment is its audit event and nothing else: append-only, sealed
- * and exported as every event, so who was responsible can be proved, and no second copy can disagree.
- * Refusals: user_unknown, work_assignee_unfit, work_assigned_already.
+ * The assignees of work-queue items. An assignment is just its audit event, append-only, sealed and exported like every
+ * event, so assignments can be proved and no second copy can disagree. Refusals: user_unknown, work_assignee_unfit,
+ * work_assigned_already.
  */
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -16,7 +16,7 @@ export interface Assignment {
   readonly name: string;
 }
 
-/** Of active users only: what a deactivated user had is nobody's. */
+/** Only active users count: a deactivated user's items are unassigned. */
 export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>
   query(
     tx,
@@ -25,11 +25,11 @@ export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>
   );
 
 interface AssignmentRequest {
-  /** As the queue names it: `dispute:INV-2026-000003`. */
+  /** Its name in the queue: `dispute:INV-2026-000003`. */
   readonly item: string;
-  /** The login of a person; undefined: nobody. */
+  /** The login of a person; undefined: unassigned. */
   readonly to: string | undefined;
-  /** The partners that the item touches, all of which the person must be able to see; none: the whole ledger. */
+  /** The partners that the item affects, all of which the person must be able to see; none: the whole ledger. */
   readonly partnerIds: readonly string[];
 }
 

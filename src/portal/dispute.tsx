@@ -1,4 +1,4 @@
-/** A partner's contact disputes an invoice: the action of finance, recorded with the contact's address. */
+/** A partner's contact disputes an invoice: finance's action, recorded with the contact's address. */
 import { disputeOpen } from '../actions/dispute.ts';
 import { runAction } from '../actions/run.ts';
 import { Form } from '../console/form.tsx';
@@ -45,12 +45,12 @@ export function disputeScreen(
               </label>
               <input id="amount" name="amount" inputMode="decimal" value={amount} aria-describedby="amount-help" />
               <p class="help" id="amount-help">
-                What you do not accept. Left out, all that is open: {balance}.
+                The amount that you do not accept. If left out, all that is open: {balance}.
               </p>
             </div>
             <p class="soft">
-              {reader.issuer} gets this at once and answers you. What is disputed stays on the account, without
-              reminders, until the dispute is closed.
+              {reader.issuer} receives this at once and will answer you. The disputed amount stays on the account,
+              without reminders, until the dispute is closed.
             </p>
             <p class="buttons">
               <button type="submit" class="main">
@@ -67,7 +67,7 @@ export function disputeScreen(
   };
 }
 
-/** Refusal: page_unknown. What is wrong with the form is shown above it. */
+/** Refusal: page_unknown. Problems with the form are shown above it. */
 export async function disputeInvoice(
   visit: PartnerVisit,
   number: string,
@@ -87,17 +87,17 @@ export async function disputeInvoice(
   return { to: `/place/documents/${number}` };
 }
 
-/** In the contact's words: the refusals of the action name commands. */
+/** Worded for the contact: the action's refusals name commands. */
 function problemOf(refusal: Refusal, { reader }: PartnerVisit): string {
   switch (refusal.code) {
     case 'argument_invalid':
-      return 'Say in one line of up to 500 characters what is wrong.';
+      return 'Describe what is wrong in one line of up to 500 characters.';
     case 'amount_invalid':
       return 'The amount must be above zero, with no more decimals than the currency has.';
     case 'dispute_exceeds_balance':
       return refusal.message;
     case 'invoice_disputed':
-      return 'This invoice is in dispute already.';
+      return 'This invoice is already in dispute.';
     default:
       return `The dispute was not recorded. Please write to ${reader.issuer}.`;
   }

@@ -8,7 +8,7 @@ import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 /** What lowered the balance of an invoice: a credit or a payment applied to it, bank charges, a write-off. */
 export interface Reduction {
   readonly kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
-  /** `YYYY-MM-DD`; for a payment the day on which it was received. */
+  /** `YYYY-MM-DD`; for a payment the day it was received. */
   readonly on: string;
   readonly amount: string;
   /** The number of the credit note; null for anything else. */
@@ -22,16 +22,16 @@ export interface InvoiceFacts {
   readonly token: string | null;
   /** The instructions printed on the document. */
   readonly instructions: Instructions | null;
-  /** The document says that they differ from those of the partner's invoice before it. */
+  /** The document says that they differ from those on the partner's previous invoice. */
   readonly instructions_changed: boolean;
-  /** In the order in which they were recorded. */
+  /** In order of recording. */
   readonly reductions: readonly Reduction[];
   /** The processor's payment page; null if there is none. */
   readonly processor_url: string | null;
   /** Payments at the processor that are not done; none of a document that is not open. */
   readonly payments: readonly InvoiceInCheckout[];
   readonly dispute: OpenDispute | null;
-  /** Since when nothing is asked for, `YYYY-MM-DD`; null while it is open. */
+  /** Since when no payment is asked for, `YYYY-MM-DD`; null while it is open. */
   readonly settled_on: string | null;
 }
 

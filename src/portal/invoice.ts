@@ -70,7 +70,7 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
   readonly issuedOn: string;
   /** Empty if it never was due. */
   readonly dueOn: string;
-  /** Since when nothing is asked for, `YYYY-MM-DD`; null while it is open. */
+  /** Since when no payment is asked for, `YYYY-MM-DD`; null while it is open. */
   readonly settledOn: string | null;
   readonly marks: readonly Mark[];
   /** Why nothing is to be paid on an invoice; empty otherwise. */
@@ -99,7 +99,7 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
   readonly lines: readonly Readonly<Record<'policy' | 'month' | 'rows' | 'tax' | 'amount', string>>[];
   /** From the total of the lines to the balance; with the credit note that lowered it. */
   readonly totals: readonly { readonly label: string; readonly amount: string; readonly creditNote: string | null }[];
-  /** Why sales bear no tax, and what the mark of a reduced rate means. */
+  /** Why sales carry no tax, and what the mark of a reduced rate means. */
   readonly taxNotes: readonly string[];
   readonly files: readonly { readonly kind: FileKind; readonly name: string; readonly note: string }[];
 }

@@ -1,4 +1,4 @@
-/** What a partner owes, all of its documents, and its account statement, as its own contact sees them. */
+/** What a partner owes, all its documents, and its account statement, as its own contact sees them. */
 
 import { owedColumns } from '../console/columns.tsx';
 import { Form } from '../console/form.tsx';
@@ -21,7 +21,7 @@ import { type PartnerBalance, readPartnerBalances } from '../reports/partner-bal
 import { plural } from '../text.ts';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
-/** A form names each chosen invoice by a field of its own: a field that is given twice is refused. */
+/** A form has a separate field for each selected invoice, because repeated fields are refused. */
 export const CHOSEN = 'invoice:';
 
 const TABS = [
@@ -31,7 +31,7 @@ const TABS = [
 ] as const;
 
 const frameOf = (visit: PartnerVisit, tab: (typeof TABS)[number][0]) => ({
-  frame: { title: visit.reader.partner, lead: `Invoices of ${visit.reader.issuer}` },
+  frame: { title: visit.reader.partner, lead: `Invoices from ${visit.reader.issuer}` },
   menu: (
     <Tabs
       label="Your account"
@@ -48,7 +48,7 @@ interface OpenView {
   readonly pages: ReadonlyMap<number, string>;
   /** Several invoices can be paid at once. */
   readonly canPay: boolean;
-  /** By document: the payment that is under way. */
+  /** By document: its pending payment. */
   readonly underWay: ReadonlyMap<number, InvoiceInCheckout>;
 }
 
@@ -76,7 +76,7 @@ const BALANCES: readonly Column<PartnerBalance>[] = [
   balanceOf('Open invoices', 'open'),
   balanceOf('Overdue', 'overdue'),
   balanceOf('Open credit', 'credit'),
-  balanceOf('Payments not applied', 'unapplied'),
+  balanceOf('Unapplied payments', 'unapplied'),
   {
     heading: 'Balance',
     number: true,
@@ -109,7 +109,7 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Refuse
       columns={payable.length === 0 ? columns : [...columns.slice(0, 1), choiceOf(view, refused), ...columns.slice(1)]}
       rows={items}
       labelled
-      nothing="Every invoice is settled."
+      nothing="All invoices are settled."
       caption="Open"
     />
   );
@@ -135,7 +135,7 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Refuse
                 {table}
                 <p class="buttons in">
                   <button type="submit" class="main">
-                    Pay chosen
+                    Pay selected
                   </button>
                   {totalsOf(payable).map(({ total, count }) => (
                     <button type="submit" name="all" value={total.currency}>
@@ -152,11 +152,11 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Refuse
   };
 }
 
-/** An invoice whose debit is not ordered. */
+/** An invoice without a bank debit under way. */
 const isPayable = ({ underWay }: OpenView, { document, document_id }: OpenItem): boolean =>
   document === 'invoice' && underWay.get(document_id)?.ordered_on == null;
 
-/** Of each currency with several invoices. */
+/** For each currency with several invoices. */
 function totalsOf(payable: readonly OpenItem[]): { total: Amount; count: number }[] {
   const currencies = [...new Set(payable.map(({ currency }) => currency))];
   return currencies
@@ -188,9 +188,9 @@ const columnsOf = (view: OpenView): Column<OpenItem>[] => [
   { heading: 'Pay', cell: (item) => payCell(view, item) },
 ];
 
-/** A payment that is under way, with its own page where it is of several invoices. */
+/** A pending payment, with its own page if it covers several invoices. */
 export const UnderWay = ({ payment: { reference, ordered_on } }: { readonly payment: InvoiceInCheckout }) => {
-  const chip = <Chip tone="warn">{ordered_on === null ? 'payment begun' : `debit of ${ordered_on}`}</Chip>;
+  const chip = <Chip tone="warn">{ordered_on === null ? 'payment started' : `debit of ${ordered_on}`}</Chip>;
   return reference === null ? chip : <a href={`/place/payments/${reference}`}>{chip}</a>;
 };
 
@@ -220,7 +220,7 @@ export function documentsScreen(view: ListView, visit: PartnerVisit): PartnerScr
       <>
         {menu}
         <Card title="All documents" flush>
-          <ListTable {...{ view, path, hrefOf, face: view.list.place ?? [] }} nothing="There is no document yet." />
+          <ListTable {...{ view, path, hrefOf, face: view.list.place ?? [] }} nothing="There are no documents yet." />
           <ListPager view={view} path={path} />
         </Card>
       </>
@@ -238,7 +238,7 @@ export function statementScreen({ statement }: PartnerStatementView, visit: Part
       <>
         {menu}
         <StatementPeriod path={path} statement={statement}>
-          {statement.preliminary && <Chip tone="warn">preliminary: it may still change</Chip>}
+          {statement.preliminary && <Chip tone="warn">preliminary: it can still change</Chip>}
         </StatementPeriod>
         <div class="stack">
           <Accounts statement={statement} documents="/place/documents" />

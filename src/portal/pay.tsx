@@ -1,4 +1,4 @@
-/** A partner's contact pays several invoices at once: what is chosen, the payment's own page, and what became of it. */
+/** A partner's contact pays several invoices at once: the selection, the payment's own page, and its outcome. */
 
 import { Form } from '../console/form.tsx';
 import { Card, Chip, type Column, DataTable, Facts, Instant, Money, None, type Tone } from '../console/kit.tsx';
@@ -20,7 +20,9 @@ const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
   links: linkProvider(context.settings, context.environment),
 });
 
-/** Refusal: page_unknown, of another partner's invoice as well. What cannot be paid is said above the form. */
+/**
+ * Refusal: page_unknown, also for another partner's invoice. Invoices that cannot be paid are listed above the form.
+ */
 export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<string, string>): Promise<PartnerAnswer> {
   const { context, partnerId, place, request } = visit;
   const { database } = context;
@@ -38,7 +40,7 @@ export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<strin
   return { screen: openScreen(view, visit, { problem: opened.reason, chosen }), status: 422 };
 }
 
-/** All that can be paid in a currency, but what is being paid already. */
+/** Everything payable in a currency, except what is already being paid. */
 const payableOf = ({ items, underWay }: Awaited<ReturnType<typeof readOpen>>, currency: string): readonly string[] =>
   items.flatMap(({ document, document_id, number, currency: of }) =>
     document === 'invoice' && of === currency && underWay.get(document_id)?.ordered_on == null ? [number] : [],
@@ -47,11 +49,11 @@ const payableOf = ({ items, underWay }: Awaited<ReturnType<typeof readOpen>>, cu
 interface PaymentView {
   readonly checkout: Checkout;
   readonly received: Received | undefined;
-  /** What the processor says now; null where it need not be asked, or cannot be. */
+  /** The processor's current status; null if it need not or cannot be asked. */
   readonly state: CheckoutState | null;
 }
 
-/** Refusal: page_unknown. The processor is asked after the transaction, and only while nothing is recorded of the end. */
+/** Refusal: page_unknown. The processor is asked after the transaction, and only until an outcome is recorded. */
 export async function readPayment(visit: PartnerVisit, reference: string): Promise<PaymentView> {
   const { context, partnerId } = visit;
   const { checkout, received } = await context.database.reading(async (tx) => {
@@ -79,7 +81,7 @@ async function ownCheckout(
   return found;
 }
 
-/** Ends the session, so that nobody pays by it any more. */
+/** Ends the session, so no one can pay with it any more. */
 export async function cancelPayment(visit: PartnerVisit, reference: string): Promise<PartnerAnswer> {
   const { context, partnerId } = visit;
   const checkout = await context.database.reading((tx) => ownCheckout(tx, visit, { partnerId, reference }));
@@ -116,40 +118,42 @@ interface Standing {
   readonly chip: string;
   readonly tone: Tone;
   readonly text: string;
-  /** It can be paid, or canceled, by this page. */
+  /** This page can pay or cancel it. */
   readonly isOpen?: true;
 }
 
 const AGAIN = 'Nothing was paid. Choose the invoices again if you still want to pay them.';
 
-/** What became of a payment, in the contact's words. Pure. */
+/** The outcome of a payment, worded for the contact. Pure. */
 function standingOf({ checkout, received, state }: PaymentView, processor: string): Standing {
   const { ending, currency, invoices } = checkout;
   if (received !== undefined) {
     const isWhole = Amount.of(received.unapplied, currency).isZero();
-    const rest = `${moneyText(received.unapplied, currency)} could not be applied, because an invoice was settled or changed meanwhile. It is kept on your account.`;
-    return { chip: 'paid', tone: 'good', text: `Thank you. ${isWhole ? 'Every invoice is paid by it.' : rest}` };
+    const rest =
+      `${moneyText(received.unapplied, currency)} could not be applied, because an invoice was settled or changed ` +
+      'in the meantime. It is kept on your account.';
+    return { chip: 'paid', tone: 'good', text: `Thank you. ${isWhole ? 'All invoices are paid.' : rest}` };
   }
   switch (ending ?? state) {
     case 'paid':
       return {
         chip: 'paid',
         tone: 'good',
-        text: `${processor} has your payment. The invoices are paid within minutes.`,
+        text: `${processor} has received your payment. The invoices will show as paid within minutes.`,
       };
     case 'ordered':
       return {
         ...{ chip: 'debit ordered', tone: 'warn' },
-        text: 'Your bank debit is ordered. It takes some business days until the invoices are paid. Do not pay them again.',
+        text: 'Your bank debit is under way. The invoices will be paid in a few business days. Do not pay them again.',
       };
     case 'failed':
       return { chip: 'failed', tone: 'bad', text: `Your bank did not carry out the debit. ${AGAIN}` };
     case 'expired':
-      return { chip: 'expired', tone: 'plain', text: `The page of ${processor} was open for an hour. ${AGAIN}` };
+      return { chip: 'expired', tone: 'plain', text: `The ${processor} page expired after an hour. ${AGAIN}` };
     case 'canceled':
       return { chip: 'canceled', tone: 'plain', text: AGAIN };
     case 'replaced':
-      return { chip: 'replaced', tone: 'plain', text: 'You began another payment with one of these invoices.' };
+      return { chip: 'replaced', tone: 'plain', text: 'You started another payment with one of these invoices.' };
     case 'changed':
       return { chip: 'ended', tone: 'plain', text: `The balance of an invoice has changed. ${AGAIN}` };
     case 'refused':
@@ -159,13 +163,13 @@ function standingOf({ checkout, received, state }: PaymentView, processor: strin
       return invoices.every((each) => isAsked(each, currency))
         ? {
             ...{ chip: 'not paid yet', tone: 'plain', isOpen: true },
-            text: `Nothing is paid yet. ${processor} shows the same invoices and asks how you pay.`,
+            text: `Nothing is paid yet. ${processor} shows the same invoices and lets you choose how to pay.`,
           }
         : { chip: 'changed', tone: 'warn', text: `The balance of an invoice has changed. ${AGAIN}` };
     default:
       return {
         ...{ chip: 'unknown', tone: 'warn' },
-        text: `${processor} cannot be asked at present. Look again in a minute, before you pay again.`,
+        text: `${processor} cannot be reached at present. Check again in a minute, before you pay again.`,
       };
   }
 }
@@ -220,7 +224,7 @@ export function paymentScreen(view: PaymentView, { reader }: PartnerVisit): Part
       <div class="stack">
         <p>{text}</p>
         <Card title="Invoices" flush>
-          <DataTable columns={columns} rows={invoices} labelled nothing="It has no invoices." caption="Invoices" />
+          <DataTable columns={columns} rows={invoices} labelled nothing="No invoices." caption="Invoices" />
         </Card>
         <Card title="Payment">
           <Facts

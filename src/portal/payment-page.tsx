@@ -1,7 +1,6 @@
 /**
- * The page of a payment link: what one document asks for and how to pay it. Only its token opens it, until some days after
- * nothing is owed any more. It shows no other partner and no other document, except the number of the one that replaces
- * this one.
+ * The page of a payment link: what one document asks for and how to pay it. Only its token opens it, until some days
+ * after nothing is owed. It shows no other partner and no other document, except the number of its replacement.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -37,7 +36,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   const onRequest = async (request: FastifyRequest) => void limits.request('page', request.ip);
   const unknown = (reply: FastifyReply) => sendProblem(reply, shared, 404, UNKNOWN);
 
-  // People open these: what cannot be shown is said on a page.
+  // People open these, so errors are shown as a page.
   app.register(
     async (pay) => {
       pay.setErrorHandler((error, request, reply) => {
@@ -84,9 +83,9 @@ type Said = Readonly<Record<'title' | 'heading' | 'text', string>>;
 const UNKNOWN: Said = {
   title: 'Page not found',
   heading: 'There is no such page',
-  text: 'The link may be cut off, or it was for another document. Open it again from the invoice or its e-mail, as a whole.',
+  text: 'The link may be incomplete, or for another document. Open the full link again from the invoice or its e-mail.',
 };
-const NOT_NOW = { title: 'Not now', heading: 'This page cannot be shown now' };
+const NOT_NOW = { title: 'Not now', heading: 'This page is temporarily unavailable' };
 
 function sendProblem(
   reply: FastifyReply,

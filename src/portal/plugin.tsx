@@ -41,9 +41,9 @@ export function addPortal(app: FastifyInstance, shared: Shared): void {
   );
 }
 
-/** How to come in, for whoever is not signed in. */
+/** How to sign in, for visitors who have not. */
 const COME_IN =
-  'Open the payment page of one of your invoices, from the invoice or its e-mail, and ask there for a sign-in link.';
+  'Open the payment page of one of your invoices, from the invoice or its e-mail, and request a sign-in link there.';
 
 function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = answerTo(thrown, request, reply);
@@ -56,7 +56,7 @@ function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, r
         {refusal.code === 'session_missing'
           ? 'You are not signed in, or your session has ended. Nothing was changed.'
           : refusal.code === 'sign_in_link_invalid'
-            ? 'This sign-in link was used or has expired, or the contact on file is another one by now.'
+            ? 'This sign-in link was used or has expired, or the contact on file has changed.'
             : refusal.message}
       </p>
       {isOutside ? (

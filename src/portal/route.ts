@@ -1,4 +1,4 @@
-/** Routes of a partner's place behind its sign-in. Nothing here reaches a page before the session was checked. */
+/** Routes of a partner's place behind its sign-in. Nothing here reaches a page before the session is checked. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ActionContext } from '../actions/action.ts';
@@ -29,10 +29,10 @@ import type { Sheet } from '../sheet.ts';
 /** A request of a partner's contact. */
 export interface PartnerVisit {
   readonly contact: PartnerSession;
-  /** The one partner whose things this visit may see. */
+  /** The only partner whose data this visit may see. */
   readonly partnerId: string;
   readonly secret: string;
-  /** Whose actions are recorded with the contact's address. */
+  /** The actor of recorded actions: the contact's address. */
   readonly context: ActionContext;
   readonly reader: PartnerReader;
   /** `YYYY-MM-DD`. */
@@ -50,7 +50,7 @@ export type PartnerAnswer =
 
 type Read<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
 
-/** Whether partners' contacts can sign in from payment pages: by links, which have to be sent. */
+/** Whether partners' contacts can sign in from payment pages, which requires e-mailing links. */
 export const hasPartnerPlace = (
   { environment }: Pick<Shared, 'environment'>,
   { console: { partner_place: wanted }, mail_from: sender }: Settings,
@@ -63,7 +63,7 @@ export interface PartnerRoutes {
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
     sheet?: (view: View) => Sheet,
   ) => void;
-  /** A screen that asks the payment processor: not within a transaction. */
+  /** A screen that asks the payment processor, outside a transaction. */
   readonly asked: <View>(
     path: string,
     bound: BoundName,
@@ -78,7 +78,7 @@ export interface PartnerRoutes {
   ) => void;
 }
 
-/** A session is written to at most once in this time. */
+/** The minimum time between writes to a session. */
 const SEEN_SECONDS = 60;
 const LARGEST_FORM = 16 * 1024;
 
@@ -141,7 +141,7 @@ export function partnerRoutes(app: FastifyInstance, shared: Shared): PartnerRout
   };
 }
 
-/** The one place where a contact is let in: session, and origin of what changes something. */
+/** The only place that lets a contact in: checks the session, and the origin of requests that change something. */
 async function visitOf(shared: Shared, request: FastifyRequest): Promise<PartnerVisit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);

@@ -1,7 +1,7 @@
 /**
- * How a partner's contact signs in. Whoever has the link of a payment page may ask for a sign-in link. It goes to the address
- * on file, whoever asks, and the answer does not say whether there is one. The link's page only shows a button: programs
- * that look at links in e-mails follow them, and must not use them up.
+ * How a partner's contact signs in. Anyone with the link of a payment page may request a sign-in link. It always goes
+ * to the address on file, and the response does not reveal whether there is one. The link's page only shows a button,
+ * because programs that scan e-mails follow links and must not use them up.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { outerPage } from '../console/page.tsx';
@@ -17,7 +17,7 @@ import { makePartnerLink, readPartnerLink, takePartnerLink } from '../partners/s
 import type { InvoiceView } from './invoice.ts';
 import { findPaymentPage } from './payment-page.tsx';
 
-/** E-mails that are being sent. A mail server that does not answer must not collect more. */
+/** E-mails being sent. If the mail server does not answer, they must not pile up. */
 const MOST_UNDER_WAY = 20;
 
 export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
@@ -65,8 +65,8 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
       { ...outer, brand: outer.issuer, title: 'All your invoices' },
       <>
         <OneButton name="Send the link">
-          We send a sign-in link to the e-mail address on file for the invoices of <strong>{invoice.partner}</strong>.
-          It shows all open invoices with their balances, and statements.
+          We will send a sign-in link to the e-mail address on file for invoices to <strong>{invoice.partner}</strong>.
+          There you see all open invoices with their balances, and statements.
         </OneButton>
         <p>
           <a href={`/pay/${request.params.token}`}>Back to {invoice.number}</a>
@@ -80,18 +80,18 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
     const { token } = request.params;
     const invoice = await find(request, token);
     await shared.limits.askedForLink(String(invoice.documentId), request.ip);
-    // Not waited for: how long it takes would say whether there is an address.
+    // Not awaited: the time it takes would reveal whether there is an address.
     if (underWay.size < MOST_UNDER_WAY) {
       const sending = sendLink(shared, invoice.partnerId).finally(() => underWay.delete(sending));
       underWay.add(sending);
     } else shared.log.warn({ partner: invoice.partnerId }, 'sign-in link not sent: too many are being sent');
     const outer = outerOf(shared, request);
     const html = outerPage(
-      { ...outer, brand: outer.issuer, title: 'Look at your e-mail' },
+      { ...outer, brand: outer.issuer, title: 'Check your e-mail' },
       <>
         <p>
-          If there is an e-mail address on file for the invoices of <strong>{invoice.partner}</strong>, a link is on its
-          way to it. It works once, for 15 minutes.
+          If there is an e-mail address on file for invoices to <strong>{invoice.partner}</strong>, a link is on its way
+          to it. It works once, for 15 minutes.
         </p>
         <p class="soft">Nothing arrived? Ask {outer.issuer} which address is on file.</p>
         <p>

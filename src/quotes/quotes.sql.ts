@@ -68,7 +68,7 @@ export interface QuoteFacts extends Terms {
   readonly partner_cut: string;
   readonly invoice_amount: string;
   readonly quoted_at: string;
-  /** It cannot be accepted from then on; null: it never expires. */
+  /** When it expires; null: never. */
   readonly expires_at: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** How the balance of an account can be paid: today's bank details, and the payment pages of its open invoices. */
+/** How an account's balance can be paid: today's bank details, and the payment pages of its open invoices. */
 import { type Instructions, instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -7,7 +7,7 @@ import type { AccountStatement } from './account-statement.ts';
 export interface AccountPayment {
   readonly currency: string;
   readonly instructions: Instructions | null;
-  /** Whether an open invoice carries other bank details. */
+  /** Whether an open invoice has different bank details. */
   readonly changed: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** A partner's account statement as the PDF that is e-mailed, written by commands and downloaded. */
+/** A partner's account statement as a PDF, for e-mails, commands and downloads. */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -7,7 +7,7 @@ import { type HowToPay, readHowToPay } from './account-payment.ts';
 import type { AccountStatement } from './account-statement.ts';
 import { renderAccountStatement, textsOfStatement } from './account-statement-pdf.ts';
 
-/** With how it is to be paid, which the PDF says. Refusal: characters_unprintable. */
+/** Includes how to pay it, which the PDF shows. Refusal: characters_unprintable. */
 export async function pdfOfStatement(
   tx: Transaction,
   { environment, settings }: { readonly environment: Environment; readonly settings: Settings },

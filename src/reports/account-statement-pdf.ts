@@ -1,5 +1,5 @@
 /**
- * Draws an account statement as a tagged PDF, with the letterhead, type and paper of the documents. The same statement
+ * Renders an account statement as a tagged PDF, with the documents' letterhead, fonts and paper. The same statement
  * gives the same bytes.
  */
 import type { Issuer } from '../config/settings.ts';
@@ -34,7 +34,7 @@ interface StatementToRender {
   readonly pay: HowToPay;
   readonly issuer: Issuer;
   readonly sandbox: boolean;
-  /** The fonts that it needs besides the program's own. */
+  /** The fonts that it needs besides the built-in ones. */
   readonly fonts?: readonly AddedFont[] | undefined;
 }
 
@@ -47,16 +47,16 @@ const STRONG_RULE = 0.9;
 
 interface TableColumn {
   readonly heading: string;
-  /** In parts of the width. */
+  /** As fractions of the width. */
   readonly width: number;
   readonly align: 'left' | 'right';
 }
 
 interface TableRow {
   readonly cells: readonly string[];
-  /** Stands out: the balances before and after. */
+  /** Emphasized: the balances before and after. */
   readonly strong?: boolean;
-  /** Where the first cell leads to. */
+  /** The first cell's link. */
   readonly link?: { readonly url: string; readonly says: string } | undefined;
 }
 
@@ -81,7 +81,7 @@ export const textsOfStatement = ({
   ],
 ];
 
-/** Parts of the usual distances: the widest that needs no more pages than the closest. */
+/** Fractions of the usual spacing: the widest that needs no more pages than the tightest. */
 const SPACINGS = [1, 0.7, 0.45] as const;
 
 function draw(request: StatementToRender): PdfCanvas {
@@ -159,7 +159,7 @@ function drawTotals(layout: PageLayout, { accounts }: AccountStatement, locale: 
   }
 }
 
-/** Never more than the total: credit and unapplied cash lower that, and no invoice. */
+/** Never more than the total, which credit and unapplied cash reduce without reducing any invoice. */
 function overdueText(layout: PageLayout, account: CurrencyAccount, locale: Locale): string {
   const { account: labels } = layout.labels;
   const total = Amount.of(account.closing, account.currency);
@@ -210,7 +210,7 @@ function drawAccount(layout: PageLayout, { statement, account, pay, locale }: Ac
       ...withoutOwnCorrections(account).map((line) => ({
         cells: [
           locale.date(line.date),
-          // What happened in a month whose books were closed has its true date beside it.
+          // An event in a month with closed books has its true date beside it.
           movement(labels, line) + (line.dated_on === line.date ? '' : ` (${locale.date(line.dated_on)})`),
           number(line.amount),
           number(line.balance),
@@ -270,7 +270,7 @@ const movement = (labels: PageLayout['labels']['account'], line: ActivityLine): 
 
 // --- Tables ---------------------------------------------------------------------------------------------------------------
 
-/** A heading and a table whose rows stay whole; its columns are named again on each page. */
+/** A heading and a table whose rows are never split; the column names repeat on each page. */
 function drawTable(
   layout: PageLayout,
   title: string,
@@ -312,7 +312,7 @@ function drawTable(
   }
 }
 
-/** Tagged in the given row, or as decoration where a page repeats them. */
+/** Tagged in the given row, or as decoration if a page repeats them. */
 function drawHeadings(layout: PageLayout, columns: readonly TableColumn[], height: number, row?: Element): void {
   const padding = layout.space(ROW_PADDING);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);

@@ -1,6 +1,6 @@
 /**
- * A partner's account statement: the opening balance, the activity, the closing balance and the open items. The balance is
- * what is billed less open credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
+ * A partner's account statement: the opening balance, the activity, the closing balance and the open items. The balance
+ * is billed receivables less open credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
  */
 import type { Address } from '../config/validation.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -31,7 +31,7 @@ type Activity =
 export interface ActivityLine {
   /** The date of its journal entry. */
   readonly date: string;
-  /** When it happened: before `date` if the books of its own month were closed. */
+  /** When it happened: earlier than `date` if the books of its own month were closed. */
   readonly dated_on: string;
   readonly fact: Activity;
   /** Why a payment was reversed; null for anything else. */
@@ -39,7 +39,7 @@ export interface ActivityLine {
   readonly document: string | null;
   readonly reference: string | null;
   readonly amount: string;
-  /** After this line. */
+  /** The balance after this line. */
   readonly balance: string;
 }
 
@@ -67,18 +67,21 @@ export interface AccountStatement extends BooksOfDay {
 
 interface AccountStatementRequest {
   readonly partnerId: string;
-  /** Left out, the first day of the month of `asOf`. */
+  /** Default: the first day of the month of `asOf`. */
   readonly from?: string | undefined;
   readonly asOf?: string | undefined;
   /** In the issuer's zone. */
   readonly today: string;
 }
 
-/** What a label is chosen by: the fact, for a reversed payment why, and for an assigned one in which direction. */
+/** What selects a label: the fact, for a reversed payment the reason, and for an assigned one the direction. */
 type ActivityName =
   | Exclude<Activity, 'payment_reversed'>
   | `payment_${ReversalKind}`
-  /** Cash that became another partner's: it pays that partner's invoice, goes back to its payer, or the payer was corrected. */
+  /**
+   * Cash that became another partner's: it pays that partner's invoice, returns to its payer, or the payer was
+   * corrected.
+   */
   | 'payment_given_away';
 
 export function activityName({ fact, kind, amount }: Pick<ActivityLine, 'fact' | 'kind' | 'amount'>): ActivityName {
@@ -107,7 +110,7 @@ const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
   credit_refund_returned: 'refund returned:',
 };
 
-/** What a line says to finance: `payment B-1`, `written off: INV-2026-000003`. */
+/** A line's text for finance: `payment B-1`, `written off: INV-2026-000003`. */
 export const activityText = (line: ActivityLine): string =>
   [ACTIVITIES[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
@@ -162,7 +165,7 @@ function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise
             CASE m.fact WHEN 'payment_reversed' THEN (
               SELECT r.kind FROM payment_reversals r WHERE r.payment_reversal_id = m.fact_id) END AS kind
      FROM (
-       -- Not journal_of_facts, whose partner is known only after every fact is read: 200 ms of 36,000 facts, not 30.
+       -- Not journal_of_facts, which reads every fact before it knows the partner: 200 ms for 36,000 facts, not 30.
        SELECT j.entry_on AS date, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency, j.recorded,
               sum(p.amount) AS amount
        FROM journal_entries j
@@ -179,7 +182,7 @@ function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise
   );
 }
 
-/** What of an account's balance is overdue: never more than is due after credit and unapplied cash. */
+/** The overdue part of an account's balance: never more than what is due after credit and unapplied cash. */
 export function overdueOf({ currency, closing, aging }: CurrencyAccount): Amount {
   const overdue = BUCKETS.filter((bucket) => bucket !== 'not_due').reduce(
     (sum, bucket) => sum.plus(Amount.of(aging[bucket], currency)),
@@ -234,8 +237,8 @@ export function currencyAccount(
 }
 
 /**
- * The lines as the partner reads them: a small difference that was written off and taken back on one day, when a payment was
- * applied anew, is our own correction and left out. Pure.
+ * The lines as the partner reads them: a small difference written off and reversed on the same day, when a payment was
+ * reapplied, is our own correction and omitted. Pure.
  */
 export function withoutOwnCorrections({ currency, opening, lines }: CurrencyAccount): ActivityLine[] {
   const amount = (text: string) => Amount.of(text, currency);

@@ -1,6 +1,6 @@
 /**
- * What the world outside may have seen of a ledger that was restored to an earlier state: the numbers, e-mails, events and
- * payment links that may exist without being in it.
+ * What others may have seen of a ledger that was restored to an earlier state: numbers, e-mails, events and payment
+ * links that may exist without being in it.
  */
 import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -16,14 +16,14 @@ interface AfterRestore {
   readonly pauses: readonly Pause[];
   /** The last number of each series here: after these, others may have been issued. */
   readonly numbers: readonly { readonly series: string; readonly last: string }[];
-  /** Series without a number here in which others may have been given. */
+  /** Series without a number here, in which numbers may have been issued. */
   readonly unused: readonly string[];
-  /** What is still to be sent here may have been sent already: how much, and the first of it. */
+  /** E-mails unsent here that may already have been sent: how many, and the first of them. */
   readonly emails: {
     readonly unsent: number;
     readonly documents: readonly string[];
   };
-  /** Partners with a webhook: up to which position they have been sent events, as far as this ledger knows. */
+  /** Partners with a webhook: the position up to which they received events, as far as this ledger knows. */
   readonly webhooks: readonly { readonly partner_id: string; readonly acknowledged: number; readonly last: number }[];
   /** When the last of each was recorded. */
   readonly last: {
@@ -33,7 +33,7 @@ interface AfterRestore {
     /** Made at the processor. */
     readonly payment_link: string | null;
   };
-  /** The last day that each bank account is reported to. */
+  /** The last day reported for each bank account. */
   readonly bank_accounts: readonly { readonly account: string; readonly reported_to: string }[];
 }
 
@@ -90,13 +90,13 @@ export function describeAfterRestore(found: AfterRestore, environment: Pick<Envi
   if (restored !== undefined) {
     sections.push(
       `This ledger is as it was at ${minuteOf(restored.state_of as string)}. What happened after\n` +
-        'that is not in it, and others may have seen it:',
+        'that is missing here, and others may have seen it:',
     );
   }
   sections.push(
     numbers.length + unused.length === 0
       ? 'Numbers: no document was issued here.'
-      : `Numbers that may have been given after these:\n${table(
+      : `Numbers that may have been issued after these:\n${table(
           ['series', 'last number here'],
           [...numbers.map((each) => [each.series, each.last]), ...unused.map((series) => [series, 'none'])],
         )}`,
@@ -104,14 +104,14 @@ export function describeAfterRestore(found: AfterRestore, environment: Pick<Envi
   if (emails.unsent > 0) {
     const more = emails.documents.length > 0 ? `:\n  ${emails.documents.join('\n  ')}` : '';
     sections.push(
-      `${plural(emails.unsent, 'e-mail')} still to be sent here, which may have been sent already${more}\n` +
-        'What has been sent goes out again: put such a document on hold, and dismiss any\n' +
+      `${plural(emails.unsent, 'e-mail')} unsent here, which may already have been sent${more}\n` +
+        'Those already sent would go out again: put such a document on hold, and dismiss any\n' +
         'other e-mail.',
     );
   }
   if (webhooks.length > 0) {
     sections.push(
-      `Webhooks: events after these positions are given again, to other things.\nTell the partners.\n${table(
+      `Webhooks: positions after these will be reused for other events.\nTell the partners.\n${table(
         ['~partner', '>acknowledged', '>last here'],
         webhooks.map((each) => [each.partner_id, each.acknowledged, each.last]),
       )}${environment.webhookKey === undefined ? `\n${WEBHOOK_SIGNING_KEY} is not set, so no events are sent.` : ''}`,
@@ -126,7 +126,7 @@ export function describeAfterRestore(found: AfterRestore, environment: Pick<Envi
   ].filter((each): each is [string, string] => each[1] !== null);
   if (lasts.length > 0) {
     const rows = lasts.map(([what, at]) => [what, at.includes('T') ? minuteOf(at) : at]);
-    sections.push(`Import again what came after these:\n${table(['last here', 'at'], rows)}`);
+    sections.push(`Import again everything after these:\n${table(['last here', 'at'], rows)}`);
   }
   return sections.join('\n\n');
 }

@@ -1,6 +1,6 @@
 /**
- * Aging: what partners owe on a date, by how long it has been due. Credit and unapplied cash stand beside the buckets and
- * are deducted in `net` alone. It ties: to the journal's three accounts, and on the present day to the balances of the documents.
+ * Aging: what partners owe on a date, by days past due. Credit and unapplied cash are shown beside the buckets and
+ * deducted only in `net`. It ties to the journal's three accounts, and as of today to the documents' balances.
  */
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
@@ -19,7 +19,7 @@ export type Bucket = (typeof BUCKETS)[number];
 type Columns<Value> = Readonly<Record<Column | 'net', Value>>;
 
 export interface AgingRow extends Columns<string> {
-  /** Null: unapplied cash of a payer that is not known yet. */
+  /** Null: unapplied cash of an unknown payer. */
   readonly partner_id: string | null;
   readonly partner_name: string | null;
   readonly currency: string;
@@ -29,7 +29,7 @@ export interface Aging extends BooksOfDay {
   readonly as_of: string;
   readonly partners: readonly AgingRow[];
   readonly totals: readonly (Columns<string> & { readonly currency: string })[];
-  /** Open documents, for whoever wants to see what is behind a bucket. */
+  /** Open documents, to show what is behind a bucket. */
   readonly documents: readonly (OpenItem & {
     readonly partner_name: string;
     readonly bucket: Bucket | null;
@@ -37,7 +37,7 @@ export interface Aging extends BooksOfDay {
   })[];
   readonly ties: boolean;
   readonly tie: readonly Tie[];
-  /** On the present day: documents whose balance elsewhere in the program is another. */
+  /** As of today: documents whose balance elsewhere in the program differs. */
   readonly documents_differ: readonly {
     readonly number: string;
     readonly open_items: string;
@@ -45,7 +45,7 @@ export interface Aging extends BooksOfDay {
   }[];
 }
 
-/** One account against what is open; a difference has its partner. */
+/** One account compared with open items; a difference names its partner. */
 interface Tie {
   readonly account: string;
   readonly currency: string;
@@ -67,7 +67,7 @@ function bucketAfter(days: number): Bucket {
   return days <= 90 ? 'days_61_90' : 'over_90';
 }
 
-/** Of these partners or of all, as of a date or of the present day: then every document is also compared with what `invoice show` says of it. */
+/** For these partners or all, as of a date or today; today, every document is also compared with `invoice show`. */
 export async function readAging(
   tx: Transaction,
   { scope = null, ...day }: { asOf?: string | undefined; today: string; scope?: Scope },
@@ -86,7 +86,7 @@ export async function readAging(
   return { ...aging, ties: aging.ties && documents.length === 0, documents_differ: documents };
 }
 
-/** Documents whose present balance is not the one that was found from the facts. */
+/** Documents whose current balance differs from the one computed from the facts. */
 function readOtherBalances(
   tx: Transaction,
   items: readonly OpenItem[],
@@ -99,7 +99,7 @@ function readOtherBalances(
        FROM json_to_recordset(:items::json) AS i (document_id bigint, balance numeric)
      )
      SELECT d.number, coalesce(f.balance, 0)::text AS open_items, b.balance::text AS balance
-     -- Each document that is open by either.
+     -- Each document that is open in either.
      FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN found f USING (document_id)
      WHERE d.document_id = ANY (ARRAY(SELECT document_id FROM open_documents UNION SELECT document_id FROM found))
        AND b.balance <> coalesce(f.balance, 0)
@@ -146,7 +146,7 @@ function agingOf(
   }
   for (const { partner_id, currency, amount } of cash)
     sumsOf(partner_id, currency).add('unapplied', Amount.of(amount, currency));
-  // A partner with a balance in the journal alone belongs into the comparison too.
+  // Also compare partners with a balance only in the journal.
   for (const { partner_id, currency } of journal) sumsOf(partner_id, currency);
 
   const partners = [...ledger.values()].sort(inOrder);
@@ -220,7 +220,7 @@ class Sums {
   }
 }
 
-/** By partner id, with the cash of an unknown payer last; then by currency. */
+/** By partner id, with cash of unknown payers last; then by currency. */
 function inOrder(a: Sums, b: Sums): number {
   if (a.partnerId === b.partnerId) return a.currency < b.currency ? -1 : 1;
   if (a.partnerId === null || b.partnerId === null) return a.partnerId === null ? 1 : -1;

@@ -1,4 +1,4 @@
-/** The books in the status: to which month they are closed, which are open, and which the job should have closed. */
+/** The books in the status: the month they are closed to, those open, and those that the job should have closed. */
 
 import { readBooksState } from '../close/books.sql.ts';
 import { booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
@@ -12,12 +12,12 @@ export interface BooksStatus {
   readonly closed_to: Month | null;
   /** The months closed for billing whose books are open. */
   readonly open: readonly Month[];
-  /** Of these, those whose day of the settings has come, each with what keeps its books from closing. */
+  /** Of these, those past the settings' closing day, each with what keeps its books from closing. */
   readonly due: readonly {
     readonly month: Month;
     readonly due_on: string;
     readonly obstacles: readonly string[];
-    /** The code of each obstacle, and what to do about it. */
+    /** Each obstacle's code, and its remedy. */
     readonly codes: readonly string[];
     readonly remedies: readonly (readonly Remedy[])[];
   }[];

@@ -19,14 +19,14 @@ export interface BooksReport {
   readonly closed_at: string | null;
   readonly seal: string | null;
   readonly bank_feeds: readonly BankFeed[];
-  /** The bank's own balances at the end of the month beside ours, where its statements give them. */
+  /** The bank's own balances at the end of the month beside ours, if its statements give them. */
   readonly bank_balances: readonly {
     readonly account: string;
     readonly currency: string;
     readonly bank: string;
     readonly books: string;
     readonly difference: string;
-    /** Part of the difference: what was on the account before its first statement. */
+    /** Part of the difference: the account's balance before its first statement. */
     readonly before_first_statement: string;
   }[];
   /** Payment exceptions that arose by the end of the month, by kind. */
@@ -75,17 +75,17 @@ export async function readBooksReport(
   };
 }
 
-/** What the bank's statements say was on an account at the end of a day. */
+/** An account's balance at the end of a day, by the bank's statements. */
 interface BankBalance {
   readonly account: string;
   readonly currency: string;
   /** The closing balance of the last statement, with the lines booked after it. */
   readonly balance: string;
-  /** The balance before the account's first statement, which no fact in our books stands for. */
+  /** The balance before the account's first statement, which no fact in our books explains. */
   readonly before: string;
 }
 
-/** Of the accounts whose files state balances, by account and currency. */
+/** For accounts whose files state balances, by account and currency. */
 function readBankBalances(tx: Transaction, day: string): Promise<BankBalance[]> {
   return query(
     tx,

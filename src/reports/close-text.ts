@@ -1,4 +1,4 @@
-/** The report of a close as plain text: what the command prints, and what finance gets by e-mail. Names are cut to the width. */
+/** The report of a close as plain text, for the command and for finance's e-mail. Names are cut to the width. */
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { Amount, groupThousands } from '../money.ts';
@@ -7,10 +7,10 @@ import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { CloseReport, PartnerChange } from './close.ts';
 
-/** Of each currency, so many partners are listed, by how much they changed; the rest is in --json. */
+/** How many partners are listed per currency, largest change first; --json has all. */
 const LISTED = 20;
 
-/** What no second person approves in production, and what none approved because there was none. */
+/** What needs no approval in production, and what went unapproved because no approver existed. */
 export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approvals' | 'done_alone'>): string[] {
   const alone = Object.entries(done_alone).map(([action, count]) => `${action} (${plural(count, 'event')})`);
   return [
@@ -31,7 +31,7 @@ function standing({ approvers, approvers_of_some, rules, approvers_before }: Non
   }
   if (approvers_before !== null && approvers_before > approvers) {
     const people = plural(approvers, 'person', 'people');
-    lines.push(`${people} could approve everything, and ${approvers_before} at the close before`);
+    lines.push(`${people} could approve everything, compared with ${approvers_before} at the previous close`);
   }
   return lines;
 }
@@ -98,7 +98,7 @@ export function describeClose(report: CloseReport, width?: number): string {
   }
   if (report.differing_cuts.length > 0) {
     const lines = report.differing_cuts.flatMap((row) => wrapped(printable(describeDifferingCut(row)), 76, '  '));
-    parts.push(["With a cut that is not the policy's", ...lines].join('\n'));
+    parts.push(["With a cut other than the policy's", ...lines].join('\n'));
   }
   if (report.held.length > 0) {
     const lines = report.held.flatMap(({ number, name, status, reason }) =>
@@ -111,17 +111,17 @@ export function describeClose(report: CloseReport, width?: number): string {
   return parts.join('\n\n');
 }
 
-/** Says that the amounts are before tax, and how much tax the documents add; empty where none is taxed. */
+/** States that the amounts are before tax, and how much tax the documents add; empty if none are taxed. */
 export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>): string {
   if (taxes === undefined) return '';
   const added = Object.entries(taxes)
     .filter(([currency, tax]) => !Amount.of(tax, currency).isZero())
     .map(([currency, tax]) => `${groupThousands(tax)} ${currency}`);
-  if (added.length === 0) return 'Amounts are before tax, of which the documents of the month bear none.';
+  if (added.length === 0) return "Amounts are before tax; the month's documents carry no tax.";
   return `Amounts are before tax. The documents of the month add tax: ${added.join(', ')}.`;
 }
 
-/** The changes of a currency that are listed, the largest first, and how many are left out. */
+/** The listed changes of a currency, largest first, and how many are left out. */
 export function largestChanges(
   { partners }: CloseReport,
   currency: string,

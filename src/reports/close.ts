@@ -1,6 +1,6 @@
 /**
- * The report of a close: what a month issued, against the month before it, what is late or held, and how its e-mails
- * stand. It is read anew each time, so that deliveries are as they are now. Refusals: month_not_closed.
+ * The report of a close: what a month issued, compared with the month before, what is late or held, and the status of
+ * its e-mails. It is read again each time, so deliveries are current. Refusals: month_not_closed.
  */
 
 import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
@@ -15,9 +15,9 @@ export interface PartnerChange {
   readonly partner_id: string;
   readonly name: string;
   readonly currency: string;
-  /** Documents of this month, the last of each chain of replacements; void ones left out. */
+  /** This month's documents, the last of each chain of replacements, without void ones. */
   readonly documents: readonly string[];
-  /** What the month bills: a credit note is below zero, a routed statement counts as what it tells. */
+  /** What the month bills: a credit note is negative, a routed statement counts with its stated amount. */
   readonly invoice_amount: string;
   readonly last_month: string;
   readonly change: string;
@@ -27,25 +27,28 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
   readonly previous: Month | null;
   readonly issued_on: string;
   readonly closed_at: string;
-  /** The version of the program that closed it, and the SHA-256 of the schema's objects as it found them. */
+  /** The program version that closed it, and the SHA-256 of the schema's objects at that time. */
   readonly program: string | null;
   readonly schema: string | null;
-  /** In production, who could approve when it was closed, and what needed it. Null elsewhere. */
+  /** In production, who could approve at the close, and what needed it. Null elsewhere. */
   readonly approvals: {
     /** People who could approve everything. */
     readonly approvers: number;
     /** Others who could approve for some partners. */
     readonly approvers_of_some: number;
     readonly rules: readonly string[];
-    /** `approvers` of the close before; null for the first. */
+    /** `approvers` of the previous close; null for the first. */
     readonly approvers_before: number | null;
   } | null;
-  /** By action, the events since the close before that needed a second person when nobody but their user could approve. */
+  /**
+   * By action, the events since the previous close that needed a second person when no one but their user could
+   * approve.
+   */
   readonly done_alone: Readonly<Record<string, number>>;
   readonly totals: Readonly<
     Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
   >;
-  /** The tax of the month's documents by currency, on top of all other amounts; left out where none is taxed. */
+  /** The tax of the month's documents by currency, on top of all other amounts; omitted if none are taxed. */
   readonly taxes?: Readonly<Record<string, string>>;
   /** By currency, and within it by the size of the change; before a second month, by the size of the amount. */
   readonly partners: readonly PartnerChange[];
@@ -59,11 +62,11 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
     readonly entries: number;
     readonly invoice_amount: string;
   }[];
-  /** Documents in a currency that is not their partner's own. */
+  /** Documents in a currency other than their partner's own. */
   readonly other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
-  /** Billed rows whose cut is not the policy's, by its rate of today. */
+  /** Billed rows whose cut differs from the policy's, at today's rate. */
   readonly differing_cuts: readonly DifferingCuts[];
-  /** Documents that somebody put on hold, and e-mails that did not go out, with the reason. */
+  /** Documents put on hold, and unsent e-mails, with the reason. */
   readonly held: readonly {
     readonly number: string;
     readonly partner_id: string;
@@ -73,10 +76,10 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
   }[];
 }
 
-/** What the report says of documents, without what takes reading the month's rows. */
+/** The report's document part, which needs no reading of the month's rows. */
 export type CloseFigures = Omit<CloseReport, 'late' | 'other_currencies' | 'differing_cuts'>;
 
-/** Of one month, or of the one closed last; undefined where none is asked for and none is closed. */
+/** For one month, or the last one closed; undefined if none is requested and none is closed. */
 export async function readCloseReport(tx: Transaction, asked?: Month): Promise<CloseReport | undefined> {
   const figures = await readCloseFigures(tx, asked);
   if (figures === undefined) return undefined;
@@ -89,7 +92,7 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
   };
 }
 
-/** As readCloseReport. */
+/** Like readCloseReport. */
 export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<CloseFigures | undefined> {
   const [closed] = await query<
     Pick<CloseReport, 'issued_on' | 'closed_at' | 'program' | 'schema' | 'approvals' | 'done_alone'> & {

@@ -1,4 +1,6 @@
-/** Coverage: partner × closed month, each cell its documents, no activity, or a gap: rows without a live document. */
+/**
+ * Coverage: partner × closed month; each cell has its documents, no activity, or a gap (rows without a live document).
+ */
 import { query, type Transaction } from '../database/transaction.ts';
 import { readLastClosedBooks } from '../ledger/closed-months.ts';
 import type { Month } from '../month.ts';
@@ -17,19 +19,19 @@ export interface Coverage {
   readonly months: readonly Month[];
   readonly partners: readonly { readonly partner_id: string; readonly cells: readonly CoverageCell[] }[];
   readonly gaps: number;
-  /** Of these months, those whose books are open: payments and corrections can still be dated in them. */
+  /** Those of these months whose books are open: payments and corrections can still be dated in them. */
   readonly books_open: readonly Month[];
 }
 
-/** Which months are read: those closed by a date (`YYYY-MM-DD`, in the issuer's zone), or all; and of which partners. */
+/** Which months to read, those closed by a date (`YYYY-MM-DD`, in the issuer's zone) or all, and for which partners. */
 interface CoverageQuestion {
   readonly asOf: string | undefined;
   readonly scope?: Scope;
 }
 
 /**
- * The rows that each closed month bills. A month's first documents bill all of its rows, and its close counted these: where
- * both counts agree no row is read, and where a document is gone the rows of its month say whose it was. Inside of a WITH.
+ * The rows that each closed month bills. A month's first documents bill all of its rows, and its close counted these:
+ * if both counts agree no rows are read; if a document is missing, its month's rows show whose it was. Inside a WITH.
  */
 const BILLED = `months AS (
        SELECT month, previous, entries FROM closed_months
@@ -104,7 +106,7 @@ async function openAmong(tx: Transaction, months: readonly { month: Month }[]): 
   return months.map(({ month }) => month).filter((month) => closedTo === null || month > closedTo);
 }
 
-/** How many gaps each of these partners has; those without one are left out. */
+/** How many gaps each of these partners has; those without gaps are left out. */
 export function readGaps(
   tx: Transaction,
   { asOf, scope = null }: CoverageQuestion,

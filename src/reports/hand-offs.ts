@@ -1,4 +1,7 @@
-/** What is left to hand over to the general ledger once books are closed. Its tables are the general ledger's: views say it. */
+/**
+ * What is left to export to the general ledger once books are closed, read through views over the general ledger's
+ * tables.
+ */
 import { existsSync } from 'node:fs';
 import type { Environment } from '../config/environment.ts';
 import { accountsFile } from '../config/fields-file.ts';
@@ -7,15 +10,15 @@ import type { Month } from '../month.ts';
 
 export interface HandOff {
   readonly month: Month;
-  /** The program that has it; null: none does. */
+  /** The format it was exported in; null: none. */
   readonly format: string | null;
-  /** `outdated` was exported before the books were closed, and they have changed since. */
+  /** `outdated`: exported before the books were closed, and changed since. */
   readonly state: 'missing' | 'preliminary' | 'outdated' | 'final';
 }
 
 /**
- * The last month whose books are closed, and every one since the first that was exported, if no program has it; and every one
- * that was exported too early. None without accounts.json: finance then keeps its general ledger by other means.
+ * Unexported months: the last with closed books, and every one since the first exported; plus every month exported too
+ * early. None without accounts.json: finance then keeps its general ledger by other means.
  */
 export async function readDueHandOffs(tx: Transaction, environment: Pick<Environment, 'home'>): Promise<HandOff[]> {
   if (!existsSync(accountsFile(environment))) return [];
@@ -29,7 +32,7 @@ export async function readDueHandOffs(tx: Transaction, environment: Pick<Environ
   );
 }
 
-/** What programs have of a month whose books are closed; one that none has is `missing`. */
+/** The exports of a month with closed books; `missing` if there are none. */
 export async function readHandOffsOf(
   tx: Transaction,
   { environment, month }: { environment: Pick<Environment, 'home'>; month: Month },

@@ -1,13 +1,12 @@
 /**
- * What needs attention when a job ends. A job that runs every ten minutes alarms once about each thing, and again after a day
- * if it is still there, or at once if there is more of it: an alarm that repeats itself is switched off. `status` always
- * names everything.
+ * What needs attention when a job ends. A job that runs every ten minutes reports each thing once, again after a day if
+ * it persists, and at once if it grows: people switch off alarms that repeat. `status` always lists everything.
  */
 
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export interface AttentionItem {
-  /** Names the thing for good, such as `INV-2026-000003 failed (e-mail 17)`: nothing that changes while it stays. */
+  /** A stable name, such as `INV-2026-000003 failed (e-mail 17)`, that does not change while the thing persists. */
   readonly item: string;
   readonly count: number;
 }
@@ -17,15 +16,15 @@ interface Found {
   readonly items: readonly AttentionItem[];
   /** ISO instant. */
   readonly now: string;
-  /** After so many hours a thing that is still there is told again. */
+  /** After this many hours a persisting thing is reported again. */
   readonly againAfterHours: number;
 }
 
-/** A daily job tells each day what is still there, though it does not run to the second. */
+/** A daily job reports persisting things each day, although its start varies by seconds. */
 const DAY_HOURS = 20;
 export const WEEK_HOURS = 6 * 24 + DAY_HOURS;
 
-/** The things to tell now: new since the last run, more than then, or told so long ago that they are told again. */
+/** The things to report now: new since the last run, increased, or due to be reported again. */
 export async function readUntold(tx: Transaction, found: Found): Promise<string[]> {
   const rows = await query<{ item: string }>(
     tx,
@@ -41,7 +40,7 @@ export async function readUntold(tx: Transaction, found: Found): Promise<string[
   return rows.map(({ item }) => item);
 }
 
-/** Stores what a job found, in place of what it found before. */
+/** Stores what a job found, replacing its earlier findings. */
 export async function recordAttention(tx: Transaction, found: Found): Promise<void> {
   await execute(
     tx,
@@ -63,7 +62,7 @@ export async function recordAttention(tx: Transaction, found: Found): Promise<vo
   );
 }
 
-/** Stores what a job found and gives the things to tell now. */
+/** Stores what a job found and returns the things to report now. */
 export async function tellAttention(tx: Transaction, found: Omit<Found, 'againAfterHours'>): Promise<string[]> {
   const asked = { ...found, againAfterHours: DAY_HOURS };
   const untold = await readUntold(tx, asked);

@@ -1,5 +1,5 @@
 /**
- * SQL over the journal: its balances on any date, and whether those of the three accounts are what is open.
+ * SQL over the journal: its balances on any date, and whether those of the three accounts match the open items.
  * Refusal: date_in_future.
  */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
@@ -7,10 +7,7 @@ import { refuse } from '../errors/refusals.ts';
 import { lastDay, type Month, monthAfter } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
-/**
- * The accounts that are kept twice, here and as open items. `owed` is what partners owe; the other two are what is owed
- * to them.
- */
+/** The accounts kept twice, here and as open items. `owed` is what partners owe; the other two are owed to them. */
 export const TIED_ACCOUNTS = {
   receivable: 'assets:receivable:billed',
   credit: 'liabilities:partner-credit',
@@ -20,7 +17,7 @@ export const TIED_ACCOUNTS = {
 export interface Balance {
   /** The control account, such as `assets:receivable:billed`. */
   readonly control: string;
-  /** With the subaccount of the partner, policy or bank account. */
+  /** Including the subaccount of the partner, policy or bank account. */
   readonly account: string;
   readonly currency: string;
   /** Debits less credits. */
@@ -28,9 +25,9 @@ export interface Balance {
 }
 
 /**
- * Postings that add up to the balances on a date: the balances of the books that were closed last by then, which never change
- * and which verify compares with the journal, and what was posted since. Of rows whole months by their sums, and the month
- * that the date divides by its entries; of facts all. Inside of a WITH.
+ * Postings that add up to the balances on a date: the balances of the last books closed by then, which never change and
+ * which verify compares with the journal, plus what was posted since. Rows come as monthly sums, or as entries in the
+ * month that the date divides; all facts are included. Inside a WITH.
  */
 const POSTED = `posted AS (
   SELECT control, account, currency, amount FROM book_balances WHERE month = :books
@@ -49,14 +46,14 @@ const POSTED = `posted AS (
 
 interface UpTo {
   readonly asOf: string;
-  /** The month that the date divides: the next month for the last day of one. */
+  /** The month that the date divides: for a month's last day, the next month. */
   readonly divided: Month;
-  /** The last month before that whose books are closed, and the first day after it; null and the first of all days: none. */
+  /** The last month before that with closed books, and the first day after it; if none, null and the earliest date. */
   readonly books: Month | null;
   readonly openFrom: string;
 }
 
-// A statement of its own: PostgreSQL plans for the dates that it knows.
+// A separate statement: PostgreSQL plans for dates that it knows.
 async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
   const month = asOf.slice(0, 7) as Month;
   const divided = asOf === lastDay(month) ? monthAfter(month) : month;
@@ -68,7 +65,7 @@ async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
   return { asOf, divided, books, openFrom: books === null ? '-infinity' : `${monthAfter(books)}-01` };
 }
 
-/** The balance of every account that has one, in order of account and currency. */
+/** The balance of every account that has one, by account and currency. */
 export async function readBalances(tx: Transaction, asOf: string): Promise<Balance[]> {
   return query(
     tx,
@@ -80,9 +77,9 @@ export async function readBalances(tx: Transaction, asOf: string): Promise<Balan
   );
 }
 
-/** Balances of the three accounts by partner and currency, as what they stand for: none is below zero when all is well. */
+/** Balances of the three accounts by partner and currency, with their natural sign: none is negative if all is well. */
 export interface TiedBalance {
-  /** Null: unapplied cash of a payer that is not known yet. */
+  /** Null: unapplied cash of an unknown payer. */
   readonly partner_id: string | null;
   readonly currency: string;
   readonly receivable: string;
@@ -93,14 +90,14 @@ export interface TiedBalance {
 export async function readTiedBalances(tx: Transaction, asOf: string, scope: Scope = null): Promise<TiedBalance[]> {
   return query(
     tx,
-    // No row of the ledger is posted to these accounts: the journal of the facts has all of them. Their subaccounts are
+    // Ledger rows are not posted to these accounts: the journal of the facts has all postings. Their subaccounts are
     // partners.
     `WITH posted AS (
        SELECT nullif(substr(account, length(control) + 2), '') AS partner_id, control, currency, amount
        FROM book_balances
        WHERE month = :books AND control IN (:receivable, :credit, :unapplied)
        UNION ALL
-       -- The condition on both accounts of an entry rules out whole kinds of facts, shares above all.
+       -- The condition on both accounts of an entry excludes whole kinds of facts, above all shares.
        SELECT p.partner_id, p.control, j.currency, p.amount
        FROM journal_entries j
        CROSS JOIN LATERAL (VALUES (j.debit, j.debit_partner, j.amount), (j.credit, j.credit_partner, -j.amount))
@@ -119,7 +116,7 @@ export async function readTiedBalances(tx: Transaction, asOf: string, scope: Sco
   );
 }
 
-/** Refuses a report as of a day that has not come: what will be paid and issued until then is not known. */
+/** Refuses a report as of a future day: what will be paid and issued until then is unknown. */
 export async function refuseFutureDay(tx: Transaction, asOf: string | undefined, today: string): Promise<void> {
   if (asOf === undefined || asOf <= today) return;
   const present = await readPresentDay(tx, today);
@@ -127,9 +124,9 @@ export async function refuseFutureDay(tx: Transaction, asOf: string | undefined,
 }
 
 /**
- * The date of a report that names none: the latest of today in the issuer's zone, the earliest postable date and the
- * latest entry of a fact, so that everything recorded by now is in it. In a sandbox, RECKONER_NOW may be earlier than
- * what is recorded.
+ * The default date of a report: the latest of today in the issuer's zone, the earliest postable date and the latest
+ * entry of a fact, so it includes everything recorded so far. In a sandbox, RECKONER_NOW may be earlier than recorded
+ * facts.
  */
 export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
   const [row] = await query<{ day: string }>(

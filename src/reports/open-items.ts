@@ -1,6 +1,6 @@
 /**
  * What is open on a date, from the facts themselves: each invoice and credit note with its balance, and unapplied cash.
- * The dates are those of the journal's entries, so that a report of closed books says the same for good.
+ * Dates are those of journal entries, so a report on closed books never changes.
  */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
@@ -15,13 +15,13 @@ export interface OpenItem {
   /** Null on a credit note. */
   readonly due_on: string | null;
   readonly balance: string;
-  /** What of the balance the partner disputes. */
+  /** The disputed part of the balance. */
   readonly disputed: string;
 }
 
 /**
- * The open documents of these partners, or of all, in number order. What was undone by the date is left out on both sides:
- * a void document is not open, whatever was applied to it and given back.
+ * The open documents of these partners, or all, in number order. What was undone by the date is left out on both sides:
+ * a void document is not open, whatever was applied to it and taken back.
  */
 export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null): Promise<OpenItem[]> {
   return query(
@@ -41,13 +41,13 @@ export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null
 }
 
 export interface UnappliedCash {
-  /** Null: of a payer that is not known yet. */
+  /** Null: the payer is unknown. */
   readonly partner_id: string | null;
   readonly currency: string;
   readonly amount: string;
 }
 
-/** Cash that pays nothing yet, by whose it is: what came, less what went on. */
+/** Unapplied cash by owner: what came in, less what was used. */
 export function readUnappliedCash(tx: Transaction, asOf: string, scope: Scope = null): Promise<UnappliedCash[]> {
   return query(
     tx,

@@ -1,4 +1,4 @@
-/** What partners owe today by currency: open invoices, what of them is overdue, open credit and unapplied cash. */
+/** What partners owe today by currency: open invoices, their overdue part, open credit and unapplied cash. */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Scope } from '../people/scope.ts';
@@ -9,7 +9,7 @@ export interface PartnerBalance {
   readonly partner_id: string;
   readonly currency: string;
   readonly open: string;
-  /** Of `open`, what is past its due date. */
+  /** The part of `open` past its due date. */
   readonly overdue: string;
   readonly credit: string;
   readonly unapplied: string;
@@ -19,13 +19,13 @@ export interface PartnerBalance {
 
 interface PartnerBalances {
   readonly as_of: string;
-  /** By partner, then by currency; of those that have anything. */
+  /** By partner, then currency, for partners with any amount. */
   readonly balances: readonly PartnerBalance[];
   /** The documents behind them, in number order. */
   readonly items: readonly OpenItem[];
 }
 
-/** The same figures as the aging of the present day. */
+/** The same figures as today's aging. */
 export async function readPartnerBalances(
   tx: Transaction,
   { today, scope }: { today: string; scope: Scope },

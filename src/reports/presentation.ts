@@ -4,7 +4,7 @@ import { dateName } from '../month.ts';
 import { fitLines, table } from '../text-table.ts';
 import { type Rates, ratesOf } from './rates.ts';
 
-/** Of an amount in one currency, the side that it is on; the other is zero. */
+/** An amount in one currency on its side; the other side is zero. */
 interface Sides {
   readonly debit: string;
   readonly credit: string;
@@ -14,10 +14,10 @@ export interface Presentation {
   readonly currency: string;
   readonly source: string;
   readonly date: string;
-  /** Of the currencies that have a balance: what one unit of each is. */
+  /** For currencies with a balance: the value of one unit. */
   readonly rates: Readonly<Record<string, string>>;
   readonly accounts: readonly (Sides & { readonly account: string })[];
-  /** What rounding the accounts leaves, so that the balances balance. */
+  /** The rounding difference of the accounts, so the totals balance. */
   readonly rounding: Sides;
   readonly total: Sides;
 }
@@ -39,8 +39,8 @@ interface Balance extends Sides {
 }
 
 /**
- * Each account over all its currencies, converted exactly and rounded once. The line of rounding is what the whole comes to
- * less what its lines do: of books that balance, what makes the lines balance; never more. Refusal: rates_missing.
+ * Each account over all its currencies, converted exactly and rounded once. The rounding line is the exact total less
+ * the sum of its lines: for balanced books, exactly what makes the lines balance. Refusal: rates_missing.
  */
 export function presented(balances: readonly Balance[], given: Rates): Presentation {
   const { currency, source, date } = given;
@@ -74,10 +74,10 @@ export function presented(balances: readonly Balance[], given: Rates): Presentat
   };
 }
 
-/** What stands for rounding in the column of accounts. */
+/** The label of the rounding line in the account column. */
 const ROUNDING = 'rounding';
 
-/** The lines, and that of rounding if there is one. */
+/** The lines, plus the rounding line if there is one. */
 export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & { readonly account: string })[] => [
   ...accounts,
   ...(rounding.debit === rounding.credit ? [] : [{ account: ROUNDING, ...rounding }]),
@@ -94,7 +94,7 @@ export function describePresentation(presentation: Presentation, asOf: string, w
       [
         `In ${currency}, at the rates of ${source} of ${dateName(date)}`,
         ...used.map(([from, rate]) => `1 ${from} = ${rate} ${currency}`),
-        ...(date === asOf ? [] : [`The rates are not of the day of the balances, ${dateName(asOf)}.`]),
+        ...(date === asOf ? [] : [`The rates are not from the date of the balances, ${dateName(asOf)}.`]),
       ].join('\n'),
       width,
     ),

@@ -1,6 +1,6 @@
 /**
- * Deletes what has no further use once its time is over: idempotency keys, quotes and requotes that nobody accepted, runs of
- * jobs, and the data of processor events. The database refuses to delete anything else (make_append_only in
+ * Deletes data of no further use after its retention period: idempotency keys, unaccepted quotes and requotes, job
+ * runs, and the data of processor events. The database refuses to delete anything else (make_append_only in
  * migrations/001_foundation.sql). Refusal: paused.
  */
 import type { Database } from '../database/database.ts';
@@ -11,7 +11,7 @@ import { countErasable, eraseEventData } from '../payments/processor-events/eras
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 
-/** How many rows of each table were deleted, or would be; of processor events, how many had their data erased. */
+/** How many rows of each table were deleted, or would be; for processor events, how many had their data erased. */
 export interface Purged {
   readonly idempotency_keys: number;
   readonly requotes: number;
@@ -20,22 +20,22 @@ export interface Purged {
   readonly processor_events: number;
 }
 
-/** One transaction reads at most so many rows, so that it holds nobody up for long. */
+/** The most rows that one transaction reads, so it blocks no one for long. */
 const BATCH = 5000;
 
-/** Days for which idempotency keys are kept (docs/partners.md), and runs of jobs. The database keeps them for as long. */
+/** Days that idempotency keys (docs/partners.md) and job runs are kept. The database enforces the same. */
 const KEY_DAYS = 30;
 const JOB_RUN_DAYS = 400;
 
 interface Batch {
   readonly deleted: number;
   readonly read: number;
-  /** The row that was read last: the next batch begins after it. */
+  /** The last row read: the next batch begins after it. */
   readonly last_at: string | null;
   readonly last_id: string | null;
 }
 
-/** What ended before an instant, after the row that was read last. */
+/** What ended before a time, after the last row read. */
 interface Range {
   readonly before: string;
   readonly afterAt: string;
@@ -58,7 +58,7 @@ const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
     { ...range },
   );
 
-/** Requotes that stay are read once: the index has them in the order in which they expired. */
+/** Requotes that stay are read once: the index sorts them by expiry. */
 const deleteRequotes = (tx: Transaction, range: Range): Promise<Batch> =>
   queryOne(
     tx,
@@ -110,7 +110,7 @@ async function eraseEvents(tx: Transaction, { afterId, ...range }: Range, contex
   return { ...batch, last_at: null, last_id: batch.last_id === null ? null : String(batch.last_id) };
 }
 
-/** Offers are what a partner may ask about: an event states how many went. */
+/** Partners may ask about offers, so an event states how many were deleted. */
 const withEvent =
   (table: 'quotes' | 'requotes', deleteBatch: typeof deleteQuotes) =>
   async (tx: Transaction, range: Range, { actor, environment }: ActorContext): Promise<Batch> => {
@@ -133,7 +133,7 @@ const DELETE_BATCH: Readonly<Record<keyof Purged, DeleteBatch>> = {
   processor_events: eraseEvents,
 };
 
-/** For how many days each is kept; null: for ever. */
+/** How many days each is kept; null: forever. */
 const daysOf = ({ settings: { retention } }: ActorContext): Readonly<Record<keyof Purged, number | null>> => ({
   idempotency_keys: KEY_DAYS,
   requotes: retention.quotes_days,
@@ -142,7 +142,7 @@ const daysOf = ({ settings: { retention } }: ActorContext): Readonly<Record<keyo
   processor_events: retention.processor_events_days,
 });
 
-/** Before which instant each must have ended to go; null: it never goes. */
+/** The time before which each must have ended to be deleted; null: never. */
 function beginnings(context: ActorContext): [keyof Purged, string | null][] {
   const now = context.environment.now();
   return Object.entries(daysOf(context)).map(([table, days]) => [
@@ -153,7 +153,7 @@ function beginnings(context: ActorContext): [keyof Purged, string | null][] {
 
 const NOTHING: Purged = { idempotency_keys: 0, requotes: 0, quotes: 0, job_runs: 0, processor_events: 0 };
 
-/** Deletes what is due, each batch in a transaction of its own. Safe to repeat and to run twice at once. */
+/** Deletes what is due, each batch in its own transaction. Safe to repeat and to run concurrently. */
 export async function purge(database: Database, context: ActorContext): Promise<Purged> {
   let purged = NOTHING;
   for (const [table, before] of beginnings(context)) {

@@ -1,4 +1,4 @@
-/** A rates file: what currencies are worth in one of them, from whom and of which day (docs/general-ledger.md). */
+/** A rates file: the value of currencies in one of them, with source and date (docs/general-ledger.md). */
 import { z } from 'zod';
 import { readFieldsFile } from '../config/fields-file.ts';
 import { line } from '../config/validation.ts';
@@ -19,7 +19,7 @@ const ratesSchema = z
     currency,
     source: line().trim().min(1, 'must not be empty'),
     date: z.string().refine(isDate, 'must be a date such as 2026-09-30'),
-    /** What one unit of each is. Numbers arrive as their source texts, see parseExactJson. */
+    /** The value of one unit of each. Numbers arrive as their source text, see parseExactJson. */
     rates: z.record(currency, rate),
   })
   .superRefine(({ currency: into, rates }, context) => {

@@ -28,7 +28,7 @@ export interface Gap {
   /** The setting's path, the variable, the file, the currency or the partner. */
   readonly id: string;
   readonly needs: string;
-  /** The active partners concerned: invoiced in the currency, or routing to the account. */
+  /** The affected active partners: invoiced in the currency, or routing to the account. */
   readonly partners?: readonly string[];
   readonly remedies?: readonly Remedy[];
 }
@@ -99,7 +99,7 @@ export async function readReadiness(
 function settingsGaps(settings: Settings, recorded: Settings['we_are'] | null): Gap[] {
   const gaps = missingSettings(settings).map(({ path, needs }): Gap => ({ scope: 'settings', id: path, needs }));
   if (recorded !== null) {
-    gaps.push({ scope: 'settings', id: 'we_are', needs: `"${recorded}", as the rows of this ledger are journaled` });
+    gaps.push({ scope: 'settings', id: 'we_are', needs: `"${recorded}", as this ledger's rows are posted` });
   }
   if (/^http:/.test(settings.public_url)) {
     gaps.push({
@@ -114,35 +114,35 @@ function settingsGaps(settings: Settings, recorded: Settings['we_are'] | null): 
   return gaps;
 }
 
-/** A rule binds while somebody else can approve: one person needs none. */
+/** A rule applies only while someone else can approve: one person needs none. */
 function approvalGaps({ approvals }: Settings, { name }: Environment, approvers: readonly object[]): Gap[] {
   const isAsked = name === 'production' || Object.keys(approvals).length > 0;
   const open = isAsked ? advisedRules(approvers.length).filter((action) => approvals[action] === undefined) : [];
   const needs = [
     ...(approvers.length === 2 && approvals['user.deactivate'] !== undefined
-      ? ['no rule for user.deactivate, or a third approver: with two, the rule locks both in when one leaves']
+      ? ['no rule for user.deactivate, or a third approver: with two, the rule prevents removing one who leaves']
       : []),
     ...(open.length === 0
       ? []
       : [
-          `rules for ${open.join(', ')}, such as {"${open[0]}": {}}: ${approvers.length} people can approve, and without ` +
-            'these rules one person can do this alone',
+          `rules for ${open.join(', ')}, such as {"${open[0]}": {}}: ${approvers.length} people can approve; ` +
+            'without these rules one person can do this alone',
         ]),
   ];
   return needs.map((each): Gap => ({ scope: 'settings', id: 'approvals', needs: each }));
 }
 
-/** A rule keeps what settings.json says from taking effect by itself. */
+/** With a rule, settings.json does not take effect by itself. */
 function adoptionGaps(settings: Settings): Gap[] {
   const [first, ...more] = instructionsToAdopt(settings);
   if (first === undefined) return [];
   const others = more.length === 0 ? '' : ` and ${plural(more.length, 'more field')}`;
-  const needs = `an adoption: ${first.field}${others} of settings.json is not in force, and documents print what is`;
+  const needs = `an adoption: ${first.field}${others} of settings.json is not in force; documents print the details that are`;
   const remedies = [toDo('Put the file in force', 'instructions.adopt')];
   return [{ scope: 'settings', id: 'instructions', needs, remedies }];
 }
 
-/** The server speaks plain HTTP: what is public is behind a proxy. */
+/** The server speaks plain HTTP: a public server is behind a proxy. */
 function proxyGaps({ name }: Environment, { public_url: url, http }: Settings): Gap[] {
   if (name !== 'production' || url === '' || http.trust_proxy.length > 0) return [];
   const needs = "the reverse proxy's address: without it, all callers share one address and its limits";
@@ -155,7 +155,7 @@ function environmentGaps({ smtpUrl, sealKey }: Environment, { missing }: OpenPro
     gaps.push({ scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' });
   }
   if (sealKey === undefined) {
-    const needs = 'a key that signs seals: without one, whoever can write to the database can make a seal';
+    const needs = 'a key that signs seals: without one, anyone who can write to the database can make a seal';
     gaps.push({ scope: 'environment', id: SEAL_SIGNING_KEY_FILE, needs });
   }
   if (missing !== undefined) gaps.push({ scope: 'environment', id: missing.variable, needs: missing.what });
@@ -190,13 +190,15 @@ function currencyGaps(settings: Settings, provider: OpenProvider, currency: stri
   return needs;
 }
 
-/** Connected accounts that Reckoner reads at the processor: a missing key, or a key that was never used. */
+/** Connected accounts that Reckoner reads from the processor: a missing key, or a key never used. */
 function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnType<typeof readAccountCursors>>): Gap[] {
   return accounts
     .filter(({ balance_transactions_from }) => balance_transactions_from === 'processor')
     .flatMap(({ account, partners, read_to }): Gap[] => {
       if (!connectedKeys.has(account)) {
-        const needs = `a key: ${account} cannot be read. A partner without one has balance_transactions_from settlement_file`;
+        const needs =
+          `a key: ${account} cannot be read. Without one, set the partner's balance_transactions_from to ` +
+          'settlement_file';
         return [{ scope: 'environment', id: accountKeyVariable(account), needs, partners }];
       }
       const needs = 'a first reading, which checks the key';
@@ -205,7 +207,7 @@ function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnTyp
     });
 }
 
-/** What EN 16931 and the profile demand, once for each setting, and for each partner. */
+/** What EN 16931 and the profile require, once for each setting, and for each partner. */
 function eInvoiceGaps(settings: Settings, buyers: readonly PresentBuyer[]): Gap[] {
   const ofSettings = new Map<string, Gap & { readonly partners: string[] }>();
   const ofPartners = buyers.flatMap((buyer) => {
@@ -241,8 +243,8 @@ function partnerGaps(partner: ActivePartner): Gap[] {
 }
 
 /**
- * Partners with a policy that no rule of tax applies to at the end of this month, those that a reverse charge needs a tax id of,
- * and those whose e-invoices could not have all their policies together.
+ * Partners with a policy that no tax rule applies to at the end of this month, those without a tax id for a reverse
+ * charge, and those whose policies cannot share an e-invoice.
  */
 function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Gap[] {
   const date = lastDay(month < tax.from ? tax.from : month);
@@ -260,14 +262,14 @@ function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Ga
       const isMixed = eInvoice !== 'none' && outside.length > 0 && outside.length + missing.length < ruled.length;
       const isReversed = ruled.some(({ rule }) => rule?.category === 'reverse_charge');
       return [
-        ...(missing.length > 0 ? [`a rule of tax on ${date} for policy ${missing.join(', ')}`] : []),
+        ...(missing.length > 0 ? [`a tax rule on ${date} for policy ${missing.join(', ')}`] : []),
         ...(isReversed && taxId === '' ? ['tax_id: a reverse charge names it'] : []),
         ...(isMixed ? [mixedNeeds(outside)] : []),
       ].map((needs): Gap => ({ scope: 'partner', id, needs }));
     });
 }
 
-/** An e-invoice of both is never written: its document waits. */
+/** An e-invoice with both is never written: its document waits. */
 const mixedNeeds = (outside: readonly string[]): string =>
   `other rules of tax, or no e-invoice: policy ${outside.join(', ')} is outside the scope of tax, and the others are not; ` +
   'EN 16931 lets no document have both (BR-O-11)';

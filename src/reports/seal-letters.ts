@@ -1,4 +1,4 @@
-/** Every seal with the letter that told it: what the auditor should hold. */
+/** Every seal with its letter: what the auditor should have. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import type { SealName } from '../seals/signature.ts';
@@ -6,18 +6,18 @@ import type { SealName } from '../seals/signature.ts';
 export interface SealLetter extends SealName {
   readonly seal: string;
   readonly made_at: string;
-  /** How its letter stands; null if there is none: it was made long before there was an auditor_email. */
+  /** The letter's status; null if there is none, because the seal is much older than auditor_email. */
   readonly letter: EmailStatus | null;
   readonly sent_at: string | null;
   readonly to: string[] | null;
   readonly message_id: string | null;
-  /** The name of the key that signed it. */
+  /** The name of the signing key. */
   readonly signed_by: string | null;
   readonly stamped_at: string | null;
   readonly stamped_by: string | null;
 }
 
-/** In the order in which the seals were made. Of several letters the one that was sent last. */
+/** In order of creation. Of several letters, the one sent last. */
 export function readSealLetters(tx: Transaction): Promise<SealLetter[]> {
   return query(
     tx,

@@ -1,4 +1,4 @@
-/** The reports as sheets for spreadsheets: the command writes them as files, the console gives them to download. */
+/** The reports as spreadsheets: files of the command, downloads of the console. */
 import type { Month } from '../month.ts';
 import type { Sheet } from '../sheet.ts';
 import type { Exception } from '../splits/reconcile-month.ts';
@@ -45,7 +45,7 @@ export const agingDocumentsSheet = ({ documents }: Pick<Aging, 'documents'>): Sh
 
 const TRIAL_BALANCE = { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' } as const;
 
-/** Where rates are given, the balances in their currency alone: in two currencies, a column would add up to nothing. */
+/** With rates, only the balances in their currency: a column in two currencies would have no meaningful total. */
 export const trialBalanceSheet = ({ accounts, presentation }: TrialBalance): Sheet => ({
   name: 'Trial balance',
   ...(presentation === undefined
@@ -67,7 +67,7 @@ export const coverageSheet = ({ partners }: Coverage): Sheet => ({
   ),
 });
 
-/** Of no close yet, an empty sheet. */
+/** Before the first close, an empty sheet. */
 export const closeSheet = (report: Pick<CloseReport, 'partners'> | undefined): Sheet => ({
   name: 'Close',
   columns: {
@@ -106,7 +106,7 @@ const statementRows =
     { currency: account.currency, date: as_of, fact: 'closing', balance: account.closing },
   ];
 
-/** A row for each quote or balance transaction that is not as expected. */
+/** A row for each unexpected quote or balance transaction. */
 export const reconciliationSheet = (month: Month, exceptions: readonly Exception[]): Sheet => ({
   name: 'Reconciliation',
   columns: {

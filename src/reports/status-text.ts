@@ -8,7 +8,7 @@ import { counted, minuteOf, plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { Status } from './status.ts';
 
-/** `urgent`: the findings, each with what to do, as the reader can do it. */
+/** `urgent`: the findings, each with a remedy in the reader's interface. */
 export function describeStatus(
   found: Status,
   { urgent, advice = [], width }: { urgent: readonly string[]; advice?: readonly string[]; width?: number | undefined },
@@ -17,7 +17,7 @@ export function describeStatus(
   const { sent, pending, held, failed, uncertain } = deliveries;
   const sections = [
     [
-      `Environment  ${found.environment}${found.append_only === 'triggers' ? ' (append-only by triggers alone)' : ''}`,
+      `Environment  ${found.environment}${found.append_only === 'triggers' ? ' (append-only by triggers only)' : ''}`,
       ...(found.paused === null ? [] : [`Paused       since ${minuteOf(found.paused.paused_at)}`]),
       `Partners     ${counted(found.partners)}`,
       `Months       ${months.last_closed === null ? 'none closed yet' : `${months.first} to ${months.last_closed} closed`}` +
@@ -72,7 +72,7 @@ export function describeStatus(
 }
 
 const describeSigning = ({ key, latest }: Status['signing']): string => {
-  if (key === null) return latest === null ? 'not signed' : `signed by ${keyIdOf(latest)}, and now there is no key`;
+  if (key === null) return latest === null ? 'not signed' : `signed by ${keyIdOf(latest)}, but the key is now missing`;
   return `signed by ${keyIdOf(key)}${latest === null || latest === key ? '' : `, a new key: before, ${keyIdOf(latest)}`}`;
 };
 
@@ -88,7 +88,7 @@ function webhookLines({ active, waiting, troubled }: Status['webhooks']): string
   return [`Webhooks     ${active} active, ${troubled.length} not; ${plural(waiting, 'event')} waiting`];
 }
 
-/** So many of the partners whose feeds are missing are named; --json has all. */
+/** How many partners with missing feeds are named; --json has all. */
 const NAMED = 10;
 
 function feedLines(feeds: Status['feeds']): string[] {
@@ -108,7 +108,7 @@ const MAILED = {
   operations_email: 'the status is not e-mailed when something needs attention',
 } as const;
 
-/** What is advised and needs no attention: an address that a kind of e-mail goes to is not set. */
+/** Advice without urgency: the address for a kind of e-mail is not set. */
 export const adviceOn = (settings: Settings): string[] =>
   (Object.keys(MAILED) as (keyof typeof MAILED)[])
     .filter((field) => settings[field] === '')

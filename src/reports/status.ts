@@ -1,4 +1,4 @@
-/** The state of the system: months, unsent e-mails, the latest runs of the jobs, and what cannot wait (findings/). */
+/** The state of the system: months, unsent e-mails, the jobs' latest runs, and what is urgent (findings/). */
 
 import type { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
@@ -54,7 +54,7 @@ import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.
 
 export interface Status {
   readonly environment: string;
-  /** How far this machine's clock is ahead of the database's, where they differ by more than two minutes; otherwise 0. */
+  /** How far this machine's clock is ahead of the database's, if they differ by more than two minutes; otherwise 0. */
   readonly clock_ahead_seconds: number;
   readonly append_only: 'role_and_triggers' | 'triggers';
   /** Why and since when the ledger is paused; null while it is not. */
@@ -63,35 +63,35 @@ export interface Status {
   readonly months: {
     readonly first: Month | null;
     readonly last_closed: Month | null;
-    /** Ended everywhere and not closed. */
+    /** Ended everywhere but not closed. */
     readonly due: readonly Month[];
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
   readonly books: BooksStatus;
-  /** What finance has not handed over of the closed books; empty without accounts.json. */
+  /** Closed books not exported to the general ledger; empty without accounts.json. */
   readonly general_ledger: readonly HandOff[];
   readonly signing: SigningStatus;
   /** The day of the last checkpoint, or null; and for how many days, in the issuer's time zone, one is overdue. */
   readonly checkpoints: { readonly last: string | null; readonly overdue_days: number };
-  /** The seals that wait for a time stamp for more than a day. */
+  /** Seals without a time stamp for more than a day. */
   readonly late_time_stamps: readonly string[];
-  /** Of the month to be closed next, whether it has ended or not; null before the first rows. */
+  /** The feeds of the next month to close, ended or not; null before the first rows. */
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
   /** Requests for approval that are neither decided nor expired. */
   readonly approvals: readonly WaitingApproval[];
-  /** Rows that no live document bills: of open months, and of void documents without a replacement. */
+  /** Rows not billed by a live document: in open months, and of void documents without a replacement. */
   readonly open_entries: number;
-  /** Rows of open months whose cut is not the policy's. */
+  /** Rows of open months whose cut differs from the policy's. */
   readonly differing_cuts: readonly DifferingCuts[];
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
   /** Reminders, close reports and seals. */
   readonly emails: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
-  /** E-mails that carry no document and are still to be sent or dealt with, with the commands that end them. */
+  /** E-mails without a document that are unsent or need attention, with their remedies. */
   readonly unfinished_emails: readonly {
     readonly email: number;
     readonly kind: EmailKind;
     readonly about: string;
-    /** To whom it was sent last; null before its first attempt. */
+    /** Its last recipients; null before its first attempt. */
     readonly to: readonly string[] | null;
     readonly status: EmailStatus;
     /** When it was last tried, or queued. */
@@ -99,44 +99,44 @@ export interface Status {
     readonly reason: string | null;
     readonly remedies: readonly Remedy[];
   }[];
-  /** Documents whose latest e-mail is not sent. */
+  /** Documents whose latest e-mail is unsent. */
   readonly waiting: readonly {
     readonly number: string;
     readonly partner_id: string;
     readonly status: string;
     readonly reason: string | null;
   }[];
-  /** No e-mail at all has gone out since then, though it was tried; null while mail works. */
+  /** Since when all attempts to send e-mail have failed; null while mail works. */
   readonly mail_failing: { readonly since: string; readonly reason: string } | null;
-  /** E-mails that the mail server refused one after another; null where there are none. */
+  /** E-mails that the mail server refused consecutively; null if there are none. */
   readonly refused_in_a_row: (Omit<RefusedInARow, 'documents'> & { readonly documents: number }) | null;
-  /** The fields of bank details that settings.json has otherwise than documents print them (a rule asks for an approval). */
+  /** The bank-detail fields in settings.json that differ from what documents print (a rule requires approval). */
   readonly instructions_to_adopt: readonly string[];
   /** Payment links at the processor that are out of step with their documents. */
   readonly links: readonly LinkTrouble[];
-  /** Connected accounts: up to when each was read, and what is open on the latest statements. */
+  /** Connected accounts: when each was last read, and what is open on the latest statements. */
   readonly connected: AccountHealth;
-  /** Money that processors and partners told us of, and that no payout has brought to the bank. */
+  /** Money that processors and partners reported but no payout has brought to the bank. */
   readonly told_not_seen: readonly ToldNotSeen[];
-  /** Webhooks of partners: how many are active, and those that are not. */
+  /** Partners' webhooks: how many are active, and those that are not. */
   readonly webhooks: WebhookHealth;
   readonly jobs: readonly LastRun[];
   /** Payment exceptions by kind. */
   readonly payment_exceptions: Partial<Record<ExceptionKind, number>>;
-  /** What cannot wait, the first of each kind. */
+  /** Urgent findings, the first of each kind. */
   readonly findings: readonly Finding[];
 }
 
-/** A month still open this long after it has ended everywhere needs attention. */
+/** A month still open this long after it ended everywhere needs attention. */
 const OVERDUE_HOURS = 24;
 
-/** At most so many documents, e-mails and links are listed; the counts are complete. */
+/** The most documents, e-mails and links listed; the counts are complete. */
 const LISTED = 100;
 
 export const readStatus = async (tx: Transaction, context: Installation): Promise<Status> =>
   (await readStatusAndItems(tx, context)).status;
 
-/** The status, and what needs attention by its name, all of it. */
+/** The status, and everything that needs attention, by name. */
 export async function readStatusAndItems(
   tx: Transaction,
   context: Installation,
@@ -202,7 +202,7 @@ export async function readStatusAndItems(
   };
 }
 
-/** What is wrong with the ledger and the machine, of what the status says of them. */
+/** Problems of the ledger and the machine, derived from the status. */
 const trouble = (
   found: Omit<Status, 'findings'> & { readonly refused: RefusedInARow | null },
   { today, now }: { today: string; now: number },
@@ -232,7 +232,7 @@ const readLastRuns = (tx: Transaction): Promise<LastRun[]> =>
 const readWaiting = (tx: Transaction): Promise<Status['waiting'][number][]> =>
   query(
     tx,
-    // First what is unfinished: else all documents are read in the order of their numbers, until there are enough.
+    // Unfinished ones first: otherwise all documents are read in number order until there are enough.
     `WITH unfinished AS MATERIALIZED (
        SELECT d.number, d.partner_id, s.status, s.reason, d.series, d.sequence
        FROM unfinished_emails JOIN document_emails s USING (email_id, document_id) JOIN documents d USING (document_id)
@@ -244,7 +244,7 @@ const readWaiting = (tx: Transaction): Promise<Status['waiting'][number][]> =>
 const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readonly open_entries: number }> =>
   queryOne(
     tx,
-    // The rows of a void document are unbilled again until another one bills them.
+    // A void document's rows are unbilled until another document bills them.
     `SELECT (count(*) + (
               SELECT coalesce(sum(d.entries), 0) FROM documents d JOIN voids v USING (document_id)
               WHERE d.purpose = 'month' AND NOT EXISTS (

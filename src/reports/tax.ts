@@ -1,6 +1,6 @@
 /**
- * The tax report: what documents issued and voided between two days state, by country, category, rate and currency, and
- * whether that is what the journal posted to the tax accounts. Refusal: argument_invalid.
+ * The tax report: tax stated by documents issued and voided between two days, by country, category, rate and currency,
+ * and whether the journal's tax accounts match. Refusal: argument_invalid.
  */
 import type { TaxCategory } from '../config/tax.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
@@ -30,11 +30,11 @@ interface TaxReport extends BooksOfDay {
   readonly from: string;
   readonly to: string;
   readonly lines: readonly TaxLine[];
-  /** The journal posted exactly this to the tax accounts. */
+  /** Whether the journal posted exactly this to the tax accounts. */
   readonly ties: boolean;
 }
 
-/** Both days are included, as `YYYY-MM-DD`; documents count on the day of their entry in the journal. */
+/** Both days are included, as `YYYY-MM-DD`; documents count on the day of their journal entry. */
 export async function readTaxReport(tx: Transaction, days: { from: string; to: string }): Promise<TaxReport> {
   if (days.from > days.to) {
     throw refuse('argument_invalid', { argument: '--from', value: days.from, reason: `is after ${days.to}` });
@@ -97,7 +97,7 @@ export const taxSheet = ({ lines }: TaxReport): Sheet => ({
 
 export function describeTax({ from, to, lines, ties }: TaxReport): string {
   const title = `Tax of documents from ${dateName(from)} to ${dateName(to)}`;
-  if (lines.length === 0) return `${title}\n\nNo document of these days carries tax.`;
+  if (lines.length === 0) return `${title}\n\nNo documents in this period carry tax.`;
   const rows = lines.map((line) => [
     ...[line.country, line.category.replace('_', ' '), `${line.rate}%`, line.currency, line.issued, line.voided],
     ...[line.taxable, line.tax].map(groupThousands),
@@ -107,6 +107,6 @@ export function describeTax({ from, to, lines, ties }: TaxReport): string {
     '',
     table(['country', 'category', '>rate', 'in', '>issued', '>voided', '>taxable', '>tax'], rows),
     '',
-    ties ? 'Ties: the journal has the same.' : 'The journal has other amounts: verify the ledger.',
+    ties ? 'Ties to the journal.' : 'DOES NOT TIE TO THE JOURNAL: verify the ledger.',
   ].join('\n');
 }

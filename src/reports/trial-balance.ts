@@ -1,4 +1,4 @@
-/** The trial balance: every account's balance on a date, debits against credits. They are equal, or something is wrong. */
+/** The trial balance: every account's balance on a date. Debits must equal credits. */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
@@ -18,7 +18,7 @@ export interface TrialBalance extends BooksOfDay {
   }[];
   readonly totals: readonly { readonly currency: string; readonly debit: string; readonly credit: string }[];
   readonly balanced: boolean;
-  /** The balances in one currency, where rates are given. */
+  /** The balances in one currency, if rates are given. */
   readonly presentation?: Presentation;
 }
 
@@ -37,7 +37,7 @@ export async function readTrialBalance(
   return rates === undefined ? trial : { ...trial, presentation: presented(trial.accounts, rates) };
 }
 
-/** Pure. A balance stands on the side that it is on; sides of subaccounts are summed before that. */
+/** Pure. A balance appears on its own side; sides of subaccounts are summed first. */
 function trialBalanceOf(
   asOf: string,
   balances: readonly Balance[],
@@ -97,7 +97,7 @@ export function describeTrialBalance(trial: TrialBalance, width?: number): strin
   );
   const verdict = balanced
     ? 'Debits equal credits in every currency.'
-    : 'DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures, and verify the ledger.';
+    : 'DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures; verify the ledger.';
   const inOne = presentation === undefined ? [] : [describePresentation(presentation, as_of, width)];
   const title = [`Trial balance as of ${dateName(as_of)}`, ...preliminaryNote(trial)].join('\n');
   return [title, ...parts, ...inOne, verdict].join('\n\n');

@@ -1,4 +1,4 @@
-/** The requests for approval that wait for a decision, as the status names them. */
+/** Pending requests for approval, for the status. */
 import type { DateTime } from 'luxon';
 import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';

@@ -168,7 +168,7 @@ export async function readAccountsInScope(tx: Transaction, scope: Scope): Promis
   return new Set(rows.map(({ account }) => account));
 }
 
-/** The months that have statements, the latest first. */
+/** The months that have statements, latest first. */
 export async function readStatementMonths(tx: Transaction): Promise<Month[]> {
   const months = await query<{ month: Month }>(
     tx,

@@ -126,10 +126,10 @@ test('what waits for an approver who has left is withdrawn when whoever asked do
   await second({ roles: ['approver'] });
   const asked = Number((await refusalOf(hold(INV_1))).facts['request_id']);
   const approving = async () => approveRequest(await by(ADA), asked, { ...QUIET, reason: null });
-  await expect(approving()).rejects.toThrow('another user decides');
+  await expect(approving()).rejects.toThrow('another user must decide');
   await runAction(await by(ADA), userDeactivate, { login: LEE, reason: 'has left' }, QUIET);
   await expect(approving()).rejects.toThrow(
-    `nobody else can approve it now. ${ADA} can do the same action again, which needs no approval.`,
+    `no one else can approve it now. ${ADA} can repeat the action, which then needs no approval.`,
   );
   await hold(INV_1);
   expect(
@@ -140,7 +140,7 @@ test('what waits for an approver who has left is withdrawn when whoever asked do
   ).toEqual([
     {
       ...{ request_id: asked, decision: 'withdraw', alone: false },
-      reason: 'done alone: nobody else could approve it any more',
+      reason: 'done alone: no one else could approve it any more',
     },
   ]);
   expect(await differences()).toEqual([]);
@@ -228,7 +228,7 @@ test('in production, the report of a close and both verifiers of its pack say th
     await runAction(await as(own, ADA, RULES), userDeactivate, { login: LEE, reason: 'has left' }, QUIET);
     await next('2026-10', RULES);
     expect((await report()).replaceAll(/\s+/g, ' ')).toContain(
-      `Approvals ${said} Approvals 1 person could approve everything, and 2 at the close before `,
+      `Approvals ${said} Approvals 1 person could approve everything, compared with 2 at the previous close `,
     );
     await own.sql(GUARDS_OFF);
     await own.sql(`UPDATE audit_events SET details = details || '{"approvers": 0}' WHERE subject = '2026-10'`);

@@ -92,7 +92,7 @@ describe('an item is there while its state lasts:', () => {
 
   test('an e-mail that no mail server takes for an hour', async () => {
     await email(OF_FIRST, 'queued');
-    expect(await found(`delivery:${FIRST}`)).toMatchObject({ state: 'no server takes it', tone: 'bad' });
+    expect(await found(`delivery:${FIRST}`)).toMatchObject({ state: 'no server accepts it', tone: 'bad' });
     await email(OF_FIRST, 'queued', '2026-08-10T09:30:00Z');
     expect(await found(`delivery:${FIRST}`)).toBeUndefined();
     await email(OF_FIRST, 'sent');
@@ -145,7 +145,7 @@ describe('an item is there while its state lasts:', () => {
     await tell('reconcile', { item: '2026-07', count: 2 });
     expect((await work()).map(({ item, reason }) => [item, reason])).toEqual([
       ['reconcile:2026-07', '2 open with the processor'],
-      ['verify:seals_recomputed', '3 differences: do not change the database, find out what did'],
+      ['verify:seals_recomputed', '3 differences: do not change the database; find out what did'],
     ]);
     await tell('verify');
     await tell('reconcile');
@@ -177,7 +177,7 @@ describe('an item is assigned', () => {
     expect([await mine(LEE), await mine(MARA)]).toEqual([1, 0]);
     await assign(MARA);
     expect([await mine(LEE), await mine(MARA)]).toEqual([0, 1]);
-    expect((await assign()).text).toBe(`${ITEM} is nobody's now.`);
+    expect((await assign()).text).toBe(`${ITEM} is now unassigned.`);
     const events = await world.sql<{ subject: string; to: string | null; login: string }>(
       `SELECT subject, details->>'to' AS to, login FROM audit_events JOIN users USING (user_id)
        WHERE action = 'work.assign' ORDER BY audit_events.event_id`,
@@ -218,7 +218,7 @@ describe('an item is assigned', () => {
     expect((await found(item))?.partners).toEqual(both);
     expect(await found(item)).toMatchObject({
       money: amounts[0],
-      reason: `also 900.00 EUR and 1,200 JPY; asked by ${MARA}`,
+      reason: `also 900.00 EUR and 1,200 JPY; requested by ${MARA}`,
     });
     for (const scope of [['p-1'], ['p-2']]) expect((await work(scope)).some((each) => each.item === item)).toBe(false);
     expect((await work(['p-1', 'p-2'])).some((each) => each.item === item)).toBe(true);

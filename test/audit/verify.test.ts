@@ -305,7 +305,7 @@ const DAMAGES: readonly Damage[] = [
     `UPDATE policies SET inactive_since = '2026-01-01' WHERE policy_id = 'parking'`,
   ],
   [
-    'an arrangement before the present one',
+    'an arrangement before the current one',
     'partners_as_recorded',
     `INSERT INTO partner_arrangements (partner_id, from_month, arrangement) VALUES ('p-1', '2020-01', 'invoicing')`,
   ],

@@ -52,7 +52,7 @@ test('either of two private keys restores an encrypted backup, and its signature
     try {
       const env = { DATABASE_URL: target.url, SEAL_SIGNING_KEY: SEAL_PEM };
       const ran = await run(['restore', file, '--identity', keyFile], env);
-      expect([ran.status, ran.stdout]).toEqual([0, expect.stringContaining('Its signature is of the key')]);
+      expect([ran.status, ran.stdout]).toEqual([0, expect.stringContaining('It is signed with the key')]);
     } finally {
       await target.drop();
     }
@@ -111,7 +111,7 @@ test('a key file that others may read, a key on the command line and a wrong kin
   const open = written('open.txt', operations.secret, 0o644);
   const half = written('half.txt', operations.secret.slice(0, -1));
   const attempts: [readonly string[], RegExp][] = [
-    [['restore', file, '--identity', open], /every user of this machine may read or change/],
+    [['restore', file, '--identity', open], /every user of this machine can read or change/],
     [['restore', file, '--identity', half], /is not a file of private keys of age/],
     [['restore', file, '--identity', written('empty.txt', '# nothing\n')], /is not a file of private keys of age/],
     [['restore', file, '--identity', operations.secret], /AGE-SECRET-KEY-…' is a key: write it to a file/],

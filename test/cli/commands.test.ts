@@ -290,7 +290,7 @@ test('init --check lists what production still needs, by setting, currency and p
       {
         scope: 'environment',
         id: 'SEAL_SIGNING_KEY_FILE',
-        needs: 'a key that signs seals: without one, whoever can write to the database can make a seal',
+        needs: 'a key that signs seals: without one, anyone who can write to the database can make a seal',
       },
       ...['address.line1', 'address.city', 'address.country'].map((needs) => ({ scope: 'partner', id: 'p-2', needs })),
     ],

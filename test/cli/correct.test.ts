@@ -75,7 +75,7 @@ test('rerun of one: unchanged or replaced, and the replacement', async () => {
     json: { status: 'unchanged', document: { number: INV_1, status: 'open' } },
   });
   expect((await run('invoice', 'rerun', INV_1)).stdout).toBe(
-    `${INV_1} is unchanged: a new document would be the same.\n`,
+    `${INV_1} is unchanged: a new document would be identical.\n`,
   );
   await world.partners([partner({ name: 'New' })]);
   expect((await run('--json', 'invoice', 'rerun', INV_1)).json()).toMatchObject({

@@ -77,7 +77,7 @@ test('a command that changes something is refused without a user, with the cure,
       ['purge'],
     ]) {
       const ran = await command(args, { env: { ...environment(), ...env } });
-      expect([args, ran.status, /Give --by EMAIL, or set RECKONER_USER/.test(ran.stderr)]).toEqual([args, 2, true]);
+      expect([args, ran.status, /Set --by or RECKONER_USER/.test(ran.stderr)]).toEqual([args, 2, true]);
     }
   }
   expect(await latest()).toBe(before);
@@ -171,7 +171,7 @@ test('commands leave their user, by --by before RECKONER_USER', async () => {
 
 test('the user of the jobs cannot be deactivated: no job would run any more', async () => {
   const ran = await command(['--by', ADA, 'user', 'deactivate', 'cron'], { env: environment() });
-  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('is the user of the jobs, and stays')]);
+  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining("is the jobs' user and cannot be deactivated")]);
 });
 
 test('jobs, a nightly backup and what serve does by itself are the user cron', async () => {

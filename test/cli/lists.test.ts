@@ -122,7 +122,7 @@ test('documents are found by amount, text, day of issue and being overdue', asyn
 
 test('an empty list says so in its own words, unless an option left rows out', async () => {
   const said = async (args: string) => (await run(args)).stdout.trim();
-  expect(await said('dispute list')).toBe('No invoice is in dispute.');
+  expect(await said('dispute list')).toBe('No invoices are in dispute.');
   expect(await said('client list p-1')).toBe(
     "There are no API clients. Create one with 'reckoner client create PARTNER'.",
   );

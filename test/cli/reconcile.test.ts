@@ -60,16 +60,16 @@ test('the report says why money is not matched to the quote that it names, and w
   const { stdout } = await run('reconcile', '2026-07');
   const text = stdout.replace(/\s+/g, ' ');
   expect(text).toContain(
-    `${wrong.id} on acct_other: 7.00 USD names quote split-missing, which is of p-split, whose account is not acct_other. ` +
-      `If it is its share, use 'reckoner processor match ${wrong.id} --quote split-missing --other-account --reason R', ` +
-      `else 'reckoner processor close ${wrong.id} --reason R'.`,
+    `${wrong.id} on acct_other: 7.00 USD names quote split-missing, which is of p-split, whose account is not ` +
+      `acct_other. If it is that quote's share, use 'reckoner processor match ${wrong.id} --quote split-missing ` +
+      `--other-account --reason R', else 'reckoner processor close ${wrong.id} --reason R'.`,
   );
   expect(text).toContain(
-    `${euros.id} on acct_split: 6.50 EUR names quote split-missing, which is in USD. If it is its share, use ` +
-      `'reckoner processor match ${euros.id} --quote split-missing --counts-as AMOUNT --reason R',`,
+    `${euros.id} on acct_split: 6.50 EUR names quote split-missing, which is in USD. If it is that quote's share, ` +
+      `use 'reckoner processor match ${euros.id} --quote split-missing --counts-as AMOUNT --reason R',`,
   );
   expect(text).toContain('0.01 USD names quote q-none, which is not in the ledger yet.');
-  expect(text).toMatch(/Not billed before finance has decided: split-missing of p-split, 7\.00 USD: .* names it/);
+  expect(text).toMatch(/Not billed until finance decides: split-missing of p-split, 7\.00 USD: .* names it/);
   expect(text).not.toContain('--bill-missing');
   fits(stdout);
   const of = ['--account', 'acct_other', '--quote', 'split-missing', '--reason', 'R'];
@@ -78,7 +78,7 @@ test('the report says why money is not matched to the quote that it names, and w
   const undone = await run('processor', 'unmatch', wrong.id, ...of);
   expect([matched.status, undone.status]).toEqual([0, 0]);
   const closed = await run('processor', 'close', wrong.id, euros.id, none.id, '--reason', 'given back by wire');
-  expect(closed.stdout).toContain('Closed 3 balance transactions. They leave 7.01 USD and 6.50 EUR that no quote');
+  expect(closed.stdout).toContain('Closed 3 balance transactions. They leave 7.01 USD and 6.50 EUR not explained');
 });
 
 test('the plan of a quote is a list of requests', async () => {

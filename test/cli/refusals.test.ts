@@ -339,7 +339,7 @@ const OPENINGS = {
   opening_after_close: {
     when: 'a month after the cut-over is closed',
     exit: 3,
-    says: /The cut-over of 2026-06-30 lies before 2026-07, which is closed/,
+    says: /The cut-over of 2026-06-30 is before 2026-07, which is closed/,
     run: () => carriedOver(OPEN_ITEMS.replace('R-1', 'R-2')),
   },
   opening_books_closed: {
@@ -364,7 +364,7 @@ const OPENINGS = {
   opening_unknown: {
     when: 'an opening is shown that there is not',
     exit: 2,
-    says: /There is no opening 9/,
+    says: /No such opening: 9/,
     run: () => inOpened('opening', 'show', '9'),
   },
   opening_item_unknown: {
@@ -385,7 +385,7 @@ const OPENINGS = {
   carried_over: {
     when: 'an invoice of the system before is voided',
     exit: 3,
-    says: /R-1 was carried over from the system before, so it cannot be voided/,
+    says: /R-1 was carried over from the previous system, so it cannot be voided/,
     run: () => inOpened('invoice', 'void', 'R-1', '--reason', 'wrong'),
   },
 } satisfies Partial<Record<CommandRefusalCode, Case>>;
@@ -449,7 +449,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   database_read_only: {
     when: 'DATABASE_URL names a server that takes no writes',
     exit: 1,
-    says: /takes no writes: it has default_transaction_read_only = on\. Point DATABASE_URL at the primary server/,
+    says: /accepts no writes: it has default_transaction_read_only = on\. Point DATABASE_URL at the primary server/,
     run: async () => {
       await makeReadOnly(world.databaseUrl, 'on');
       return inWorld(['status']).finally(() => makeReadOnly(world.databaseUrl, 'off'));
@@ -468,7 +468,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   database_privileges: {
     when: 'a grant of the role of the app is lost',
     exit: 1,
-    says: /permission denied for table partners\. docs.* Grant again what the program needs with 'reckoner migrate' as the owner of the tables/,
+    says: /permission denied for table partners\. docs.* Grant the program's privileges again with 'reckoner migrate' as the owner of the tables/,
     run: async () => {
       await world.sql('REVOKE SELECT ON partners FROM reckoner_app');
       return inWorld(['status']).finally(() => world.sql('GRANT SELECT ON partners TO reckoner_app'));
@@ -489,7 +489,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   database_busy: {
     when: 'somebody keeps a table locked for longer than a migration waits',
     exit: 1,
-    says: /The database is in use by process \d+ of reckoner .*: 10 seconds of waiting were not enough/,
+    says: /The database is in use by process \d+ of reckoner .*\. It was still in use after 10 seconds/,
     run: async () => {
       await world.sql('BEGIN; LOCK TABLE migrations_lock');
       return inWorld(['migrate']).finally(() => world.sql('ROLLBACK'));
@@ -554,7 +554,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   database_unreleased: {
     when: 'another build before the first release made the database, and it is to be migrated',
     exit: 3,
-    says: /its migrations 001_foundation are not this version's\. Nothing upgrades it/,
+    says: /its migrations 001_foundation differ from this version's\. It cannot be upgraded/,
     run: async () => {
       const [{ name } = { name: '' }] = await world.sql<{ name: string }>('SELECT name FROM migrations WHERE id = 1');
       await world.sql(`UPDATE migrations SET name = '001_foundation' WHERE id = 1`);
@@ -638,7 +638,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   backup_unreleased: {
     when: 'another build before the first release wrote the backup',
     exit: 3,
-    says: /0\.0\.9.*its migrations 001_foundation are not this version's\. Restore it with that build/,
+    says: /0\.0\.9.*its migrations 001_foundation differ from this version's\. Restore it with that build/,
     run: () => {
       const header = { format: 'reckoner-backup', version: 1, program: '0.0.9', environment: 'sandbox' };
       const content = `${JSON.stringify({ ...header, created_at: '2026-01-01T00:00:00Z', migrations: ['001_foundation'] })}\n`;
@@ -769,7 +769,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   user_unknown: {
     when: 'a command is run by somebody who is no user, once there are users',
     exit: 2,
-    says: /nobody@issuer\.example is not an active user\. Give --by EMAIL, or set RECKONER_USER/,
+    says: /nobody@issuer\.example is not an active user\. Set --by or RECKONER_USER/,
     run: () => inStaffed('--by', 'nobody@issuer.example', 'pause', '--reason', 'a test'),
   },
   user_ended: {
@@ -786,7 +786,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   user_exists: {
     when: 'a user is invited again',
     exit: 3,
-    says: /ada@issuer\.example is a user already\. Change the roles with 'reckoner user role ada@issuer\.example'/,
+    says: /ada@issuer\.example is already a user\. Change the roles with 'reckoner user role ada@issuer\.example'/,
     run: () => inStaffed('--by', 'ada@issuer.example', 'user', 'invite', 'Ada@issuer.example'),
   },
   role_needed: {
@@ -832,7 +832,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   instructions_unchanged: {
     when: 'the bank details of the settings are in force already',
     exit: 3,
-    says: /in force already.*'reckoner instructions adopt'/,
+    says: /already in force.*'reckoner instructions adopt'/,
     run: async () => {
       await inWorld(['instructions', 'adopt']);
       return inWorld(['instructions', 'adopt']);
@@ -841,7 +841,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   we_are_fixed: {
     when: 'settings.json says principal, and the ledger has rows of a supplier',
     exit: 3,
-    says: /says we_are principal, and the rows of this ledger are journaled as supplier_to_partner.*Set "we_are" to "supplier_to_partner"/,
+    says: /sets we_are to principal, but this ledger's rows are posted as supplier_to_partner.*Set "we_are" to "supplier_to_partner"/,
     run: async () => {
       corrected ??= await correctedWorld();
       const settings = JSON.parse(readFileSync(join(corrected.home, 'settings.json'), 'utf8')) as object;
@@ -869,7 +869,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   work_item_unknown: {
     when: 'what is assigned is not in the work queue',
     exit: 2,
-    says: /hold:INV-2026-000001 is not in the work queue, or not any more\. See the work queue with 'reckoner work list'/,
+    says: /hold:INV-2026-000001 is not in the work queue, or no longer\. See the work queue with 'reckoner work list'/,
     run: () => inWorking('hold:INV-2026-000001', 'mara'),
   },
   work_assignee_unfit: {
@@ -881,7 +881,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   work_assigned_already: {
     when: "work is assigned to nobody that is nobody's",
     exit: 3,
-    says: /is assigned to nobody/,
+    says: /is not assigned/,
     run: async () => inWorking(await anItem()),
   },
   approval_unknown: {
@@ -914,7 +914,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   approval_own: {
     when: 'whoever asked approves',
     exit: 3,
-    says: /mara@issuer\.example made request \d+: another user decides/,
+    says: /mara@issuer\.example made request \d+: another user must decide it/,
     run: async () => inApproving('mara', 'approval', 'approve', await asked('own')),
   },
   approval_of_another: {
@@ -926,7 +926,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   approval_outdated: {
     when: 'the payment would be another one by now',
     exit: 3,
-    says: /would do has changed/,
+    says: /The effect of request \d+ has changed/,
     async run() {
       const request = await asked('outdated');
       const { home, databaseUrl: DATABASE_URL } = staffed as World;
@@ -993,7 +993,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   file_items_too_many: {
     when: 'a file has more items than are read from one',
     exit: 2,
-    says: /many\.ndjson has more than 200000 items, the most that is read from one file\. Split it\./,
+    says: /many\.ndjson has more than 200000 items, the limit for one file\. Split it\./,
     run: () => inWorld(['payment', 'events', written('many.ndjson', '{}\n'.repeat(200_001))]),
   },
   file_memory: {
@@ -1005,7 +1005,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   bank_format_not_read: {
     when: "a bank's file is of a format that is not read, such as MT940",
     exit: 2,
-    says: /bank\.sta is an MT940 statement, and Reckoner does not read these\. Order camt\.053 or BAI2 statements/,
+    says: /bank\.sta is an MT940 statement, which Reckoner does not read\. Order camt\.053 or BAI2 statements/,
     run: () => inWorld(['payment', 'import', written('bank.sta', ':20:X\n:25:1\n:28C:1/1\n:60F:C261001EUR0,00\n')]),
   },
   bank_map_unknown: {
@@ -1186,7 +1186,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   share_paid_back: {
     when: 'a match is undone after the payment that it became was refunded',
     exit: 3,
-    says: /txn_late to quote q-late cannot be undone: payment 1/,
+    says: /txn_late to quote q-late cannot be undone: the money of payment 1 was paid back/,
     run: async () => {
       await afterBilling('payment', 'reverse', '1', '--as', 'refunded', '--reason', 'OUT-1');
       return afterBilling('processor', 'unmatch', 'txn_late', '--quote', 'q-late', '--reason', 'of another');
@@ -1195,7 +1195,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   balance_transaction_not_open: {
     when: 'a balance transaction is closed that is fully matched',
     exit: 3,
-    says: /Nothing of balance transaction txn_alone is open: it is matched/,
+    says: /Balance transaction txn_alone has no open amount: it is matched/,
     run: () => inSplitting('processor', 'close', 'txn_alone', '--reason', 'given back'),
   },
   quote_not_matchable: {
@@ -1273,7 +1273,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   bank_feed_behind: {
     when: 'the bank has reported July only to the 20th',
     exit: 3,
-    says: /before the bank has reported to 2026-07-31: account 0007 is reported to 2026-07-20\..* Import the missing files with 'reckoner payment import FILE'/,
+    says: /until the bank has reported through 2026-07-31: account 0007 is reported through 2026-07-20\..* Import the missing files with 'reckoner payment import FILE'/,
     run: async () => {
       const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account';
       await inCorrected('payment', 'import', written('july.csv', `${head}\n2026-07-20,-3.00,USD,0007,FT-7,fee,,\n`));
@@ -1340,7 +1340,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   accounts_missing: {
     when: 'nobody has written which of our accounts is which of the general ledger',
     exit: 3,
-    says: /There is no .*accounts\.json\. It says which of our accounts .* docs\/general-ledger\.md/,
+    says: /There is no .*accounts\.json\. It maps our accounts .* docs\/general-ledger\.md/,
     run: () => exportsGl(undefined, '--preliminary'),
   },
   accounts_invalid: {
@@ -1378,7 +1378,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   gl_name_unusable: {
     when: 'the name of a partner begins with an equals sign',
     exit: 3,
-    says: /a spreadsheet could run the name of p-1 as a formula\. Say under "names" of accounts\.json/,
+    says: /a spreadsheet could run the name of p-1 as a formula\. Give their general-ledger names under "names" in accounts\.json/,
     run: async () => {
       const own = await correctedWorld();
       await own.partners([partner({ name: '=HYPERLINK("x")' })]);
@@ -1404,7 +1404,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   gl_names_shared: {
     when: 'two partners have one name, by which the general ledger would know both',
     exit: 3,
-    says: /would be one customer of the general ledger\.\n {2}Harbor: p-1, p-2\nSay under "names" of accounts\.json/,
+    says: /would be one customer in the general ledger\.\n {2}Harbor: p-1, p-2\nGive each a customer name under "names" in accounts\.json/,
     run: async () => {
       const own = await correctedWorld();
       await own.partners([partner({ name: 'Harbor' }), partner({ partner_id: 'p-2', name: 'Harbor' })]);
@@ -1437,7 +1437,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   rates_missing: {
     when: 'accounts have balances in a currency that the rates file leaves out',
     exit: 2,
-    says: /The rates file has no rate for USD, in which accounts have balances\. Add under "rates" what one USD is in EUR/,
+    says: /The rates file has no rate for USD, which accounts hold\. Under "rates", add the value of one USD in EUR/,
     run: () => {
       const rates = { currency: 'EUR', source: 'ECB', date: '2026-08-31', rates: { GBP: '1.15' } };
       return inWorld(['report', 'trial-balance', '--rates', written('rates.json', JSON.stringify(rates))]);
@@ -1503,7 +1503,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   email_unknown: {
     when: 'an e-mail that does not exist is to be sent again',
     exit: 2,
-    says: /no e-mail 999.*email list/,
+    says: /No such e-mail: 999.*email list/,
     run: () => inWorld(['email', 'resend', '999']),
   },
   email_unfinished: {
@@ -1541,13 +1541,13 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   link_missing: {
     when: 'the link of a credit note or of an invoice that was not delivered is replaced',
     exit: 3,
-    says: /CN-2026-000001 has no link of our payment page/,
+    says: /CN-2026-000001 has no payment link of ours to change/,
     run: () => inCorrected('invoice', 'link', 'CN-2026-000001', '--rotate', '--reason', 'forwarded'),
   },
   link_revoked: {
     when: 'a link is taken back twice',
     exit: 3,
-    says: /The payment link of INV-2026-000001 is revoked already.*--rotate/s,
+    says: /The payment link of INV-2026-000001 is already revoked.*--rotate/s,
     run: async () => {
       await inCorrected('invoice', 'link', 'INV-2026-000001', '--revoke', '--reason', 'forwarded');
       return inCorrected('invoice', 'link', 'INV-2026-000001', '--revoke', '--reason', 'forwarded');
@@ -1633,7 +1633,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   credit_not_applied: {
     when: 'credit is to be taken back that was not applied there',
     exit: 3,
-    says: /No credit of CN-2026-000001 is applied to INV-2026-000002/,
+    says: /No credit from CN-2026-000001 is applied to INV-2026-000002/,
     run: () => inCorrected('credit', 'unapply', 'CN-2026-000001', '--invoice', 'INV-2026-000002'),
   },
   credit_covers_invoice: {
@@ -1765,7 +1765,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   payment_not_assignable: {
     when: 'the payer is that partner already',
     exit: 3,
-    says: /payment 1 cannot be set: its payer is p-payer already/,
+    says: /payment 1 cannot be set: its payer is already p-payer/,
     run: () => inWorld(['payment', 'assign', '1', '--partner', 'p-payer']),
   },
   payer_account_unknown: {
@@ -1854,7 +1854,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   not_as_sealed: {
     when: 'something is to be proved whose table was changed since',
     exit: 3,
-    says: /audit_events is not as the seal of 2026-07 covers it, so event 1 cannot be proved.*reckoner verify/,
+    says: /audit_events differs from what the seal of 2026-07 covers, so event 1 cannot be proved.*reckoner verify/,
     run: async () => {
       corrected ??= await correctedWorld();
       const named = (host: string) =>

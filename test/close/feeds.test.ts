@@ -122,8 +122,8 @@ test('a preview heeds --without: it refuses one that has rows, and says that the
   const refused = await asked('--without', 'p-1');
   expect([refused.status, refused.stderr]).toEqual([3, expect.stringContaining('Omit --without p-1')]);
   const given = await asked('--without', 'p-2');
-  expect(given.stdout).not.toContain('It does not close by itself');
-  expect(given.stdout).toContain('It closes without them, as given.');
+  expect(given.stdout).not.toContain('It does not close automatically');
+  expect(given.stdout).toContain('It closes without them, as requested.');
 });
 
 test('an inactive partner is not expected', async () => {
@@ -222,7 +222,7 @@ test('a preview shows what is missing, of a running month too, and is not refuse
   ]);
   const ran = await command(['close', '2026-09', '--dry-run'], { env: env('2026-09-20T10:00:00Z') });
   expect(ran.status).toBe(0);
-  expect(ran.stdout).toContain('It does not close by itself.');
+  expect(ran.stdout).toContain('It does not close automatically.');
   expect(ran.stdout).toContain("Close without them with 'reckoner close 2026-09 --without p-2' if they had no sales.");
 });
 
@@ -237,7 +237,7 @@ test('what a user confirms or approves is refused as the close is, unlike a dry 
   expect(
     (await previewAction({ ...world, forecast: true }, monthClose, { month: '2026-09' as Month })).report,
   ).toMatchObject({
-    text: expect.stringContaining('It does not close by itself.'),
+    text: expect.stringContaining('It does not close automatically.'),
     remedies: [{ action: 'month.close', input: { month: '2026-09', without: ['p-2'] } }],
   });
   const given = await previewAction(world, monthClose, { month: '2026-09' as Month, without: ['p-2'] });
@@ -254,8 +254,8 @@ test('the status lists the expected feeds before the month ends, and asks for a 
   expect(shown.stdout).toContain('Feeds        1 of 2 expected for 2026-09 arrived; missing: p-2');
   world.at('2026-10-01T10:00:00Z');
   expect(await asked()).toEqual([
-    "2026-09 waits for the rows of 1 partner: p-2. Import them. Close without them with 'reckoner close 2026-09 --without " +
-      "p-2' if they had no sales.",
+    "2026-09 is waiting for the rows of 1 partner: p-2. Import them. Close without them with 'reckoner close " +
+      "2026-09 --without p-2' if they had no sales.",
   ]);
 });
 

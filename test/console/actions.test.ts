@@ -147,12 +147,12 @@ test('an action that needs a second person leaves a request, which another one a
   const hold = '/console/actions/invoice.hold';
   const shown = await mara.post(hold, { number: 'INV-2026-000002', reason: 'asked', step: 'preview' });
   const asked = await mara.post(hold, { ...sentBack(shown), step: 'confirm' });
-  expect([asked.status, asked.text.includes('Asked for approval: request 1')]).toEqual([200, true]);
+  expect([asked.status, asked.text.includes('Approval requested: request 1')]).toEqual([200, true]);
   expect(asked.text).toContain('Nothing was changed');
   expect(await world.sql(`SELECT FROM holds WHERE reason = 'asked'`)).toEqual([]);
 
   const request = '/console/approvals/1';
-  expect((await amy.get('/console/queue?queue=approvals')).text).toContain('asked by mara@issuer.example');
+  expect((await amy.get('/console/queue?queue=approvals')).text).toContain('requested by mara@issuer.example');
   expect((await mara.get(request)).text).toContain('Withdraw');
   // What was asked for, not only which figures it changes.
   expect(wordsOf(await amy.get(request))).toContain('Document: INV-2026-000002\nReason: asked');

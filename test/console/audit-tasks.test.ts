@@ -66,7 +66,7 @@ describe('verify', () => {
     );
     await viewer.post(CHECKS, { start: 'verify' });
     await ended('verify').not.toBeNull();
-    expect((await viewer.get('/console/queue?queue=findings')).text).toContain('Nothing waits here.');
+    expect((await viewer.get('/console/queue?queue=findings')).text).toContain('Nothing to do.');
   }, 180_000);
 
   test('that is under way is shown with its progress, and not started twice; a lost one makes way', async () => {

@@ -56,7 +56,7 @@ describe('audit events', () => {
     expect(await actionsOf({ from: '2026-09-01', to: '2026-09-01', action: 'month' })).toEqual(['month.close 2026-08']);
   });
 
-  test('are read page by page, each once, the latest first', async () => {
+  test('are read page by page, each once, latest first', async () => {
     const { actor } = books;
     const now = books.environment.now().toISO();
     const many = Array.from({ length: 120 }, (_, at) => ({ action: 'test.page', subject: `${at}`, details: {}, now }));
@@ -119,7 +119,7 @@ describe('seals', () => {
 
 test('the checks say when verify ran last and what it found', async () => {
   const never = await reading((tx) => readChecks(tx));
-  expect(textOf(checksScreen(never, READS))).toContain('The job verify has not run here.');
+  expect(textOf(checksScreen(never, READS))).toContain('The job verify has not run yet.');
   const at = '2026-10-15T02:00:00Z';
   await books.database.transaction(async (tx) => {
     await recordJobRun(tx, { job: 'verify', startedAt: at, finishedAt: at, exitStatus: 4 });

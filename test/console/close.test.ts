@@ -206,7 +206,7 @@ test('the cockpit of many partners lists what is missing and what changed most, 
   const mara = await signedIn(console_, await invite(large, 'mara@issuer.example', { roles: ['finance'] }));
   const running = wordsOf(await mara.get('/console/close/2026-08'));
   expect(running).toContain('103 of 104 have arrived');
-  expect(running).toMatch(/Tickets p-103missing.*Tickets p-098arrived\s*and 4 more: all of them arrived/s);
+  expect(running).toMatch(/Tickets p-103missing.*Tickets p-098arrived\s*and 4 more: all have arrived/s);
   expect(running).not.toContain('Tickets p-099');
   const closed = await mara.get('/console/close/2026-07');
   expect(wordsOf(closed)).toContain('and 4 more: the report has all');
@@ -244,7 +244,7 @@ describe('a close that a second person approves', () => {
     const action = '/console/actions/month.close';
     const preview = await mara.post(action, { month: '2026-07', step: 'preview' });
     const waiting = await mara.post(action, [...sentBack(preview), ['step', 'confirm']]);
-    expect(waiting.text).toContain('Asked for approval: request 1');
+    expect(waiting.text).toContain('Approval requested: request 1');
     const approved = await lee.post('/console/approvals/1', { decision: 'approve' });
     expect([approved.status, approved.location]).toEqual([303, '/console/close/2026-07']);
     // The mail server has not even said its name.

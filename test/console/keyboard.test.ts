@@ -220,8 +220,8 @@ test('finance matches a wire to three invoices less a bank fee in one action, an
   expect(await live()).toEqual([{ amount: '840.00' }, { amount: '840.00' }, { amount: '1485.00' }]);
   await keys.enter('Payment 1', /Payment 1/);
   await keys.enter('Undo all', /Take a payment back/, '.');
-  await keys.enter('See what it does', 'What it would do');
-  await keys.enter('Take a payment back from the invoices it paid', 'Done');
+  await keys.enter('Preview', 'What it would do');
+  await keys.enter('Unapply a payment from the invoices it paid', 'Done');
   expect(await live()).toEqual([]);
   expect((await books.balance('INV-2026-000010')).balance).toBe('1500.00');
   await keys.page.context().close();

@@ -109,11 +109,11 @@ test('an answer that nobody asked for is refused, and so is one from another sit
   const plain = new Plain(url);
   const credential = { id: 'x'.repeat(20), response: {} };
   const answer = await plain.json('/console/sign-in/passkey', { credential });
-  expect([answer.status, answer.text.includes('it came too late')]).toEqual([403, true]);
+  expect([answer.status, answer.text.includes('it arrived too late')]).toEqual([403, true]);
   await plain.json('/console/sign-in/passkey/options', {});
   const unknown = await plain.json('/console/sign-in/passkey', { credential });
-  expect([unknown.status, unknown.text.includes('not known here')]).toEqual([403, true]);
-  expect((await plain.json('/console/sign-in/passkey', { credential })).text).toContain('it came too late');
+  expect([unknown.status, unknown.text.includes('not registered here')]).toEqual([403, true]);
+  expect((await plain.json('/console/sign-in/passkey', { credential })).text).toContain('it arrived too late');
   const foreign = await plain.json('/console/sign-in/passkey/options', {}, { 'sec-fetch-site': 'cross-site' });
   expect(foreign.status).toBe(403);
 });

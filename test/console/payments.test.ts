@@ -62,7 +62,7 @@ describe('a receipt', () => {
   test('that is applied says to what, with the action that undoes it', async () => {
     const { text } = await finance.get(`/console/payments/payment-${known}`);
     expect(text).toContain(`payment.unapply?paymentId=${known}&amp;number=INV-2026-000010`);
-    expect(text).toContain('Nothing of it is unapplied');
+    expect(text).toContain('Nothing is unapplied');
   });
 
   test('finds invoices of any partner by number or name', async () => {
@@ -94,7 +94,7 @@ describe('a receipt', () => {
 });
 
 describe('all payments', () => {
-  test('are listed the latest first, and filtered by reference, amount and status', async () => {
+  test('are listed latest first, and filtered by reference, amount and status', async () => {
     const ids = async (query: string) =>
       [
         ...(await finance.get(`/console/payments/all${query}`)).text.matchAll(

@@ -73,16 +73,16 @@ describe('paying', () => {
     const before = await browser.get(path);
     expect(before.text).toContain(`href="${session?.['url']}"`);
     expect(before.text).toContain('not paid yet');
-    expect((await browser.get('/place')).text).toContain('payment begun');
+    expect((await browser.get('/place')).text).toContain('payment started');
 
     stripe.complete(session?.id ?? '');
     const confirmed = await browser.get(path);
-    expect(confirmed.text).toContain('Stripe has your payment');
+    expect(confirmed.text).toContain('Stripe has received your payment');
     expect(confirmed.text).not.toContain(String(session?.['url']));
     await books.events([events().completed()]);
     const asked = stripe.requests.length;
     const after = await browser.get(path);
-    expect(after.text).toContain('Every invoice is paid by it.');
+    expect(after.text).toContain('All invoices are paid.');
     expect(after.text).toContain('2026-10-15');
     expect(stripe.requests.length).toBe(asked);
     expect((await browser.get('/place')).text).not.toContain(`invoice:${JULY}`);
@@ -125,7 +125,7 @@ describe('paying', () => {
     expect([...stripe.state.sessions.values()]).toMatchObject([{ status: 'expired' }]);
     expect((await browser.get(path)).text).toContain('canceled');
     expect((await browser.post(`${path}/cancel`)).status).toBe(303);
-    expect((await browser.get('/place')).text).not.toContain('payment begun');
+    expect((await browser.get('/place')).text).not.toContain('payment started');
   });
 
   test('a processor that cannot be reached is said, above the form with the same choice', async () => {

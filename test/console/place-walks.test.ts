@@ -77,7 +77,7 @@ describe("every screen of the partner's place, on a phone, a laptop and a large 
 test('a contact chooses two invoices, sees their sum, and is led to the page of the processor, without JavaScript', async () => {
   const { page } = await open({ viewport: { width: 390, height: 844 }, javaScriptEnabled: false });
   for (const number of [inv(1), inv(5)]) await page.getByLabel(`Choose ${number}`).check();
-  await page.getByRole('button', { name: 'Pay chosen' }).click();
+  await page.getByRole('button', { name: 'Pay selected' }).click();
   await page.waitForURL(/\/place\/payments\//);
   await page.getByRole('link', { name: 'Pay 2,230.50 USD' }).click();
   await page.waitForURL(new RegExp(`^${stripe.url}/c/pay/cs_test_`));

@@ -296,7 +296,7 @@ describe('a dispute', () => {
     const browser = await signedInAs('p-disputed');
     const path = `/place/documents/${numbers['p-disputed']}/dispute`;
     for (const [fields, said] of [
-      [{ reason: ' ' }, 'Say in one line'],
+      [{ reason: ' ' }, 'Describe what is wrong in one line'],
       [{ reason: 'x', amount: '7.01' }, 'exceeds what is open'],
       [{ reason: 'x', amount: '-1' }, 'must be above zero'],
       [{ reason: 'x', amount: '<b>' }, 'must be above zero'],
@@ -326,7 +326,7 @@ describe('a dispute', () => {
       },
     ]);
     const again = await browser.post(path, { reason: 'again' });
-    expect([again.status, again.text.includes('in dispute already')]).toEqual([422, true]);
+    expect([again.status, again.text.includes('already in dispute')]).toEqual([422, true]);
   });
 });
 

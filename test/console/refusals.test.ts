@@ -34,7 +34,7 @@ const CASES: Record<ConsoleRefusalCode, { says: RegExp; run: () => Promise<Page>
     },
   },
   passkey_refused: {
-    says: /it came too late/,
+    says: /it arrived too late/,
     run: () => new Browser(served.url).json('/console/sign-in/passkey', {}, { 'x-form-token': undefined }),
   },
   session_missing: {

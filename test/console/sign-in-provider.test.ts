@@ -88,7 +88,7 @@ test('the provider says who it is, not the address: with a new address the user 
 test('another account with the address of a user is not this user', async () => {
   const [browser, answer] = await signIn({ ...vera, sub: 'v-2' });
   expect([answer.status, browser.cookies.has('reckoner')]).toEqual([403, false]);
-  expect(says(answer)).toMatch(/^vera@issuer\.example is another account of the identity provider here/);
+  expect(says(answer)).toMatch(/^vera@issuer\.example is linked to another account of the identity provider/);
 });
 
 test('groups are read at each sign-in: what they take back ends what is open, and they give no more than they say', async () => {
@@ -239,7 +239,7 @@ test("another browser's answer, another state and an answer that does not name i
 test('who cancels at the provider is told so', async () => {
   const [browser, answer] = await signIn(null);
   expect([answer.status, browser.cookies.has('reckoner')]).toEqual([403, false]);
-  expect(says(answer)).toBe('it was cancelled at the identity provider, or the provider does not let you in.');
+  expect(says(answer)).toBe('it was canceled at the identity provider, or the provider refused you access.');
 });
 
 test('a client proves itself as the provider asks for it', async () => {

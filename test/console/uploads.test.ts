@@ -148,7 +148,7 @@ test('a reading that stops is refused as that, and the next upload is read', { t
   const [page] = await Promise.all([upload(), stopReader()]);
   expect([page.status, alertOf(page)]).toEqual([
     422,
-    expect.stringMatching(/reading a\.dat was ended after 20 s\. .* Split it, or run the command at the shell/),
+    expect.stringMatching(/reading a\.dat was stopped after 20 s\. .* Split it, or run the command in a shell/),
   ]);
   expect(alertOf(await upload())).toContain('Cannot recognize the format');
 });

@@ -187,7 +187,7 @@ test('an action is done without JavaScript by the same form', async () => {
   const { number = '' } = (await books.documents()).find(({ balance }) => balance === '750.25') ?? {};
   await page.goto(`${served.url}/console/actions/invoice.hold?number=${number}`);
   await page.getByLabel('Reason').fill('ask the festival');
-  await page.getByRole('button', { name: 'See what it does' }).click();
+  await page.getByRole('button', { name: 'Preview' }).click();
   await page.locator('button[value="confirm"]').click();
   await page.getByRole('heading', { name: 'Done' }).waitFor();
   expect(await books.sql(`SELECT reason FROM holds WHERE reason = 'ask the festival'`)).toHaveLength(1);
@@ -195,7 +195,7 @@ test('an action is done without JavaScript by the same form', async () => {
 });
 
 test('the preview of a close computes itself, and without JavaScript when it is asked to', async () => {
-  const computed = (page: Page) => page.getByRole('heading', { name: 'Against the month before' }).waitFor();
+  const computed = (page: Page) => page.getByRole('heading', { name: 'Compared with the month before' }).waitFor();
   const toPreview = async ({ page }: Opened) => {
     await page.goto(`${served.url}/console/close`);
     await page.locator('.title .actions a[href$="/preview"]').click();

@@ -882,7 +882,7 @@ describe('the commands', () => {
     expect(restored.stderr).toMatch(/The ledger is paused[\s\S]*No settings in .*new-home yet/);
     const asked = await run(['resume'], { RECKONER_HOME: world.home, DATABASE_URL: target.url });
     expect(asked.status).toBe(3);
-    expect(asked.stdout).toContain('1 e-mail still to be sent here, which may have been sent already');
+    expect(asked.stdout).toContain('1 e-mail unsent here, which may already have been sent');
     for (const name of ['backup', 'restore']) {
       expect((await run([name, '--help'], {})).stdout).toMatch(/settings\.json[\s\S]*outbox[\s\S]*secrets/);
     }

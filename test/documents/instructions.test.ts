@@ -89,7 +89,7 @@ describe('with a rule', () => {
     expect(await delivered()).toEqual([wire.account_number, wire.account_number]);
     const { attention } = await world.database.reading((tx) => readStatus(tx, world));
     expect(attention).toContainEqual(
-      expect.stringMatching(/Bank details of settings.json are not in force: .*USD.wire.account_number/),
+      expect.stringMatching(/Bank details in settings.json are not in force: .*USD.wire.account_number/),
     );
     const { missing } = await world.database.reading((tx) => readReadiness(tx, world));
     expect(missing).toContainEqual(expect.objectContaining({ scope: 'settings', id: 'instructions' }));

@@ -66,7 +66,7 @@ test('once books are closed, the status asks for the journal of their month, whe
   expect(await due()).toEqual([['2026-08', null, 'missing']]);
   const { attention } = await world.database.reading((tx) => readStatus(tx, world));
   expect(attention).toContain(
-    'The books of 2026-08 are closed, and the general ledger does not have them. Export its journal with ' +
+    'The books of 2026-08 are closed but not exported to the general ledger. Export its journal with ' +
       "'reckoner export gl --month 2026-08 --format FORMAT' and import the files.",
   );
   rmSync(accountsFile(world));

@@ -76,10 +76,10 @@ test('the report names the source, the day and the rates, within 80 columns', as
   expect(ran.stdout).toContain(
     'In USD, at the rates of European Central Bank of 30 September 2026\n1 EUR = 1.08253 USD\n1 JPY = 0.006723 USD\n',
   );
-  expect(ran.stdout).not.toContain('not of the day');
+  expect(ran.stdout).not.toContain('not from the date');
   expect(Math.max(...ran.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   const earlier = await run('report', 'trial-balance', '--as-of', '2026-08-31', '--rates', file);
-  expect(earlier.stdout).toContain('The rates are not of the day of the balances, 31 August 2026.');
+  expect(earlier.stdout).toContain('The rates are not from the date of the balances, 31 August 2026.');
 });
 
 test('for a spreadsheet it is the balances in one currency, each with source and day, and they balance', async () => {

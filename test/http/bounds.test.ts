@@ -68,7 +68,7 @@ test('who opens a payment page too often reads so on a page, with when to come b
     ...[429, 'text/html; charset=utf-8', true],
   ]);
   expect(text).toMatch(
-    /This page cannot be shown now[\s\S]*Too many requests\. Retry in \d+ seconds?\. Nothing was changed\./,
+    /This page is temporarily unavailable[\s\S]*Too many requests\. Retry in \d+ seconds?\. Nothing was changed\./,
   );
 });
 

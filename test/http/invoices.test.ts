@@ -58,7 +58,7 @@ test('a filter stays on the next page', async () => {
   expect((await caller.get('/api/v1/invoices?status=void')).body).toEqual([]);
 });
 
-const NO_ITEM = 'is no item of this list: take it from the Link header of a page';
+const NO_ITEM = 'is not an item of this list: use the Link header of a page';
 
 test.each([
   ['an unknown parameter', '?mnth=2026-01', 'mnth', 'is not a known parameter'],
@@ -67,7 +67,7 @@ test.each([
   ['a limit of zero', '?limit=0', 'limit', 'must be a whole number from 1 to 1000'],
   ['a limit above the largest', '?limit=1001', 'limit', 'must be a whole number from 1 to 1000'],
   ['a month that is none', '?month=2026-13', 'month', 'must be a month such as 2026-10'],
-  ['a cursor with a zero byte', '?cursor=%00', 'cursor', 'is not the number of a document'],
+  ['a cursor with a zero byte', '?cursor=%00', 'cursor', 'is not a document number'],
   ['the cursor of another partner', '?cursor=INV-2026-000002', 'cursor', NO_ITEM],
 ])('%s is refused by its name', async (_, query, path, reason) => {
   expect(await caller.get(`/api/v1/invoices${query}`)).toMatchObject({

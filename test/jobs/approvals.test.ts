@@ -68,7 +68,7 @@ test('the status names the request, who may decide it and the command that shows
   expect(status.status).toBe(4);
   const said = status.stdout.replaceAll(/\s+/g, ' ');
   expect(said).toContain(
-    'Request 1 of cron waits for approval until 2026-09-15 13:00 UTC: month.close of due months. ' +
+    'Request 1 by cron waits for approval until 2026-09-15 13:00 UTC: month.close of due months. ' +
       "Decide on it with 'reckoner approval show 1'.",
   );
   expect((await run('watch', '2026-09-01T16:00:00Z')).status).toBe(4);
@@ -139,7 +139,7 @@ test('what a person has closed meanwhile the job waits for no more: it withdraws
   ruled(RULES);
   const after = await run('month-close', '2026-10-01T19:00:00Z');
   expect(facts(after)).toContainEqual(
-    expect.objectContaining({ msg: 'request withdrawn: it was done meanwhile', request: waiting?.request_id }),
+    expect.objectContaining({ msg: 'request withdrawn: it was done in the meantime', request: waiting?.request_id }),
   );
   expect((await requests()).filter(({ decision }) => decision === null)).toEqual([]);
   expect((await requests()).find(({ request_id }) => request_id === waiting?.request_id)).toMatchObject({

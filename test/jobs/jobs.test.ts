@@ -122,7 +122,7 @@ test('on its day of the settings the job closes the books, and names what keeps 
   const status = await command(['status'], { env: env('2026-11-05T13:00:00Z') });
   expect(status.status).toBe(4);
   expect(status.stdout).toContain('Books        closed to 2026-09; open: 2026-10');
-  expect(status.stdout).toMatch(/account 0001 is reported to 2026-10-30\.[\s\S]*They were due on 2026-11-05\./);
+  expect(status.stdout).toMatch(/account 0001 is reported through 2026-10-30\.[\s\S]*They were due on 2026-11-05\./);
   await command(
     [
       'payment',

@@ -64,8 +64,9 @@ test.each([
   expect(email).toMatchObject({ kind, status: 'failed', to: [address], month: '2026-07', unfinished: true });
   expect(await attention()).toEqual([
     expect.stringMatching(
-      `^E-mail ${email.email_id}, ${about} to ${address}, was refused by the mail server for good since 2026-08-01.*550.*` +
-        `Resend it with 'reckoner email resend ${email.email_id}'. Dismiss it with 'reckoner email dismiss ${email.email_id} --reason REASON'.`,
+      `^E-mail ${email.email_id}, ${about} to ${address}, was permanently refused by the mail server since ` +
+        `2026-08-01.*550.*Resend it with 'reckoner email resend ${email.email_id}'. Dismiss it with 'reckoner email ` +
+        `dismiss ${email.email_id} --reason REASON'.`,
     ),
   ]);
   // Nothing is repeated by itself.

@@ -128,7 +128,7 @@ describe('an opening', () => {
   test('repeated is recognized and does nothing', async () => {
     await carryOver(BASIC);
     const again = await carryOver(BASIC);
-    expect(again.text).toMatch(/was carried over as of 2026-06-30 already, .* as opening 1\. Nothing to do\./);
+    expect(again.text).toMatch(/was already carried over as of 2026-06-30, .* as opening 1\. Nothing to do\./);
     expect(await count('documents')).toBe(3);
     expect(await count('payments')).toBe(1);
   });
@@ -295,7 +295,7 @@ describe('a file that cannot be carried over is refused with its line and the cu
     await world.rows([quote({ accepted_at: '2026-07-10T12:00:00Z' })]);
     world.at('2026-08-01T10:00:00Z');
     await world.close('2026-07');
-    await expect(carryOver(BASIC)).rejects.toThrow(/2026-06-30 lies before 2026-07, which is closed/);
+    await expect(carryOver(BASIC)).rejects.toThrow(/2026-06-30 is before 2026-07, which is closed/);
     await carryOver(BASIC, { cutOver: '2026-07-31' });
     await expectVerified();
   });
@@ -362,7 +362,7 @@ describe('an item that was carried over', () => {
   test('is neither voided nor run again', async () => {
     await carryOver(BASIC);
     await expect(action((tx) => voidDocument(tx, caller(), { number: 'R-10442', reason: 'x' }))).rejects.toMatchObject({
-      message: 'R-10442 was carried over from the system before, so it cannot be voided.',
+      message: 'R-10442 was carried over from the previous system, so it cannot be voided.',
       remedies: [{ action: 'opening.reverse', input: { numbers: ['R-10442'] } }],
     });
     await expect(action((tx) => rerunDocument(tx, caller(), 'R-10442', {} as never))).rejects.toThrow(

@@ -248,7 +248,7 @@ describe('a failure', () => {
     for (; (await stateOf()).state !== 'paused'; attempts += 1) {
       await send();
       if (attempts === 8)
-        expect(await attention()).toMatch(/webhook of p-1 fails since .* \(it answered 503\); 2 events are/);
+        expect(await attention()).toMatch(/webhook of p-1 has failed since .* \(it answered 503\); 2 events are/);
       const { next_attempt_at: next } = await stateOf();
       if (next !== null) world.at(next);
     }
@@ -256,7 +256,7 @@ describe('a failure', () => {
     const hours = (now().getTime() - Date.parse(START)) / 3_600_000;
     expect([hours >= 72, hours < 80]).toEqual([true, true]);
     expect(await attention()).toMatch(
-      /webhook of p-1 is paused since .* \(it answered 503\); 2 events are waiting.*'reckoner webhook resume p-1'/,
+      /webhook of p-1 has been paused since .* \(it answered 503\); 2 events are waiting.*'reckoner webhook resume p-1'/,
     );
     const health = await world.database.reading((tx) => readWebhookHealth(tx, world.environment));
     expect(health).toMatchObject({ active: 0, waiting: 2, troubled: [{ partner_id: 'p-1', state: 'paused' }] });

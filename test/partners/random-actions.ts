@@ -23,7 +23,7 @@ interface Secret {
 interface Client {
   readonly id: string;
   readonly partnerId: string;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly secrets: Secret[];
   revoked: boolean;
 }

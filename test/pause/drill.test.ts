@@ -93,7 +93,7 @@ test('the restored ledger is paused, and says so', async () => {
   );
 });
 
-test('while it is paused nothing closes, is issued, sent or recorded', async () => {
+test('while it is paused nothing is closed, issued, sent or recorded', async () => {
   const rows = join(folder, 'rows.ndjson');
   writeFileSync(rows, `${JSON.stringify(quote({ accepted_at: '2026-08-20T12:00:00Z' }))}\n`);
   const payment = ['payment', 'record', '--amount', '5', '--currency', 'USD', '--method', 'wire', '--received-on'];

@@ -108,7 +108,7 @@ describe('in the console', () => {
       ['step', 'preview'],
     ]);
     expect(again.status).toBe(422);
-    expect(alertOf(again)).toMatch(/mara@issuer\.example is a user already/);
+    expect(alertOf(again)).toMatch(/mara@issuer\.example is already a user/);
     const before = await signedIn(served, await invite(world, 'mara@issuer.example'));
     const [, changed] = await done('user.role', [
       ...([
@@ -117,7 +117,7 @@ describe('in the console', () => {
       ] as const),
       ['revoke', 'viewer'],
     ]);
-    expect(wordsOf(changed)).toContain('mara@issuer.example has now: approver, finance. The user is signed out.');
+    expect(wordsOf(changed)).toContain('mara@issuer.example now has: approver, finance. The user is signed out.');
     expect((await before.get('/console/account')).status).toBe(303);
     const [preview, made] = await done('user.link', [['login', 'mara@issuer.example']]);
     expect(linkOn(preview)).toBe('');
@@ -152,10 +152,10 @@ describe('in the console', () => {
     const step = ['step', 'preview'] as const;
     const said = async (name: string, fields: Fields) => alertOf(await action(name, [...fields, step]));
     expect(await said('user.invite', [['login', 'two@a.example,b@b.example']])).toBe(
-      '“E-mail address” is not one e-mail address.',
+      '“E-mail address” is not a single e-mail address.',
     );
     expect(await said('user.role', [['login', LEE]])).toBe('“Grant” names no role, and neither does “Revoke”.');
-    expect(await said('user.link', [['login', 'cron']])).toBe('“E-mail address” is a program, and signs in nowhere.');
+    expect(await said('user.link', [['login', 'cron']])).toBe('“E-mail address” is a program and cannot sign in.');
     const unknown: Fields = [
       ['login', 'new@issuer.example'],
       ['partnerId', 'p-9'],
@@ -171,7 +171,7 @@ describe('in the console', () => {
       ['step', 'preview'],
     ];
     expect(alertOf(await action('user.role', narrowed))).toBe(
-      '“Partner” cannot narrow the role administrator, which is for all partners.',
+      '“Partner” cannot limit the role administrator, which is for all partners.',
     );
     const lee = await signedIn(served, await invite(world, LEE));
     for (const name of ['user.invite', 'user.link', 'user.role', 'user.deactivate', 'user.sign_out']) {

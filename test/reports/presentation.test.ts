@@ -124,7 +124,7 @@ describe('a rates file', () => {
     ['{"EUR":"1,08"}', 'rates.EUR: must be a plain decimal above zero such as 1.0825'],
     ['{"EUR":1e-3}', 'rates.EUR: must be a plain decimal above zero such as 1.0825'],
     ['{"EUR":null}', 'rates.EUR: must be a string, not null'],
-    ['{"EUR":"1.08","EUR":"1.09"}', 'EUR: is named twice in one object'],
+    ['{"EUR":"1.08","EUR":"1.09"}', 'EUR: appears twice in one object'],
     ['{"Euro":"1.08"}', 'rates.Euro: must be an ISO 4217 currency such as USD'],
     ['{"USD":"1.01"}', 'rates.USD: must be 1 or left out: the rates are in this currency'],
   ])('with rates %s is refused, and the place is named', (rates, problem) => {

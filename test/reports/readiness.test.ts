@@ -77,7 +77,7 @@ test('a partner with e-invoices is named where only some of its policies are out
   await world.partners([of('p-1'), of('p-2', { e_invoice: 'none' }), of('p-3', { policies })]);
   const mixed = (await gaps({ tax })).filter(({ needs }) => needs.includes('BR-O-11'));
   expect(mixed.map(({ scope, id }) => [scope, id])).toEqual([['partner', 'p-1']]);
-  expect(mixed[0]?.needs).toMatch(/^other rules of tax, or no e-invoice: policy parking is outside the scope of tax/);
+  expect(mixed[0]?.needs).toMatch(/^other tax rules, or no e-invoice: policy parking is outside the scope of tax/);
 });
 
 test('a partner needs a contact, an address and an active policy', async () => {

@@ -98,7 +98,7 @@ test('a month still open 24 hours after it ended everywhere needs attention, and
   const { months, attention } = await status();
   expect(months.overdue).toEqual([{ month: '2026-07', ended_at: '2026-08-01T11:00:00.000Z' }]);
   expect(attention).toEqual([
-    "2026-07 ended in every time zone at 2026-08-01 11:00 UTC and is still open. See what it says with 'reckoner close'.",
+    "2026-07 ended in every time zone at 2026-08-01 11:00 UTC and is still open. See why with 'reckoner close'.",
   ]);
   await world.close();
   expect((await status()).months.overdue).toEqual([]);
@@ -177,7 +177,7 @@ test('held, failed and uncertain documents need attention, each with what to do'
     ),
     expect.stringMatching(/^INV-2026-000002 is held /),
     expect.stringMatching(
-      /^INV-2026-000003 was refused by the mail server for good \(.*\)\. Correct the partner's contact\. Resend it with 'reckoner invoice resend INV-2026-000003'\.$/,
+      /^INV-2026-000003 was permanently refused by the mail server \(.*\)\. Correct the partner's contact\. Resend it with 'reckoner invoice resend INV-2026-000003'\.$/,
     ),
     expect.stringMatching(
       /^INV-2026-000004 may or may not have arrived.*Ask the partner before sending it again\. Resend it with 'reckoner invoice resend INV-2026-000004'\.$/,
@@ -249,7 +249,7 @@ test('a document that is not delivered after 24 hours needs attention', async ()
   world.at('2026-08-02T10:00:01Z');
   expect((await status()).attention).toEqual([
     expect.stringMatching(
-      /^INV-2026-000001 was issued more than 24 hours ago and is still to be sent \(.*\)\. Deliver it with 'reckoner deliver'\.$/,
+      /^INV-2026-000001 was issued more than 24 hours ago and is still unsent \(.*\)\. Deliver it with 'reckoner deliver'\.$/,
     ),
   ]);
   server.replies.clear();
@@ -275,8 +275,8 @@ test('the last run of each job is listed, and needs attention if it failed or wa
 test('what the nightly verify found needs attention until a verify finds nothing', async () => {
   await ran('verify', '2026-08-01T03:15:00Z', 4);
   expect((await status()).attention).toEqual([
-    'The verify of 2026-08-01 03:15 UTC found differences between what is stored and the ledger. Until they are explained, ' +
-      "close nothing and keep a backup as it is. See what differs with 'reckoner verify'.",
+    'The verify of 2026-08-01 03:15 UTC found differences between stored data and the ledger. Until they are ' +
+      "explained, close nothing and keep an unchanged backup. See what differs with 'reckoner verify'.",
   ]);
   await ran('verify', '2026-08-01T09:00:00Z', 0);
   expect((await status()).attention).toEqual([]);
@@ -287,9 +287,9 @@ test('a job that has stopped running needs attention, until it was given up for 
   await ran('verify', '2026-07-30T03:15:00Z', 0);
   await ran('backup', '2026-07-30T02:40:00Z', 0);
   expect((await status()).attention).toEqual([
-    'backup last ran at 2026-07-30 02:40 UTC. It should run more often: look at the scheduler.',
-    'month-close last ran at 2026-08-01 06:59 UTC. It should run more often: look at the scheduler.',
-    'verify last ran at 2026-07-30 03:15 UTC. It should run more often: look at the scheduler.',
+    'backup last ran at 2026-07-30 02:40 UTC. It should run more often: check the scheduler.',
+    'month-close last ran at 2026-08-01 06:59 UTC. It should run more often: check the scheduler.',
+    'verify last ran at 2026-07-30 03:15 UTC. It should run more often: check the scheduler.',
   ]);
   world.at('2026-09-15T10:00:00Z');
   expect((await status()).attention).toEqual([]);
@@ -305,7 +305,7 @@ test('mail that fails altogether needs attention after an hour; one recipient wh
   world.at('2026-08-01T11:00:01Z');
   expect((await status()).attention).toEqual([
     expect.stringMatching(
-      /^No e-mail has gone out since 2026-08-01 10:00 UTC \(.*450.*\)\. Look at the mail server and SMTP_URL\. Try again with 'reckoner deliver'\.$/,
+      /^No e-mail has gone out since 2026-08-01 10:00 UTC \(.*450.*\)\. Check the mail server and SMTP_URL\. Try again with 'reckoner deliver'\.$/,
     ),
   ]);
   server.replies.delete('two@partner.example');
@@ -361,7 +361,7 @@ test('connected accounts: up to when each was read, quotes not routed as expecte
   const before = await status();
   expect(before.connected).toMatchObject({ stale: ['acct_1'] });
   expect(before.attention).toContain(
-    'acct_1 of p-1 was never read. It is read with STRIPE_SECRET_KEY_acct_1, or by settlement files with ' +
+    'acct_1 of p-1 was never read. Set STRIPE_SECRET_KEY_acct_1 to read it, or use settlement files with ' +
       "balance_transactions_from set to settlement_file. Read it with 'reckoner processor poll'. Import its balance " +
       "transactions with 'reckoner processor import FILE --account acct_1' without a key.",
   );
@@ -441,8 +441,8 @@ test('a former account is watched for 180 days after its last sale', async () =>
     stale: ['acct_old'],
   });
   expect(after.attention).toContain(
-    'acct_old, the former account of p-1, was never read: balance transactions may appear on it for 180 days after the ' +
-      "last sale. It is read with STRIPE_SECRET_KEY_acct_old. Read it with 'reckoner processor poll'.",
+    'acct_old, the former account of p-1, was never read: it may receive balance transactions for 180 days after the ' +
+      "last sale. Set STRIPE_SECRET_KEY_acct_old to read it. Read it with 'reckoner processor poll'.",
   );
   // Its last sale was on 15 July.
   expect((await watched('2027-01-11T11:00:00Z')).accounts).toHaveLength(2);

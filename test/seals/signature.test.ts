@@ -88,7 +88,7 @@ describe('the key', () => {
   });
 
   test('that everybody on the machine can read is refused', () => {
-    expect(refusalOf(keyFile(SEAL_PEM, 0o644))).toMatch(/which every user of this machine may read .* 'chmod 600 /);
+    expect(refusalOf(keyFile(SEAL_PEM, 0o644))).toMatch(/which every user of this machine can read .* 'chmod 600 /);
   });
 
   test.each([
@@ -111,7 +111,7 @@ describe('the key', () => {
     [
       'that is encrypted',
       () => ({ SEAL_SIGNING_KEY: opened('ed25519', '-aes256', '-pass', 'pass:sesame') }),
-      /nobody is there to type its password/,
+      /no one can type its password/,
     ],
     ['that is damaged', () => ({ SEAL_SIGNING_KEY: SEAL_PEM.replace('JpGXA7', 'JpGX') }), /is damaged/],
     ['that is no key', () => ({ SEAL_SIGNING_KEY: 'sesame' }), /must be a private key in PEM form/],

@@ -234,7 +234,7 @@ describe('seals', () => {
     expect(await attention()).toEqual([]);
     world.at('2026-08-02T10:01:00Z');
     expect(await attention()).toEqual([
-      expect.stringMatching(/^\d seals without a time stamp for more than a day, the first the (seal|checkpoint) /),
+      expect.stringMatching(/^\d seals without a time stamp for more than a day, first the (seal|checkpoint) /),
     ]);
   });
 

@@ -19,7 +19,7 @@ import {
 } from '../documents.ts';
 import { amount, documentNumber, flag, onLatestDate, reason } from '../fields.ts';
 
-/** Its number is given when it is issued. */
+/** Its number is assigned when it is issued. */
 const NOTE = 'the credit note';
 
 export const invoiceCredit = defineAction({
@@ -30,7 +30,7 @@ export const invoiceCredit = defineAction({
   input: {
     number: documentNumber(),
     amount: amount('Amount', "The amount, in the invoice's currency.", {
-      more: 'On an invoice with tax: before tax, which is added.',
+      more: 'On an invoice with tax, the amount before tax; tax is added.',
     }),
     reason: reason(),
     again: flag('Again', 'Issue it even if a credit with the same amount and reason exists.').optional(),
@@ -64,7 +64,7 @@ export const invoiceCredit = defineAction({
   },
 });
 
-/** What a credit note did to its invoice, and what is left of it. */
+/** What a credit note did to its invoice, and the credit that is left. */
 function whereItWent(note: DocumentRow, invoice: DocumentRow): string {
   const [applied, left, open] = [note.credited, invoice.balance, note.balance].map((each) =>
     moneyText(each, note.currency),

@@ -25,7 +25,7 @@ export const invoiceHold = defineAction({
   role: 'finance',
   input: {
     number: documentNumber(),
-    reason: text('Reason', 'Why. It is recorded.', { more: 'The e-mail log names it.' }).optional(),
+    reason: text('Reason', 'Why. It is recorded.', { more: 'The e-mail log shows it.' }).optional(),
   },
   subject: ({ number }) => number,
   partners: (tx, { number }) => partnersOfDocuments(tx, [number]),

@@ -1,4 +1,4 @@
-/** Replacing the link of an invoice's payment page, and taking it back (delivery/change-link.ts). */
+/** Replacing and revoking the link of an invoice's payment page (delivery/change-link.ts). */
 
 import type { Transaction } from '../../database/transaction.ts';
 import { changeLink, type LinkChange } from '../../delivery/change-link.ts';
@@ -12,7 +12,7 @@ import { defineAction, type Facts } from '../action.ts';
 import { documentNumbered, partnersOfDocuments } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
-/** What to know of the link now, and what may be done next. */
+/** The state of the link now, and possible next steps. */
 interface Next {
   readonly says: string;
   readonly remedy: Remedy;
@@ -26,7 +26,11 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
     role: 'finance',
     input: { number: documentNumber(), reason: text('Reason', 'Why the link is changed. It is recorded.') },
     check({ reason }) {
-      const argument = { argument: fieldName('reason'), value: reason, reason: 'say why the link is changed' };
+      const argument = {
+        argument: fieldName('reason'),
+        value: reason,
+        reason: 'give the reason for changing the link',
+      };
       if (reason.trim() === '') throw refuse('argument_invalid', argument);
     },
     subject: ({ number }) => number,
@@ -39,26 +43,26 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
       const { says, remedy } = nextOf(number, document.payment_link);
       return {
         json: documentJson(document),
-        text: wrapped(`The old link of ${number} opens nothing any more. ${says}`.trimEnd(), 80).join('\n'),
+        text: wrapped(`The old link of ${number} no longer works. ${says}`.trimEnd(), 80).join('\n'),
         remedies: [remedy],
       };
     },
   });
 
-/** Not the link itself, which opens the page. */
+/** Never the link itself: it opens the page. */
 async function linkFacts(tx: Transaction, number: string, changed: boolean): Promise<Facts> {
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) return {};
-  const link = document.payment_link === null ? 'none' : changed ? 'a new one' : 'the present one';
+  const link = document.payment_link === null ? 'none' : changed ? 'a new one' : 'the current one';
   return { [number]: { 'payment link': link } };
 }
 
 export const invoiceLinkRotate = linkAction('rotate', 'Replace the link of a payment page', (number, link) => ({
-  says: `The new link is ${link}. The kept PDF prints the old one.`,
+  says: `The new link is ${link}. The stored PDF shows the old one.`,
   remedy: toDo('Send an e-mail with the new link', 'invoice.resend', { number }),
 }));
 
-export const invoiceLinkRevoke = linkAction('revoke', 'Take back the link of a payment page', (number) => ({
+export const invoiceLinkRevoke = linkAction('revoke', 'Revoke the link of a payment page', (number) => ({
   says: '',
   remedy: toDo('Make a new one', 'invoice.link_rotate', { number }),
 }));

@@ -20,15 +20,15 @@ import { flag, month, onLatestDate, text } from '../fields.ts';
 export const invoiceRerun = defineAction({
   name: 'invoice.rerun',
   command: {
-    summary: 'Recompute a document and replace it if it would differ, or reissue a void one',
+    summary: 'Recompute a document and replace it if it would differ, or reissue a void document',
     arguments: { number: '[number]' },
     dryRun: 'show the outcome, write nothing',
     deliver: true,
-    help: `With a number: replaces the document if it would differ now. Of a void document
-without a replacement it issues that. No other document is touched.
-With --month: issues what is missing after voids, and lists the documents that
+    help: `With a number: replaces the document if it would differ now, or issues the
+replacement that a void document lacks. No other document is touched.
+With --month: issues what is missing after voids and lists the documents that
 would differ; --changed replaces these too. A replacement keeps the due date of
-the document that it replaces, unless --new-terms.`,
+the document that it replaces, unless --new-terms is given.`,
   },
   title: 'Recompute documents and replace those that would differ',
   role: 'finance',
@@ -37,7 +37,10 @@ the document that it replaces, unless --new-terms.`,
     month: month('Month', 'Instead of a document: issue what is missing in this month after voids.').optional(),
     partnerId: text('Partner', 'With a month: only documents of this partner.').optional(),
     changed: flag('Replace what differs', 'With a month: also replace documents that would differ.').optional(),
-    newTerms: flag('New terms', "Use today's payment terms, counted from today, not the old due date.").optional(),
+    newTerms: flag(
+      'New terms',
+      'Use the current payment terms, counted from today, instead of the old due date.',
+    ).optional(),
     onLatestDate: onLatestDate(),
   },
   check({ number, month, changed = false, partnerId }) {
@@ -46,7 +49,9 @@ the document that it replaces, unless --new-terms.`,
     }
     if (number !== undefined && (changed || partnerId !== undefined)) {
       throw refuse('usage', {
-        reason: `${fieldName('changed')} and ${fieldName('partnerId')} go with ${fieldName('month')}, not with a document number`,
+        reason:
+          `${fieldName('changed')} and ${fieldName('partnerId')} require ${fieldName('month')}, not a document ` +
+          'number',
       });
     }
   },
@@ -77,7 +82,7 @@ the document that it replaces, unless --new-terms.`,
       touched.map((row) => {
         const content = contents.get(row.number);
         if (content === undefined) return [row.number, factsOf(row)];
-        // So that an approval does not hold for other names and addresses than those that were shown.
+        // So an approval holds only for the names and addresses that were shown.
         return [replacementOf(row.replaces as string), { ...factsOf(row), content: `sha256 ${content.slice(0, 16)}` }];
       }),
     );
@@ -101,10 +106,10 @@ the document that it replaces, unless --new-terms.`,
   },
 });
 
-/** Its number is given when it is issued. */
+/** Its number is assigned when it is issued. */
 const replacementOf = (number: string): string => `the replacement of ${number}`;
 
-/** A rerun with the documents of its month, or of its partner in it, as they are afterwards. */
+/** A rerun with the resulting documents of its month, or of its partner in that month. */
 interface Outcome {
   readonly rerun: Rerun;
   readonly documents: ReadonlyMap<string, DocumentRow>;
@@ -127,7 +132,7 @@ async function readOutcome(tx: Transaction, rerun: Rerun): Promise<Outcome> {
 
 const documentOf = ({ documents }: Outcome, number: string): DocumentRow => documents.get(number) as DocumentRow;
 
-/** Every entry with its partner and amounts; a dry run adds the documents that it would issue. */
+/** Every entry with its partner and amounts; a dry run adds the documents it would issue. */
 function outcomeJson(outcome: Outcome, dryRun: boolean): unknown {
   const { rerun } = outcome;
   const amounts = (number: string, before?: string) => {
@@ -160,7 +165,7 @@ function reportOne(number: string, outcome: Outcome, delivered: boolean): Report
       ? `${number} is void and replaced by ${replaced.replaced_by} (changed: ${replaced.why.join(', ')}).\n${due}\n${email}`
       : issued
         ? `${issued.number} replaces the void ${issued.replaces}. No other document was touched.\n${due}\n${email}`
-        : `${number} is unchanged: a new document would be the same.`,
+        : `${number} is unchanged: a new document would be identical.`,
     attention: status !== 'unchanged' && delivered && isUnsent(document),
   };
 }
@@ -186,7 +191,7 @@ function describeRerun(outcome: Outcome, dryRun: boolean): string {
     ...(dryRun ? unchanged.map((number) => row('unchanged', number, '')) : []),
   ];
   const left = differing.some((each) => each.refused === null)
-    ? [`Documents that differ are left as they are. ${fieldName('changed')} replaces them.`]
+    ? [`Documents that differ were not changed. ${fieldName('changed')} replaces them.`]
     : [];
   return [
     `${month} recomputed: ${unchanged.length} unchanged, ${replaced.length} replaced, ${issued.length} issued for void ` +

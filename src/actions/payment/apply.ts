@@ -12,21 +12,19 @@ export const paymentApply = defineAction({
     summary: 'Apply a payment to one or more invoices; also accepts a suggestion',
     arguments: { paymentId: '<id>' },
     options: { numbers: '--invoice <number>', creditNotes: '--credit <number>' },
-    help: `Repeat --invoice to pay several invoices with one payment, all of them or none.
-They may be of several partners: what pays another partner's invoice is assigned
-to that partner, and the payer stays.
-With --fee the payment and the fee must be all that is open on the invoices, but
-for a small difference.`,
+    help: `Repeat --invoice to pay several invoices with one payment, all or none. They may
+belong to several partners: the part that pays another partner's invoice is
+assigned to that partner, and the payer stays the same.
+With --fee, payment plus fee must equal what is open on the invoices, except for
+a small difference.`,
   },
   role: 'finance',
   input: {
     paymentId: whole('Payment', 'The payment.'),
-    numbers: several(
-      text('Invoice', 'The invoice.', { more: 'Several are paid one after another, all of them or none.' }),
-    ),
-    amount: amount('Amount', 'How much, for one invoice. Default: as much as possible.').optional(),
-    fee: amount('Bank fee', 'What a bank kept of it: written to bank charges.', {
-      more: 'Payment and fee must be all that is open on the invoices.',
+    numbers: several(text('Invoice', 'The invoice.', { more: 'Several are paid in order, all or none.' })),
+    amount: amount('Amount', 'How much, for a single invoice. Default: as much as possible.').optional(),
+    fee: amount('Bank fee', 'The fee that a bank deducted; it is posted to bank charges.', {
+      more: 'Payment plus fee must equal what is open on the invoices.',
     }).optional(),
     creditNotes: several(text('Credit note', 'A credit note that pays the rest of the invoice.')).optional(),
   },
@@ -40,7 +38,7 @@ for a small difference.`,
     ...(await paymentFacts(tx, paymentId)),
     ...(await documentFacts(tx, [...numbers, ...creditNotes])),
   }),
-  // Credit that the same action applies counts beside the cash.
+  // Credit applied by the same action counts in addition to the cash.
   amounts(seen, { paymentId, creditNotes = [] }) {
     const [cash, ...more] = movedOf(seen, paymentId, 'unapplied');
     const credit = creditNotes.flatMap((number) => fallOf(seen, number, 'balance'));
@@ -54,7 +52,7 @@ for a small difference.`,
 
 export const paymentUnapply = defineAction({
   name: 'payment.unapply',
-  title: 'Take a payment back from the invoices it paid',
+  title: 'Unapply a payment from the invoices it paid',
   command: {
     summary: 'Turn the applied part of a payment back into unapplied cash',
     arguments: { paymentId: '<id>' },

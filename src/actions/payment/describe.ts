@@ -1,4 +1,4 @@
-/** A payment in words, and what the actions on payments share. */
+/** A payment in words, and what actions on payments share. */
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands, isZero } from '../../money.ts';
@@ -54,13 +54,15 @@ export function described(payment: PaymentJson): string {
 export const labelled = (label: string, value: string): string[] =>
   wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
 
-/** The report of an action on a payment: a sentence, and the payment as it is now. */
+/** The report of an action on a payment: a sentence, and the payment's current state. */
 export async function reportPayment(tx: Transaction, paymentId: number, sentence: string): Promise<Report> {
   const payment = await onePayment(tx, paymentId);
   return { json: payment, text: `${sentence}\n${described(payment)}` };
 }
 
-/** Its payer, and whose invoices it paid. Money of an unknown payer is for those who see every partner. */
+/**
+ * Its payer, and the partners whose invoices it paid. Money from an unknown payer is for users who see every partner.
+ */
 export async function partnersOfPayment(tx: Transaction, paymentId: number): Promise<Partners> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   if (payment === undefined) return [NOBODY];
@@ -71,7 +73,7 @@ export async function partnersOfPayment(tx: Transaction, paymentId: number): Pro
 /** `payment 24`, as a preview names it. */
 export const paymentName = (paymentId: number): string => `payment ${paymentId}`;
 
-/** The payment, and the documents that it is or was applied to. */
+/** The payment, and the documents it is or was applied to. */
 export async function paymentFacts(tx: Transaction, paymentId: number, name = paymentName(paymentId)): Promise<Facts> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   if (payment === undefined) return {};
@@ -86,11 +88,11 @@ export async function paymentFacts(tx: Transaction, paymentId: number, name = pa
   };
 }
 
-/** By how much a field of a payment fell. */
+/** How much a field of a payment decreased. */
 export const movedOf = (seen: Seen, paymentId: number, field: string): Amount[] =>
   fallOf(seen, paymentName(paymentId), field);
 
-/** By how much a field of a thing fell. */
+/** How much a field of a thing decreased. */
 export function fallOf({ before, after }: Seen, thing: string, field: string): Amount[] {
   const [was, is] = [before, after].map((facts) => facts[thing]?.[field]);
   return was instanceof Amount && is instanceof Amount ? [was.minus(is)] : [];

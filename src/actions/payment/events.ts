@@ -15,7 +15,7 @@ export const paymentEvents = defineAction({
   name: 'payment.events',
   title: "Store the processor's events and process them",
   command: {
-    summary: 'Store processor events and process them; safe to repeat and to reorder',
+    summary: 'Store processor events and process them; safe to repeat, in any order',
     arguments: { file: '[file]' },
   },
   role: 'finance',

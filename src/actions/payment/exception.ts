@@ -8,10 +8,10 @@ import { reason, text } from '../fields.ts';
 
 export const paymentCloseException = defineAction({
   name: 'payment.close_exception',
-  title: 'Close what needs no action, or a possible duplicate that is another payment',
+  title: 'Close an exception that needs no action, or a possible duplicate that is not one',
   command: { arguments: { exception: '<exception>' } },
   role: 'finance',
-  input: { exception: text('Exception', 'What the list of exceptions calls it, such as line-7.'), reason: reason() },
+  input: { exception: text('Exception', 'Its name in the list of exceptions, such as line-7.'), reason: reason() },
   subject: ({ exception }) => exception,
   async partners(tx, { exception }) {
     const partner = (await exceptionNamed(tx, exception))?.partner_id;

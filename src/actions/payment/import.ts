@@ -19,20 +19,20 @@ export const paymentImport = defineAction({
   name: 'payment.import',
   title: 'Import a bank file',
   command: {
-    summary: 'Import a bank file, all of it or nothing, and match its lines',
+    summary: 'Import a bank file, all or nothing, and match its lines',
     arguments: { file: '<file>' },
     dryRun: 'check and match everything, record nothing',
-    help: `A file that was already imported changes nothing, and a line that another file
-brought is not recorded again. Certain matches are applied; others become
-suggestions, which 'reckoner payment apply ID --invoice NUMBER' accepts. Exit
-status 4: a line needs manual review, or a statement does not continue what is
-known of its account.`,
+    help: `A file that was already imported changes nothing, and a line from an earlier
+file is not recorded again. Certain matches are applied; others become
+suggestions, which 'reckoner payment apply ID --invoice NUMBER' accepts.
+Exit status 4: a line needs manual review, or a statement does not continue the
+account's last one.`,
   },
   role: 'finance',
   input: {
-    file: file('File', 'A file of the bank. All of it is imported, or nothing.'),
+    file: file('File', 'A file from the bank. All or nothing is imported.'),
     format: choice('Format', 'Default: detected.', FORMATS).optional(),
-    map: text('Column map', 'For CSV: a column map of the settings ("bank_csv").', { value: 'name' }).optional(),
+    map: text('Column map', 'For CSV: a column map from the settings ("bank_csv").', { value: 'name' }).optional(),
   },
   subject: ({ file }) => file.name,
   partners: async () => 'all',
@@ -127,20 +127,20 @@ function describeImport(report: BankImport, dryRun: boolean, width: number | und
   if (lines.known > 0) text.push(`${plural(lines.known, 'line was', 'lines were')} imported from an earlier file.`);
   if (pending > 0)
     text.push(
-      `${plural(pending, 'entry is', 'entries are')} still pending at the bank and ${pending === 1 ? 'was' : 'were'} not ` +
-        'recorded. A later file has them once the bank has booked them; import that file.',
+      `${plural(pending, 'entry is', 'entries are')} still pending at the bank and ` +
+        `${pending === 1 ? 'was' : 'were'} not recorded. A later file will have them as booked; import that file.`,
     );
   return text.join('\n');
 }
 
-/** What a payment was short and was written to bank charges, which settles the invoice. */
+/** The amount by which a payment was short, posted to bank charges to settle the invoice. */
 const chargesOf = (line: LineReport): string[] =>
   line.applied.flatMap(({ number, small_difference }) =>
     small_difference === null
       ? []
       : wrapped(
-          `line ${line.position}: ${amountOf(line, small_difference)} of ${number} is missing and written to bank charges ` +
-            '("small_difference" in the settings)',
+          `line ${line.position}: ${amountOf(line, small_difference)} of ${number} is missing and was posted to ` +
+            'bank charges ("small_difference" in the settings)',
           80,
           '  ',
         ),

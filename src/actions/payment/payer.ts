@@ -1,4 +1,6 @@
-/** Naming the payer of a payment (payments/assign.ts), and forgetting its account (payments/payer-accounts.ts). */
+/**
+ * Setting the payer of a payment (payments/assign.ts), and forgetting the payer's account (payments/payer-accounts.ts).
+ */
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { assignPayment } from '../../payments/assign.ts';
@@ -13,7 +15,7 @@ export const paymentAssign = defineAction({
   name: 'payment.assign',
   title: 'Set or correct the payer of a payment',
   command: {
-    summary: "Set or correct a payment's payer: what is unapplied of it becomes that partner's",
+    summary: "Set or correct a payment's payer: its unapplied cash becomes that partner's",
     arguments: { paymentId: '<id>' },
   },
   role: 'finance',
@@ -40,11 +42,11 @@ export const paymentForgetAccount = defineAction({
   name: 'payment.forget_account',
   title: 'Forget whose bank account this is',
   command: {
-    summary: 'Forget whose bank account this is; later payments from it are matched without it',
+    summary: 'Forget whose bank account this is; later payments from it are matched without this knowledge',
     arguments: { account: '<account>' },
   },
   role: 'finance',
-  input: { account: text('Account', 'The bank account that a payer is known by.') },
+  input: { account: text('Account', "The payer's bank account.") },
   subject: ({ account }) => account,
   partners: async (tx, { account }) => (await accountOf(tx, account))?.partners ?? [],
   perform: (tx, context, { account }) => forgetAccount(tx, context, account),
@@ -55,8 +57,8 @@ export const paymentForgetAccount = defineAction({
   report: async (_tx, _context, { input: { account }, result: known }) => ({
     json: known,
     text:
-      `${printable(account)} is forgotten: later payments from it are not taken to be from ` +
-      `${known.names.join(' or ')}. What is applied stays applied.`,
+      `${printable(account)} is forgotten: later payments from it are no longer attributed to ` +
+      `${known.names.join(' or ')}. Applied payments stay applied.`,
   }),
 });
 

@@ -1,4 +1,4 @@
-/** Saying what a payout of the processor contained (payments/settle.ts). */
+/** Settling a processor payout: recording what it contained (payments/settle.ts). */
 import { Amount } from '../../money.ts';
 import { type PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
 import { settlePayout } from '../../payments/settle.ts';
@@ -18,7 +18,7 @@ export const paymentSettle = defineAction({
   role: 'finance',
   input: {
     payoutId: whole('Payout', 'The payout.'),
-    paymentIds: several(whole('Payment', 'The payments that it contained. The rest is fees.')).optional(),
+    paymentIds: several(whole('Payment', 'The payments it contained. The rest is fees.')).optional(),
     account: text('Account', 'Instead of payments: the connected account that paid it out.').optional(),
     payout: text('Of payout', "The processor's id of that account's payout.").optional(),
   },

@@ -25,7 +25,7 @@ export const paymentRecord = defineAction({
     method: choice('Method', 'How it was paid.', METHODS),
     receivedOn: date('Received on', 'The date it arrived.'),
     reference: text('Reference', "The bank's or processor's reference."),
-    account: text('Account', 'Our bank account that received it, as bank files name it.').optional(),
+    account: text('Account', 'Our bank account that received it, as named in bank files.').optional(),
     number: text('Invoice', 'Apply it to this invoice; any excess stays unapplied cash.').optional(),
     partnerId: text('Partner', 'Keep it as unapplied cash of this partner.').optional(),
   },
@@ -47,7 +47,7 @@ export const paymentRecord = defineAction({
   amounts: (_seen, { amount, currency }) => [Amount.of(amount, currency)],
   async report(tx, _context, { result: { paymentId, duplicate, possibleDuplicates, kept } }) {
     const payment = await onePayment(tx, paymentId);
-    // A payment that paid its invoice whole keeps no suggestions, so its possible duplicates are listed here.
+    // A payment that paid its invoice in full has no suggestions, so its possible duplicates are listed here.
     const unlisted = possibleDuplicates.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
     const later = enteredLater(payment.received_on, payment.entry_on);
     return {
@@ -58,7 +58,7 @@ export const paymentRecord = defineAction({
           : `Payment ${paymentId} is recorded${kept === undefined ? '' : `; ${kept}: it is kept as unapplied cash`}.`,
         ...(later === undefined ? [] : [later]),
         described(payment),
-        ...unlisted.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),
+        ...unlisted.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has the same amount`)),
       ].join('\n'),
       attention: payment.suggestions.length > 0 || possibleDuplicates.length > 0 || kept !== undefined,
     };

@@ -13,9 +13,9 @@ export const paymentReverse = defineAction({
     summary: 'Reverse a payment: the invoices it paid are open again',
     arguments: { paymentId: '<id>' },
     options: { kind: '--as <kind>', duplicateOf: '--duplicate-of <id>' },
-    help: `--as and --reason are required, also for a duplicate:
+    help: `--as and --reason are always required, even for a duplicate:
   reckoner payment reverse 24 --as duplicate --duplicate-of 23 --reason 'recorded twice'
-Money that is no customer's stays in the bank, and is booked to an account:
+Money that is not from a customer stays in the bank and is posted to an account:
   reckoner payment reverse 25 --as other --account income:interest --reason 'bank interest'`,
   },
   role: 'finance',
@@ -25,10 +25,10 @@ Money that is no customer's stays in the bank, and is booked to an account:
     reason: reason(),
     code: text('Return code', "The bank's return code, such as R01.").optional(),
     amount: amount('Amount', 'How much. Default: all that remains.').optional(),
-    on: date('On', 'The date of the reversal. Default: today; of a duplicate and other its receipt.').optional(),
+    on: date('On', 'The date of the reversal. Default: today; for duplicate and other, the date received.').optional(),
     account: text(
       'Account',
-      "With other: the ledger account of money that is no customer's, as income:interest.",
+      'With other: the ledger account for money that is not from a customer, such as income:interest.',
     ).optional(),
     duplicateOf: whole('Duplicate of', 'The payment that this one duplicates.').optional(),
   },

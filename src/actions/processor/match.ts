@@ -1,4 +1,4 @@
-/** Matching balance transactions to quotes, undoing that, and closing what no quote explains (splits/match.ts). */
+/** Matching balance transactions to quotes, undoing a match, and closing unmatched ones (splits/match.ts). */
 import type { Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
 import { NOBODY } from '../../people/roles.ts';
@@ -23,8 +23,8 @@ export const ACCOUNT = () =>
   text('Account', 'Required if several accounts have a transaction with this id.', { value: 'id' }).optional();
 
 /**
- * Money of a connected account whose partner nobody has named is for those who see every partner. Otherwise it is of that
- * partner and of all who have the account.
+ * Money on a connected account without a known partner is for users who see every partner. Otherwise it belongs to that
+ * partner and to all who have the account.
  */
 async function partnersOfMatch(
   tx: Transaction,
@@ -60,9 +60,9 @@ export const processorMatch = defineAction({
     quoteId: QUOTE(),
     partnerId: PARTNER(),
     account: ACCOUNT(),
-    amount: amount('Amount', 'Match only this part. Default: all that is unmatched.').optional(),
-    countsAs: amount('Counts as', "What it counts as in the quote's currency. Default: what was sent.").optional(),
-    otherAccount: flag('Other account', "It is this quote's, although the account was never the partner's.").optional(),
+    amount: amount('Amount', 'Match only this amount. Default: all that is unmatched.').optional(),
+    countsAs: amount('Counts as', "Its value in the quote's currency. Default: the amount sent.").optional(),
+    otherAccount: flag('Other account', "Match it even though the account was never the partner's.").optional(),
     reason: reason(),
   },
   subject: ({ balance_transaction }) => balance_transaction,
@@ -99,14 +99,14 @@ export const processorUnmatch = defineAction({
 
 export const processorClose = defineAction({
   name: 'processor.close',
-  title: 'Close balance transactions that no quote explains',
+  title: 'Close unmatched balance transactions',
   command: {
-    summary: 'Close what no quote explains: it was given back, or settled elsewhere',
+    summary: 'Close unmatched balance transactions (returned, or settled elsewhere)',
     arguments: { balance_transactions: '<transactions...>' },
   },
   role: 'finance',
   input: {
-    balance_transactions: several(text('Balance transaction', 'Balance transactions of no quote.')),
+    balance_transactions: several(text('Balance transaction', 'Balance transactions without a quote.')),
     account: ACCOUNT(),
     reason: reason(),
   },
@@ -127,8 +127,8 @@ function describedClosing({ balance_transactions, left }: Closed): string {
   const sums = left.map(({ currency, amount }) => Amount.of(amount, currency)).filter((sum) => !sum.isZero());
   const rest =
     sums.length === 0
-      ? 'Together they come to zero.'
-      : `They leave ${sums.map((sum) => sum.forPeople()).join(' and ')} that no quote and no entry of the journal explains.`;
+      ? 'They sum to zero.'
+      : `They leave ${sums.map((sum) => sum.forPeople()).join(' and ')} not explained by any quote or journal entry.`;
   return `Closed ${plural(balance_transactions.length, 'balance transaction')}. ${rest}`;
 }
 

@@ -14,14 +14,14 @@ export const processorReverse = defineAction({
   role: 'finance',
   input: {
     balance_transaction: text('Transfer reversal', 'The balance transaction of the transfer reversal.'),
-    spotPrice: amount('Spot price', 'The part of the price that the customer got back.'),
+    spotPrice: amount('Spot price', 'The part of the price refunded to the customer.'),
     account: ACCOUNT(),
   },
   subject: ({ balance_transaction }) => balance_transaction,
   partners: async () => 'all',
   perform: (tx, context, request) => reverseManually(tx, context, request),
   facts: async (_tx, _input, report) => reversalFacts(report),
-  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price given back'),
+  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price returned'),
   report: async (_tx, _context, { result }) => ({
     json: result,
     text: describedReversals(result),
@@ -38,7 +38,7 @@ export const reconcileReverse = defineAction({
   partners: async () => 'all',
   perform: (tx, context, { month }) => recordReversals(tx, context, month),
   facts: async (_tx, _input, report) => reversalFacts(report),
-  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price given back'),
+  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price returned'),
   report: async (_tx, _context, { result }) => ({
     json: result,
     text: describedReversals(result) || 'Nothing new to reverse.',
@@ -50,8 +50,8 @@ const reversalFacts = (report: ReversalReport | undefined): Facts =>
     (report?.recorded ?? []).map(({ quote_id, partner_id, spotPrice, invoiceAmount, currency }) => [
       `quote ${quote_id} of ${partner_id}`,
       {
-        'price given back': Amount.of(spotPrice, currency).negated(),
-        'our share given back': Amount.of(invoiceAmount, currency).negated(),
+        'price returned': Amount.of(spotPrice, currency).negated(),
+        'our share returned': Amount.of(invoiceAmount, currency).negated(),
       },
     ]),
   );

@@ -1,4 +1,4 @@
-/** Making somebody responsible for an item of the work queue (people/work-assignments.ts). */
+/** Assigning an item of the work queue (people/work-assignments.ts). */
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
@@ -11,13 +11,13 @@ export const workAssign = defineAction({
   name: 'work.assign',
   title: 'Assign an item of the work queue',
   command: {
-    summary: "Make a user responsible for an item; without --to it is nobody's",
+    summary: 'Assign an item to a user; without --to, unassign it',
     arguments: { item: '<item>' },
   },
   role: 'finance',
   input: {
-    item: text('Item', 'As the work queue names it, such as dispute:INV-2026-000003.'),
-    to: text('To', 'The e-mail address of a user. Default: nobody.', { value: 'email' }).optional(),
+    item: text('Item', 'Its name in the work queue, such as dispute:INV-2026-000003.'),
+    to: text('To', 'The e-mail address of a user. Default: unassigned.', { value: 'email' }).optional(),
   },
   subject: ({ item }) => item,
   async partners(tx, { item }, context) {
@@ -36,7 +36,7 @@ export const workAssign = defineAction({
     const { assignee } = named;
     return {
       json: named,
-      text: assignee === null ? `${item} is nobody's now.` : `${item} is assigned to ${assignee.login}.`,
+      text: assignee === null ? `${item} is now unassigned.` : `${item} is assigned to ${assignee.login}.`,
     };
   },
 });

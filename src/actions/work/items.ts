@@ -1,6 +1,6 @@
 /**
- * The work queue: everything that waits for a person, in one list, with the action that ends each item. Nothing is stored of
- * it but who is responsible: an item is there as long as the state that it is made of, and leaves by itself.
+ * The work queue: everything that waits for a person, in one list, with the action that resolves each item. Only the
+ * assignee is stored: an item exists as long as the state behind it, and disappears with it.
  */
 
 import type { Settings } from '../../config/settings.ts';
@@ -14,12 +14,12 @@ import { describeExceptions } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type Assignment, readAssignments } from '../../people/work-assignments.ts';
 
-/** An item of the queue, and who is responsible; null: nobody. */
+/** An item of the queue, and its assignee; null: unassigned. */
 export interface WorkItem extends Finding {
   readonly assignee: { readonly login: string; readonly name: string } | null;
 }
 
-/** An item as a list has it. */
+/** An item as a list shows it. */
 interface ListedWork extends WorkItem {
   /** Of a receipt: what `describeWork` finds payer and suggestions by. Until then its state and reason are the import's. */
   readonly receipt?: PaymentException;
@@ -29,7 +29,7 @@ type Found = Finding & Pick<ListedWork, 'receipt'>;
 
 export interface WorkQuestion {
   readonly settings: Settings;
-  /** The partners whose work is read; null: all, and what belongs to no partner. */
+  /** The partners whose work is read; null: all, and work without a partner. */
   readonly scope: Scope;
   /** In milliseconds. */
   readonly now: number;
@@ -37,7 +37,7 @@ export interface WorkQuestion {
   readonly today: string;
 }
 
-/** At most so many of each kind are listed. */
+/** The most of each kind that are listed. */
 const LISTED = 500;
 
 /** Every item, described. */
@@ -45,9 +45,9 @@ export const readWork = async (tx: Transaction, question: WorkQuestion): Promise
   describeWork(tx, question, await listWork(tx, question));
 
 /**
- * Every item, the oldest first, with receipts as they were imported: what they may pay takes longer than everything else,
- * and is for those that are looked at. Amounts of several currencies are never converted: of one day, currencies stand in the order
- * of their codes, the larger amount of a currency before the smaller, and what has no amount comes last.
+ * Every item, oldest first, with receipts as they were imported: finding what they may pay takes longer than everything
+ * else, so it is done only for items being viewed. Currencies are never converted: within a day, items are sorted by
+ * currency code, then larger amounts first; items without an amount come last.
  */
 export async function listWork(tx: Transaction, question: WorkQuestion): Promise<ListedWork[]> {
   const { scope } = question;
@@ -81,11 +81,11 @@ function oldestMoneyFirst(one: Found, other: Found): number {
   return difference.isZero() ? order(one.item, other.item) : difference.isNegative() ? 1 : -1;
 }
 
-/** Money that left counts as money that came. */
+/** Outgoing money counts like incoming money. */
 const sizeOf = ({ amount, currency }: NonNullable<WorkItem['money']>): Amount =>
   Amount.of(amount.replace('-', ''), currency);
 
-/** These items with what receipts among them are known by today: the payer, and what they may pay. */
+/** These items, with today's payer and suggestions for the receipts among them. */
 export async function describeWork(
   tx: Transaction,
   question: Pick<WorkQuestion, 'settings' | 'scope'>,

@@ -1,4 +1,4 @@
-/** `reckoner approval`: what waits for a second person, and what that person decides. */
+/** `reckoner approval`: requests that wait for a second person, and their decisions. */
 import { actionOf, approveRequest, endRequest, previewRequest } from '../../actions/approve.ts';
 import { type Change, digestOf } from '../../actions/consequence.ts';
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
@@ -19,25 +19,25 @@ export const define: Definition = (approval, action) => {
   approval
     .command('show')
     .argument(...NUMBER)
-    .description('Show what a request would do, as it was asked for and now')
+    .description('Show what a request would do: when it was made, and now')
     .action(action(show));
   approval
     .command('approve')
     .argument(...NUMBER)
-    .description('Approve a request of another user: its action is done now')
+    .description("Approve another user's request and carry it out now")
     .option(...REASON)
     .option(...NO_DELIVER)
     .action(action(acting(approve)));
   approval
     .command('reject')
     .argument(...NUMBER)
-    .description('Reject a request of another user')
+    .description("Reject another user's request")
     .requiredOption(...REASON)
     .action(action(acting(reject)));
   approval
     .command('withdraw')
     .argument(...NUMBER)
-    .description('Withdraw a request of your own')
+    .description('Withdraw your own request')
     .option(...REASON)
     .action(action(acting(withdraw)));
 };
@@ -45,7 +45,7 @@ export const define: Definition = (approval, action) => {
 const listed = ({ environment }: CommandContext, request: RequestRow) =>
   requestJson({ ...request, status: statusOf(request, environment.now().toMillis()) });
 
-/** The preview of now needs the primary server, in a transaction that is undone. */
+/** The current preview needs the primary server: it runs in a transaction that is rolled back. */
 const show = (output: Output, requestId: number): Promise<void> =>
   withContext(async (context) => showRequest({ ...context, output }, requestId), { writesNothing: true });
 
@@ -64,17 +64,17 @@ async function showRequest(context: CommandContext, requestId: number): Promise<
     [
       `Request ${requestId}, ${facts.status}: ${actionOf(request).title}, ${printable(request.subject)}`,
       [
-        `Asked by ${request.requester} ${minuteOf(request.requested_at)}${because(request.reason)}`,
+        `Requested by ${request.requester} ${minuteOf(request.requested_at)}${because(request.reason)}`,
         ...(request.decision === null
           ? [`Expires ${minuteOf(request.expires_at)}`]
           : [
               `${PAST[request.decision]} by ${request.decided_by} ${minuteOf(request.decided_at ?? '')}${because(request.decision_reason)}`,
             ]),
         ...(facts.status === 'waiting'
-          ? [`May approve: ${approvers.map(({ login }) => login).join(', ') || 'nobody yet'}`]
+          ? [`May approve: ${approvers.map(({ login }) => login).join(', ') || 'no one yet'}`]
           : []),
       ].join('\n'),
-      changes.length === 0 ? 'No figure changes.' : changeTable(changes),
+      changes.length === 0 ? 'No figures change.' : changeTable(changes),
       text,
       ...(now === null ? [] : [describeNow(now)]),
     ].join('\n\n'),
@@ -108,9 +108,9 @@ async function previewNow(context: CommandContext, request: RequestRow): Promise
 }
 
 function describeNow({ is_same, changes, refused }: Now): string {
-  if (refused !== null) return `Now it would be refused: ${refused}`;
+  if (refused !== null) return `It would now be refused: ${refused}`;
   if (is_same) return 'It would do the same now.';
-  return `Now it would do something else, so that it cannot be approved:\n${changeTable(changes)}`;
+  return `It would now do something else, so it cannot be approved:\n${changeTable(changes)}`;
 }
 
 interface Options {

@@ -21,17 +21,17 @@ const HELP = `
 A backup is one consistent snapshot, taken while the system keeps running. It
 does not contain settings.json, templates/ and outbox/ of RECKONER_HOME, or the
 secrets in the environment. An existing file is never replaced. With recipients
-(public keys of age; also the variable BACKUP_RECIPIENT) it is encrypted.`;
+(age public keys; also the variable BACKUP_RECIPIENT) it is encrypted.`;
 
 export const define: Definition = (command, action) => {
   command
-    .argument('<file>', 'a new file; with --keep a folder')
+    .argument('<file>', 'a new file, or with --keep a folder')
     .option(
       '--keep <count>',
-      'write a new file into the folder, and delete all backups there but the latest of this count',
+      'write a new file into the folder and keep only this many of the latest backups there',
       wholeNumberArgument('--keep', 1, 10_000),
     )
-    .option('--recipient <key>', 'encrypt to this public key of age, age1…; repeatable', repeatedArgument)
+    .option('--recipient <key>', 'encrypt to this age public key, age1…; repeatable', repeatedArgument)
     .addHelpText('after', HELP)
     .action(action(backup));
 };
@@ -69,12 +69,12 @@ async function backup(
       onProgress: (bytes) => progress?.advance(bytes),
     })
       .catch(async (error: unknown) => {
-        // What failed is said, whatever keeps the run from being recorded.
+        // Report the failure even if the run cannot be recorded.
         await run?.(exitOf(databaseFailure(error) ?? error)).catch(() => undefined);
         throw error;
       })
       .finally(() => progress?.done());
-    // The file is complete, whatever keeps its event from being recorded.
+    // The file is complete even if its event cannot be recorded.
     const failure = await recordBackup(output, database, environment, { file, ...made, ...encrypted })
       .then(() => run?.(EXIT.done))
       .then(
@@ -99,7 +99,7 @@ async function backup(
   return EXIT.attention;
 }
 
-/** The event has what a file is compared with, as `sha256sum` prints it. A schema of an older version has no place for it. */
+/** The event has the hash to compare a file with, as `sha256sum` prints it. An older schema has no place for it. */
 async function recordBackup(
   output: Output,
   database: Database,
@@ -116,7 +116,10 @@ async function recordBackup(
   );
 }
 
-/** Records how a backup into a folder, as each night takes one, ended: it is missed, and its failure seen, as a job's. */
+/**
+ * Records the outcome of a backup into a folder, such as the nightly one, so a missed or failed one is noticed like a
+ * job.
+ */
 function startRun(database: Database, environment: Environment): (exitStatus: number) => Promise<void> {
   const startedAt = environment.now().toISO();
   return async (exitStatus) => {
@@ -129,7 +132,7 @@ function startRun(database: Database, environment: Environment): (exitStatus: nu
 const isOlder = async (database: Database): Promise<boolean> =>
   (await database.asOwner((tx) => pendingMigrations(tx.client), { readOnly: true })).length > 0;
 
-/** Their names have their times, so that they sort by age. */
+/** Their names contain their times, so they sort by age. */
 function deleteAllBut(keep: number, folder: string, own: string): string[] {
   const backups = readdirSync(folder).filter(
     (name) => name.startsWith(own) && /^\d{8}T\d{6}Z\.backup$/.test(name.slice(own.length)),

@@ -12,10 +12,10 @@ export const define: Definition = (books, action) => {
   books
     .command('close')
     .argument('<month>', 'YYYY-MM, closed for billing', monthArgument('month'))
-    .description('Close the books of a month: nothing is dated in it any more, and its balances are sealed')
-    .option('--without <account>', 'a bank account that reports no more; repeatable', repeatedArgument)
+    .description('Close the books of a month: nothing more can be dated in it, and its balances are sealed')
+    .option('--without <account>', 'a bank account that no longer reports; repeatable', repeatedArgument)
     .option(...REASON)
-    .option('--dry-run', 'show what is missing and the balances, and write nothing')
+    .option('--dry-run', 'show what is missing and the balances; write nothing')
     .option(...NO_DELIVER)
     .action(action(acting(closeBooks)));
 };

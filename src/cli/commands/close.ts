@@ -25,10 +25,10 @@ export const define: Definition = (command, action) => {
   command
     .argument('[month]', 'YYYY-MM (default: all months that are due)', monthArgument('month'))
     .option('--first-month <month>', 'the first month, at the first close', monthArgument('--first-month'))
-    .option('--without <partner>', 'close although this partner sent no rows; repeatable', repeatedArgument)
-    .option('--allow-empty', 'close without whatever feeds are missing, or without any rows')
-    .option('--dry-run', 'show what would be issued and write nothing; also for the current month')
-    .option('--compare <file>', "with --dry-run: compare it with the invoices of the system before; '-' is stdin")
+    .option('--without <partner>', 'close even though this partner sent no rows; repeatable', repeatedArgument)
+    .option('--allow-empty', 'close without the missing feeds, or without any rows')
+    .option('--dry-run', 'show what would be issued; write nothing; also for the current month')
+    .option('--compare <file>', "with --dry-run: compare it with the previous system's invoices; '-' is stdin")
     .option(...FORMAT)
     .option(...OUT)
     .option(...NO_DELIVER)
@@ -42,13 +42,13 @@ export const define: Definition = (command, action) => {
 };
 
 const closing = doing(monthClose, (month: Month | undefined, { compare: _, format, out, ...options }: CloseOptions) => {
-  if (format !== undefined || out !== undefined) throw usage('--format and --out go with --compare');
+  if (format !== undefined || out !== undefined) throw usage('--format and --out require --compare');
   return { month, ...options };
 });
 
 const usage = (reason: string) => refuse('usage', { reason, command: 'close' });
 
-/** Exits 4 where anything differs. */
+/** Exits 4 if anything differs. */
 async function comparing(
   { database, output, ...context }: CommandContext,
   month: Month | undefined,

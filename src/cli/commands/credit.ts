@@ -1,4 +1,4 @@
-/** `reckoner credit refund`: paying open credit out, and that it came back. */
+/** `reckoner credit refund`: refunding open credit, and the return of a refund. */
 import { creditRefund, creditRefundReturned, REFUND_METHODS } from '../../actions/credit.ts';
 import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
 import type { Definition, Done } from '../define.ts';
@@ -13,7 +13,7 @@ export const define: Definition = (credit, action) => {
     .option('--method <method>', 'ach, wire or other', choiceArgument('--method', REFUND_METHODS), 'other')
     .option('--reference <reference>', "the bank's reference", '')
     .option('--on <YYYY-MM-DD>', 'the date of the refund (default: today)', dateArgument('--on'))
-    .option('--again', 'record it even if the same amount was refunded with that reference before')
+    .option('--again', 'record it even if the same amount was already refunded with that reference')
     .option(
       '--returned <reason>',
       'the latest refund (of --amount) came back: reopen its credit',

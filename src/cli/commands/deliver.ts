@@ -20,8 +20,8 @@ import type { Output } from '../output.ts';
 export const define: Definition = (command, action) => {
   command
     .option('--watch', 'keep running as a worker')
-    .option('--retry <status>', `first send again what is ${RETRIED.join(' or ')}`, choiceArgument('--retry', RETRIED))
-    .option('--since <time>', 'with --retry: only what was tried since this day or time', instantArgument('--since'))
+    .option('--retry <status>', `first send ${RETRIED.join(' or ')} e-mails again`, choiceArgument('--retry', RETRIED))
+    .option('--since <time>', 'with --retry: only those tried since this day or time', instantArgument('--since'))
     .action(action(deliver));
 };
 
@@ -35,7 +35,7 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
   const { retry: status, since } = options;
   if (since !== undefined && status === undefined) throw refuse('usage', { reason: '--since needs --retry' });
   const stopping = new AbortController();
-  /** The e-mails without a document that this run looked at. */
+  /** The e-mails without a document that this run handled. */
   const others: EmailResult[] = [];
   const webhooks = { sent: 0, failed: [] as { partner_id: string; reason: string }[] };
   return withContext(
@@ -81,14 +81,14 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
           webhooks.failed.map(({ partner_id, reason }) => `\n${describeRefusedEvent(partner_id, reason)}`).join('') +
           (needing.documents > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
-      // A worker that was told to stop has nothing to raise an alarm about: `status` and `watch` do.
+      // A stopped worker raises no alarm: `status` and `watch` do.
       return needing.documents > 0 && !options.watch ? EXIT.attention : EXIT.done;
     },
     { by: output.by, unattended: status === undefined, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
 }
 
-/** What else was sent, and what still waits; nothing where there was nothing to send. */
+/** What else was sent, and what is still queued; empty if there was nothing to send. */
 function describeOthers(others: readonly EmailResult[]): string {
   const of = (status: string) => others.filter((each) => each.status === status);
   const [sent, queued] = [of('sent'), of('deferred')];
@@ -100,18 +100,18 @@ function describeOthers(others: readonly EmailResult[]): string {
 
 const describeRefusedEvent = (partnerId: string, reason: string): string =>
   `The webhook of ${partnerId} did not take an event: ${reason}. ` +
-  `'reckoner webhook show ${partnerId}' says when it is tried again.`;
+  `'reckoner webhook show ${partnerId}' shows when it is tried again.`;
 
 const WORKER = 'worker';
-/** How often a standing worker records that it runs. */
+/** How often a long-running worker records that it runs. */
 const HEARTBEAT_MINUTES = 10;
 
-/** A standing worker: logs as cron's job `deliver` does, and is recorded among the runs of jobs, under a name of its own. */
+/** A long-running worker: logs like cron's job `deliver` and is recorded among job runs under its own name. */
 async function standBy(context: Context, stop: AbortSignal): Promise<void> {
   const log = openLog({ job: WORKER });
   const startedAt = context.environment.now().toISO();
   const beat = () =>
-    // The work itself ends where the database is lost.
+    // The work itself ends if the database is lost.
     recordRun(context, { job: WORKER, startedAt, exitStatus: EXIT.done }).catch((error: unknown) =>
       logFailure(log, error),
     );

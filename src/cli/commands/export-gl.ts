@@ -13,29 +13,29 @@ import { acting, type CommandContext, type Definition, readingNow } from '../def
 import { reported } from '../run-action.ts';
 
 const HELP = `
-accounts.json under RECKONER_HOME says which of our accounts is which of
-theirs. The same month exported again gives the same files, or one more part
-with what was posted since. docs/general-ledger.md has the columns.`;
+accounts.json under RECKONER_HOME maps our accounts to theirs. Exporting a month
+again gives the same files, or another part with what was posted since.
+docs/general-ledger.md describes the columns.`;
 
 export const define: Definition = (group, action) => {
   group
     .command('gl')
-    .description("A month's journal for the general ledger, summarised by account")
-    .requiredOption('--month <month>', 'YYYY-MM, its books closed', monthArgument('--month'))
+    .description("Export a month's journal for the general ledger, summarized by account")
+    .requiredOption('--month <month>', 'YYYY-MM, with closed books', monthArgument('--month'))
     .requiredOption('--format <format>', GL_FORMATS.join(', '), choiceArgument('--format', GL_FORMATS))
     .option('--out <folder>', 'where to write the files (default: here)')
     .option('--preliminary', 'also while the books are open')
-    .option('--reclassify', 'move what was exported to the accounts that accounts.json names now')
+    .option('--reclassify', 'move exported amounts to the accounts that accounts.json now names')
     .option(
       '--part <number>',
-      'write the files of this part again, and export nothing',
+      'write the files of this part again; export nothing',
       wholeNumberArgument('--part', 1, 99),
     )
-    .option('--dry-run', 'show the journal and write nothing')
+    .option('--dry-run', 'show the journal; write nothing')
     .addHelpText('after', HELP)
     .action(
       action((output, options: Options) =>
-        // A part that was exported before is written out again.
+        // Writes out a part that was exported before.
         (options.part === undefined ? acting : readingNow)(exportGeneralLedger)(output, options),
       ),
     );
@@ -55,7 +55,8 @@ async function exportGeneralLedger(context: CommandContext, options: Options): P
   const { month, format, out = '.', preliminary, reclassify, part, dryRun = false } = options;
   const { database, output } = context;
   if (part !== undefined) {
-    if (preliminary || reclassify || dryRun) throw refuse('usage', { reason: '--part goes with --out only' });
+    if (preliminary || reclassify || dryRun)
+      throw refuse('usage', { reason: '--part can only be combined with --out' });
     const files = await database.reading(async (tx) => {
       const parts = await readParts(tx, { month, format });
       const asked = parts.find((each) => each.part === part);
@@ -85,7 +86,7 @@ async function exportGeneralLedger(context: CommandContext, options: Options): P
 
 const wrote = (files: readonly string[]): string => (files.length === 0 ? 'No file.' : `Wrote ${files.join(', ')}.`);
 
-/** Writes files that are not there yet. One that is there as it should be stays. Refusals: export_exists, file_unwritable. */
+/** Writes missing files and keeps identical ones. Refusals: export_exists, file_unwritable. */
 async function writeFiles(folder: string, files: readonly StoredFile[]): Promise<string[]> {
   const paths = files.map(({ name }) => join(folder, name));
   for (const [at, { content }] of files.entries()) {

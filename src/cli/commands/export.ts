@@ -39,10 +39,10 @@ export const define: Definition = (group, action) => {
   }
   group
     .command('proof')
-    .description('Prove that one thing is under the seals of closed months, without the rest')
+    .description('Prove that one thing is covered by the seals of closed months, without the rest')
     .option('--row <id>', 'a ledger row, by its entry_id', idArgument('--row'))
-    .option('--document <number>', 'a document with its lines, its PDF and its void')
-    .option('--payment <id>', 'a payment and what is recorded of it', idArgument('--payment'))
+    .option('--document <number>', 'a document with its lines, PDF and void')
+    .option('--payment <id>', 'a payment and all facts recorded about it', idArgument('--payment'))
     .option('--event <id>', 'an audit event, by its event_id', idArgument('--event'))
     .option('--out <file>', 'write to this file (default: stdout)')
     .action(action(reading(exportProof)));
@@ -60,7 +60,7 @@ function exportData(output: Output, kind: ExportKind, options: ExportOptions): D
   const { month: from, to = from, format, out, parquet = false } = options;
   if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
   if (parquet && format !== 'csv' && format !== 'jsonl')
-    throw refuse('usage', { reason: '--parquet goes with --format csv or jsonl' });
+    throw refuse('usage', { reason: '--parquet requires --format csv or jsonl' });
   const request: ExportRequest = { kind, from, to, format, out, parquet };
   return reading(async ({ environment, database }) => {
     const exported = await database.reading((tx) => exportPack(tx, environment, request));
@@ -118,6 +118,6 @@ function describeProof({ subject, records, facts }: Proof, out: string): string 
       : []),
     ...records.map(({ month, seal }) => `Seal of ${month}: ${seal}`),
     `To check it, run 'node verify.mjs ${out}' with the verify.mjs of a release. Compare each seal with the`,
-    'one that the close printed, that was mailed to the auditor, or that later documents show.',
+    'one that the close printed, the auditor received, or later documents show.',
   ].join('\n');
 }

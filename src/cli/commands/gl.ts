@@ -13,9 +13,9 @@ interface Options extends PresentOptions {
 
 export const define: Definition = (gl, action) => {
   gl.command('list')
-    .description('List the journals that were exported, newest month first')
+    .description('List exported journals, newest month first')
     .option('--month <month>', 'only this month', monthArgument('--month'))
-    .option('--limit <count>', 'at most so many (default: 500)', wholeNumberArgument('--limit', 1, 1_000_000))
+    .option('--limit <count>', 'maximum number (default: 500)', wholeNumberArgument('--limit', 1, 1_000_000))
     .option(...FORMAT)
     .option(...OUT)
     .action(action(reading(list)));
@@ -30,7 +30,7 @@ async function list({ database, output }: CommandContext, { month, limit = 500, 
     () => glListSheet(exports),
     () =>
       exports.length === 0
-        ? 'No month was exported for the general ledger.'
+        ? 'No months have been exported for the general ledger.'
         : table(
             ['month', 'format', '>part', 'kind', 'state', '>debits', 'exported on', '~by', '~files'],
             exports.map(({ totals, files, ...each }) => [

@@ -30,7 +30,7 @@ async function init(output: Output): Promise<number> {
   const created = await layOutHome(environment);
   readCheckedSettings(environment);
   const migrations = await bringUpToDate(output, environment);
-  // The settings are recorded as they are now: later changes are told from these.
+  // Record the settings as they are now, to compare later changes with.
   await withContext(async () => {}, { by: output.by, unattended: true });
   const file = settingsFile(environment);
   output.print({ home: environment.home, environment: environment.name, settings: created, migrations }, () =>
@@ -54,7 +54,7 @@ async function layOutHome(environment: Environment): Promise<'created' | 'kept'>
     await makeFolder(join(environment.home, 'outbox'));
     if (existsSync(file)) return 'kept';
     const text = `${JSON.stringify(firstSettings(environment.name), null, 2)}\n`;
-    // A full disk or a kill must not leave half a file that init would keep.
+    // A full disk or a kill must not leave a partial file, which init would keep.
     await writeWhole(file, text, 'publish');
     return 'created';
   } catch (error) {

@@ -17,11 +17,14 @@ export const define: Definition = (ledger, action) => {
   ledger
     .command('import')
     .argument('<file...>', "CSV or NDJSON files; '-' is stdin")
-    .description('Import ledger rows, all of them or none')
+    .description('Import ledger rows, all or none')
     .option('--format <format>', 'csv or ndjson (default: by file name)', choiceArgument('--format', ROW_FORMATS))
     .option('--skip-invalid', 'record the valid rows even if others are invalid')
-    .option('--rejects <file>', 'write the invalid rows with their reasons to this file: CSV or NDJSON, as the import')
-    .option('--accept-differing', "record rows that differ from our API's quote of the same id")
+    .option(
+      '--rejects <file>',
+      'write the invalid rows with their reasons to this file: CSV or NDJSON, like the ' + 'import',
+    )
+    .option('--accept-differing', "record rows that differ from the API's quote with the same id")
     .option('--dry-run', 'check everything, record nothing')
     .action(action(importFiles));
 };

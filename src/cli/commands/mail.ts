@@ -1,4 +1,4 @@
-/** `reckoner mail test`: whether mail works. */
+/** `reckoner mail test`: checks that mail works. */
 import { randomUUID } from 'node:crypto';
 import Handlebars from 'handlebars';
 import { mailDomain } from '../../documents/issue/context.ts';
@@ -14,17 +14,17 @@ export const define: Definition = (group, action) => {
   group
     .command('test')
     .argument('<address>', 'who gets the message')
-    .description('Send a test message, and say what the mail server answered')
+    .description("Send a test message and show the mail server's answer")
     .action(action(reading(mailTest)));
 };
 
-/** The record to publish, in lines of the width of a terminal: as zone files take it. */
+/** The record to publish, in zone-file syntax, wrapped for a terminal. */
 export const describeDkim = ({ name, value }: DkimRecord): string =>
   `E-mails are signed. Publish this in the DNS:\n${name}. TXT (\n${(value.match(/.{1,70}/g) ?? [])
     .map((part) => `  "${part}"`)
     .join('\n')} )`;
 
-/** Sends a message through the transport that every e-mail takes, and says what the server answered. */
+/** Sends a message through the transport that all e-mails use, and reports the server's answer. */
 async function mailTest(context: CommandContext, address: string): Promise<number> {
   const { environment, settings, output } = context;
   refuseRecipient(context, address);

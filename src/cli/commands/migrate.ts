@@ -24,7 +24,7 @@ async function migrate(output: Output): Promise<number> {
   return EXIT.done;
 }
 
-/** Runs the pending migrations. An event has them, and the SHA-256 of the record of the schema, if either is new. */
+/** Runs the pending migrations. An event records them and the SHA-256 of the schema record, if either is new. */
 export function bringUpToDate(output: Output, environment: Environment): Promise<readonly string[]> {
   return withDatabase(environment, { unmigrated: true }, (database) =>
     database.migrations.run(async (tx, { migrations, schema }) => {

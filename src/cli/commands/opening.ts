@@ -10,13 +10,13 @@ import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 export const define: Definition = (opening, action) => {
   opening
     .command('list')
-    .description('List what was carried over from the system before')
+    .description('List openings imported from the previous system')
     .option(...FORMAT)
     .option(...OUT)
     .action(action(reading(openingList)));
   opening
     .command('show <opening>')
-    .description('Show the items of an opening as they stand')
+    .description('Show the items of an opening with their status')
     .option(...FORMAT)
     .option(...OUT)
     .action(action(reading(openingShow)));

@@ -26,7 +26,7 @@ async function partnerShow({ database, output }: CommandContext, partnerId: stri
   output.print({ ...partnerJson(partner), account: account.map(accountJson) }, () => describe(partner, account));
 }
 
-/** What is open of a partner in one currency. */
+/** A partner's open amounts in one currency. */
 interface Account {
   readonly currency: string;
   readonly open: Amount;

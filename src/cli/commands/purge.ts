@@ -5,15 +5,14 @@ import { acting, type CommandContext, type Definition } from '../define.ts';
 import { table } from '../output.ts';
 
 const HELP = `
-Idempotency keys go after 30 days, runs of jobs after 400, except the last run
-and the last success of each job. Quotes and requotes that nobody accepted go
-some days after they expired, and the data of processor events some days after
-it was received: the setting retention says how many. The job 'purge' does the
-same once a night.`;
+Deletes idempotency keys after 30 days and job runs after 400, except the last
+run and the last success of each job. Deletes unaccepted quotes and requotes
+after they expire, and the data of processor events after receipt, as the
+setting retention says. The job 'purge' does the same every night.`;
 
 export const define: Definition = (command, action) => {
   command
-    .option('--dry-run', 'count what is due and delete nothing')
+    .option('--dry-run', 'count what is due; delete nothing')
     .addHelpText('after', HELP)
     .action(action(acting(purgeDue, 'administrator')));
 };
@@ -27,9 +26,9 @@ async function purgeDue(context: CommandContext, { dryRun = false }: { dryRun?: 
 
 const NAMES: Readonly<Record<keyof Purged, string>> = {
   idempotency_keys: 'idempotency keys',
-  requotes: 'requotes nobody accepted',
-  quotes: 'quotes nobody accepted',
-  job_runs: 'runs of jobs',
+  requotes: 'unaccepted requotes',
+  quotes: 'unaccepted quotes',
+  job_runs: 'job runs',
   processor_events: 'data of processor events',
 };
 

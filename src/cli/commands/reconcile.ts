@@ -24,7 +24,7 @@ import { reported } from '../run-action.ts';
 export const define: Definition = (command, action) => {
   command
     .argument('<month>', 'YYYY-MM', monthArgument('month'))
-    .option('--reverse', 'record reversed transfers as reversals in the ledger, where the price is known')
+    .option('--reverse', 'record reversed transfers as reversals in the ledger, if the price is known')
     .option('--bill-missing', 'issue invoices for transfers that never arrived')
     .option(...NO_DELIVER)
     .option(...FORMAT)
@@ -65,7 +65,7 @@ async function reconcile(context: CommandContext, month: Month, options: Reconci
   return found.open > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** Of the exceptions, so many are shown to people; --json gives all. */
+/** How many exceptions are shown; --json has all. */
 const SHOWN = 40;
 
 function describedReconciliation(found: Reconciliation, billable: number): string {
@@ -125,7 +125,7 @@ function describedReconciliation(found: Reconciliation, billable: number): strin
   if (not_billable.length > 0) {
     const shown = new Set(choices.flatMap((each) => each.balance_transactions));
     const told = not_billable.slice(0, SHOWN).flatMap((each) => wrapped(describedNotBillable(each, shown), 80, '  '));
-    sections.push(`Not billed before finance has decided:\n${told.join('\n')}`);
+    sections.push(`Not billed until finance decides:\n${told.join('\n')}`);
   }
   return sections.join('\n\n');
 }
@@ -177,19 +177,19 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
   return all.length === 0 ? [] : [all.join('\n')];
 }
 
-/** Money is named by its id: it may name a quote that has a line of its own. */
+/** Unmatched money is named by its id, because the quote that it names may have its own line. */
 const nameOf = ({ partner_id, quote_id, account, balance_transactions }: Exception): string =>
   `${account === null ? quote_id : printable(balance_transactions[0] ?? '')} of ${partner_id ?? 'an unknown partner'}`;
 
 const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: Exception): string =>
   `${quote_id} of ${partner_id}: received on ${other_accounts.join(', ')}, which is not the account that it was accepted under.`;
 
-/** The commands that end money, if it is the share of a quote and if it is not. */
+/** The commands that resolve the money, whether or not it is a quote's share. */
 function decisions(
   id: string,
   quote: { quote_id: string; partner_id?: string | undefined },
   flags: MatchFlags,
-  lead = 'If it is its share, use',
+  lead = "If it is that quote's share, use",
 ): string {
   const options = [
     printable(quote.quote_id),
@@ -206,14 +206,14 @@ function decisions(
 interface MatchFlags {
   /** The account was never the partner's. */
   readonly otherAccount: boolean;
-  /** The quote is in another currency than the money. */
+  /** The quote and the money are in different currencies. */
   readonly converts: boolean;
 }
 
 function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): string {
   const { partner_id, quote_id, currency, amount, balance_transactions } = each;
   const named = balance_transactions.map(({ id, account }) => `${printable(id)} on ${account}`).join(', ');
-  // Those of this month are explained above.
+  // This month's are explained above.
   const other = balance_transactions.find(({ id }) => !shown.has(id));
   const decide =
     other === undefined
@@ -247,15 +247,16 @@ function describedUnknown(exception: Exception): string {
   );
 }
 
-/** Why a balance transaction is not matched to a quote that it names, and what ends it. */
+/** Why a balance transaction is not matched to the quote that it names, and how to resolve it. */
 function whyUnmatched(exception: Exception, quote: NamedQuote, quoteId: string): string {
   const { account, currency, sent, named, balance_transactions } = exception;
   const { partner_id, is_routed, own_account, invoice } = quote;
   const id = balance_transactions[0] ?? '';
   if (!is_routed) {
-    const where = invoice === null ? 'is invoiced with its month' : `is on invoice ${invoice} already`;
+    const where = invoice === null ? 'is invoiced with its month' : `is already on invoice ${invoice}`;
     return (
-      `is of ${partner_id} and ${where}. If ${exception.partner_id ?? 'its sender'} reverses the transfer, it ends by itself. If the money stays, ` +
+      `is of ${partner_id} and ${where}. If ${exception.partner_id ?? 'its sender'} reverses the transfer, this ` +
+      'resolves itself. If the money stays, ' +
       `settle it with ${partner_id} and use 'reckoner processor close ${printable(id)} --reason R'.`
     );
   }
@@ -264,7 +265,7 @@ function whyUnmatched(exception: Exception, quote: NamedQuote, quoteId: string):
     ...(flags.otherAccount ? [`is of ${partner_id}, whose account is not ${account}`] : []),
     ...(flags.converts ? [`is in ${quote.currency}`] : []),
   ];
-  const because = why.length === 0 ? 'is not explained by it in whole' : why.join(' and ');
+  const because = why.length === 0 ? 'is not fully explained by it' : why.join(' and ');
   const partner = named.length > 1 ? partner_id : undefined;
   return `${because}. ${decisions(id, { quote_id: quoteId, partner_id: partner }, flags)}`;
 }

@@ -11,7 +11,7 @@ import { reported } from '../run-action.ts';
 
 export const define: Definition = (command, action) => {
   command
-    .option('--dry-run', 'show the reminders that are due and send nothing')
+    .option('--dry-run', 'show the reminders that are due; send nothing')
     .option(...FORMAT)
     .option(...OUT)
     .action(action(acting(remind)));
@@ -35,7 +35,7 @@ async function remind(context: CommandContext, options: PresentOptions & { dryRu
 
 type Names = ReadonlyMap<string, string>;
 
-/** A row for each document, with why it is left out. */
+/** A row for each document, with the reason if it is left out. */
 const sheetOf = ({ reminders, skipped }: ReminderPlan, names: Names): Sheet => ({
   name: 'Reminders',
   columns: {

@@ -21,10 +21,10 @@ import { type Output, printable } from '../output.ts';
 import { counted, NOT_IN_A_BACKUP } from './backup.ts';
 
 const HELP = `
-If any part of the backup cannot be loaded, the database stays as it was. A
-backup of an older version is migrated. The restored ledger is paused until
-'reckoner resume'. settings.json, templates/, outbox/ and secrets are not in a
-backup: restore them separately.`;
+If any part of the backup cannot be loaded, the database is unchanged. A backup
+from an older version is migrated. The restored ledger is paused until 'reckoner
+resume'. settings.json, templates/, outbox/ and secrets are not in a backup:
+restore them separately.`;
 
 export const define: Definition = (command, action) => {
   command
@@ -53,10 +53,10 @@ async function restore(output: Output, file: string, given: { identity?: string 
       details: { file, created_at, program, content_sha256: sha256, schema_record: schema.sha256 },
       now,
     });
-    // Others may have seen what happened after the backup: nothing goes on before somebody has looked.
+    // Others may have seen what happened after the backup, so nothing proceeds until someone has checked.
     const reason = `restored from ${basename(file)}, made at ${minuteOf(created_at)}`;
     await insertPause(tx, { reason, stateOf: created_at, now, eventId });
-    // A session that ended after the backup, and a link that was used, would be back.
+    // Otherwise sessions ended and links used after the backup would be valid again.
     await forgetSignIns(tx);
     await forgetPartnerSignIns(tx);
     return prove(tx);
@@ -65,7 +65,7 @@ async function restore(output: Output, file: string, given: { identity?: string 
     reading('Loading', (onProgress) => restoreBackup(database, checked, settle, onProgress)),
   );
 
-  // A difference does not undo the restore: the hash of the file proves that the backup had it, and the backup may be all
+  // A difference does not undo the restore: the file's hash proves that the backup had it, and the backup may be all
   // that is left of the ledger.
   const verified = proof && { inspected: proof.inspected, differences: proof.differences };
   const others = leftOut.length > 0 ? { left_out: leftOut } : {};
@@ -74,15 +74,15 @@ async function restore(output: Output, file: string, given: { identity?: string 
       `Restored ${file}, made ${printable(checked.created_at)} by Reckoner ${printable(checked.program)}: ${counted(rows)}.`,
       ...leftOut.map((name) => `Skipped ${printable(name)}: this version has no such table.`),
       checked.isAuthentic
-        ? 'Its signature is of the key that signs seals.'
+        ? 'It is signed with the key that signs seals.'
         : 'Its signature was not checked: there is no SEAL_SIGNING_KEY_FILE.',
       described(proof),
       NOT_IN_A_BACKUP,
     ].join('\n'),
   );
   output.note(
-    "The ledger is paused: nothing closes, is issued, sent or recorded. 'reckoner resume' shows what may have " +
-      'happened after the backup, and asks for the last number that was issued.',
+    "The ledger is paused: nothing is closed, issued, sent or recorded. 'reckoner resume' shows what may have " +
+      'happened after the backup, and asks for the last number issued.',
   );
   if (!existsSync(settingsFile(environment))) {
     output.note(`No settings in ${environment.home} yet. Copy yours there, or run 'reckoner init'.`);

@@ -7,18 +7,17 @@ import { plural } from '../../text.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 
 const HELP = `
-After 'reckoner restore FILE', a first call shows what may have happened after
-the backup and resumes nothing (exit 3). Look for the last number that anybody
-has seen of invoices, credit notes and statements: in the mailbox of
-finance_email (close reports), in the mail server's log, with the partners or
-the auditor. Then resume with all of them, or with --none-issued. For a series
-without a later number give its last one here, 000000 if it has none. The
-numbers up to those given are never given again: a sealed fact explains the
-gap.`;
+After 'reckoner restore FILE', the first run shows what may have happened after
+the backup and does not resume (exit 3). Find the last number of invoices,
+credit notes and statements that anyone has seen: check the finance_email
+mailbox (close reports) and the mail server's log, and ask the partners and the
+auditor. Then resume with all of them, or with --none-issued. For a series
+without a later number give its last one here, or 000000 if it has none. Numbers
+up to those given are never used again: a sealed fact explains the gap.`;
 
 export const define: Definition = (command, action) => {
   command
-    .option('--numbers-after <number>', 'last number issued after the backup; once for each series', numbersArgument)
+    .option('--numbers-after <number>', 'last number issued after the backup; repeat for each series', numbersArgument)
     .option('--none-issued', 'no document was issued after the backup')
     .addHelpText('after', HELP)
     .action(action(acting(resume, 'administrator')));
@@ -72,8 +71,8 @@ async function resume(
 
 const undecided = (
   numbers: readonly string[],
-) => `Not resumed. If documents were issued after that, replace each number by the last
-one that was issued, and leave the others as they are:
+) => `Not resumed. If documents were issued after that, replace each number with the
+last one issued, and keep the others:
   reckoner resume${numbers.map((each) => ` \\\n    --numbers-after ${each}`).join('')}
-If none was issued:
+If none were issued:
   reckoner resume --none-issued`;

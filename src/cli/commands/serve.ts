@@ -31,7 +31,7 @@ export const define: Definition = (command, action) => {
     )
     .option(
       '--management-port <port>',
-      'answer /healthz, /readyz and /metrics on this port too, from a thread of its own (0: any free port)',
+      'also serve /healthz, /readyz and /metrics on this port, from a separate thread (0: any free port)',
       wholeNumberArgument('--management-port', 0, 65535),
     )
     .option('--management-host <host>', 'address of the management port (default: 127.0.0.1)')
@@ -43,10 +43,10 @@ const pages: ServerOptions['addPages'] = (app, shared) => {
   addPortal(app, shared);
 };
 
-/** A close locks the ledger for seconds. An acceptance that waits longer than this is answered with 503. */
+/** A close locks the ledger for seconds. An acceptance that waits longer than this gets a 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
 const CONNECTIONS = 16;
-/** How long to wait after a failure, such as a lock on payments that is held for long, and while the ledger is paused. */
+/** How long to wait after a failure, such as a long-held lock on payments, and while the ledger is paused. */
 const RETRY_SECONDS = 15;
 
 interface ServeOptions {
@@ -103,8 +103,8 @@ async function serve(
 }
 
 /**
- * Processes stored events after the webhook has been answered, one run at a time, and retries after a failure. Nothing is
- * lost meanwhile, because events are stored first.
+ * Processes stored events after answering the webhook, one run at a time, and retries after a failure. Nothing is lost,
+ * because events are stored first.
  */
 function processInBackground(context: Context, log: Logger): { process: () => void; stop: () => Promise<void> } {
   const { database } = context;
@@ -135,7 +135,7 @@ function processInBackground(context: Context, log: Logger): { process: () => vo
   return { process, stop };
 }
 
-/** Reads a connected account soon after an event about it. The job `reconcile` reads whatever this misses. */
+/** Reads a connected account soon after an event about it. The job `reconcile` reads what this misses. */
 function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollOnRequest> {
   const { database, environment } = context;
   return pollOnRequest(

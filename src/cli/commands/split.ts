@@ -13,7 +13,7 @@ export const define: Definition = (split, action) => {
     .option('--partner <id>', 'required if several partners have a quote with this id')
     .option(
       '--operator-account <id>',
-      'third party as Merchant of Record: the account of the operator or event host that charges',
+      'if a third party is Merchant of Record: the account of the operator or event host that charges',
     )
     .option('--platform-fee <amount>', "with an operator: the platform's own fee, charged with the quote")
     .option(
@@ -62,7 +62,7 @@ function describedPlan({ quote_id, requote_id, share, currency, requests, proble
   return [`${what}: our share is ${money(share, currency)}`, ...requests.map(describedRequest)].join('\n');
 }
 
-/** As the processor's own documentation writes a request: a line for each parameter, as a form names it. */
+/** A request as in the processor's documentation: one line for each form parameter. */
 function describedRequest({ method, path, headers, params, ...more }: ProcessorRequest): string {
   // A payment method belongs to one account.
   const account = accountOf({ headers });

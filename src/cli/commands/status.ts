@@ -22,7 +22,7 @@ export async function status(context: CommandContext): Promise<number> {
   return attention.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** What of the status has remedies, each with its command. */
+/** The parts of the status with remedies, each with its command. */
 const remediesOf = async ({ findings, unfinished_emails, books }: Status) => ({
   findings: await Promise.all(findings.map(inJson)),
   unfinished_emails: await Promise.all(

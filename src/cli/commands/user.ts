@@ -1,4 +1,4 @@
-/** `reckoner user show`: who may sign in to the console and action by commands, with which roles. */
+/** `reckoner user show`: a user who may sign in and run commands, with roles. */
 import { sessions } from '../../lists/sessions.ts';
 import { userJson } from '../../lists/users.ts';
 import { rolesInWords } from '../../people/roles.ts';
@@ -12,7 +12,7 @@ import { tableOf } from '../list-command.ts';
 export const define: Definition = (user, action) => {
   user
     .command('show <email>')
-    .description('Show a user, its roles and sessions')
+    .description('Show a user with roles and sessions')
     .action(action(reading(show)));
 };
 

@@ -13,11 +13,11 @@ export const define: Definition = (command, action) => {
     .action(action(reading(verify)));
 };
 
-/** How many differences of each check people see; --json has all. */
+/** How many differences of each check are shown; --json has all. */
 const SHOWN = 10;
 
 async function verify({ database, environment, output }: CommandContext, month: Month | undefined): Promise<number> {
-  // The renderer is slow to load, and other commands do without it.
+  // The renderer is slow to load, and other commands do not need it.
   const { installedFonts } = await import('../../documents/printable.ts');
   const fonts = installedFonts(environment);
   const found = await database.readingBeside((tx, beside) => verifyAll(tx, month, { fonts, beside }));

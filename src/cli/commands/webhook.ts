@@ -6,7 +6,7 @@ import { type CommandContext, type Definition, readingNow } from '../define.ts';
 export const define: Definition = (webhook, action) => {
   webhook
     .command('show <partner>')
-    .description('Show where and how far events are sent')
+    .description("Show a webhook's URL and progress")
     .action(action(readingNow(show)));
 };
 

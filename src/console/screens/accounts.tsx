@@ -1,4 +1,4 @@
-/** Connected accounts: whether each was read, and the month's reconciliation with what is not as expected. */
+/** Connected accounts: whether each was read, and the month's reconciliation with its exceptions. */
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -40,15 +40,15 @@ type Found = Pick<
 
 interface AccountsView {
   readonly found: Found;
-  /** The months that have statements, the latest first. */
+  /** The months that have statements, latest first. */
   readonly months: readonly Month[];
   readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
   readonly names: ReadonlyMap<string, string>;
-  /** The accounts that belong to nobody but the reader's partners. */
+  /** The accounts that belong only to the user's partners. */
   readonly owned: ReadonlySet<string>;
-  /** All exceptions, also those with nothing left to do. */
+  /** All exceptions, including those with nothing left to do. */
   readonly all: boolean;
-  /** How many of them the pages before showed. */
+  /** How many of them the previous pages showed. */
   readonly after: number;
 }
 
@@ -85,7 +85,7 @@ export async function readAccounts(
   };
 }
 
-/** What is of no known partner, or of an account that is shared with another's, is for who may see all. */
+/** Items without a known partner, or on an account shared with another partner, are for users who see everything. */
 function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<string>): Found {
   if (scope === null) return found;
   const isOwn = ({ partner_id }: { partner_id: string | null }) => partner_id !== null && isInScope(scope, partner_id);
@@ -112,7 +112,7 @@ const RARE: readonly RareAction[] = [
   { action: 'processor.import', partner: null, name: 'Import a settlement file' },
   { action: 'processor.match', partner: null, name: 'Match a balance transaction' },
   { action: 'processor.unmatch', partner: null, name: 'Undo a match' },
-  { action: 'processor.close', partner: null, name: 'Close what no quote explains' },
+  { action: 'processor.close', partner: null, name: 'Close unmatched transactions' },
   { action: 'processor.reverse', partner: null, name: 'Record one reversed transfer' },
 ];
 
@@ -150,7 +150,7 @@ export function accountsScreen(view: AccountsView, { user }: { user: Seer }): Sc
           </label>
           <button type="submit">Show</button>
           <Chip tone={open === 0 ? 'good' : 'bad'}>{open === 0 ? 'reconciled' : `${open} open`}</Chip>
-          {payouts > 0 && <Chip tone="bad">{`${plural(payouts, 'payout')} to ask about`}</Chip>}
+          {payouts > 0 && <Chip tone="bad">{`${plural(payouts, 'payout')} to check`}</Chip>}
           {health.stale.length > 0 && <Chip tone="warn">{`${plural(health.stale.length, 'account')} not read`}</Chip>}
         </form>
         <div class="stack">
@@ -232,7 +232,7 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
     .toSorted((one, other) => Number(needsWork(other)) - Number(needsWork(one)) || other.age_days - one.age_days);
   const shown = listed.slice(after, after + PAGE);
   const question = { month, show: all ? 'all' : undefined };
-  // What comes to an account of several partners is for whoever may act for all of them.
+  // Money on an account of several partners is for users who may act for all of them.
   const mayOf =
     ({ account }: Exception) =>
     (action: string, partnerId: string | null): boolean =>
@@ -275,7 +275,7 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
         columns={columns}
         rows={shown}
         labelled
-        nothing={all ? 'Every quote is matched to the cent.' : 'Nothing is open.'}
+        nothing={all ? 'All quotes are matched to the cent.' : 'Nothing is open.'}
         caption="Exceptions"
       />
       <Pager
@@ -323,7 +323,7 @@ function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } 
           .toSorted((one, other) => Number(payoutNeedsWork(other.status)) - Number(payoutNeedsWork(one.status)))
           .slice(0, PAGE)}
         labelled
-        nothing="No payout in this month."
+        nothing="No payouts this month."
         caption="Payouts"
       />
       {not_paid_out.length + others.length > 0 && (
@@ -332,7 +332,8 @@ function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } 
             {not_paid_out.map((each) => (
               <li>
                 <span>
-                  {`${plural(each.count, 'balance transaction')} of ${each.account} in no payout since ${each.since.slice(0, 10)}`}
+                  {`${plural(each.count, 'balance transaction')} on ${each.account} in no payout since ` +
+                    `${each.since.slice(0, 10)}`}
                 </span>
                 <Money amount={each.net} currency={each.currency} />
               </li>
@@ -362,8 +363,8 @@ const Health = ({ view: { health, names } }: { view: AccountsView }) => (
           <p class="soft">
             {partners.map((id) => names.get(id) ?? id).join(', ')}
             {balance_transactions_from === 'processor'
-              ? ' · read at the processor, to '
-              : ' · settlement files, the latest of '}
+              ? ' · read from the processor through '
+              : ' · settlement files, latest from '}
             {read_to === null ? <None /> : <Instant at={read_to} />}
           </p>
         </li>

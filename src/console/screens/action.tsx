@@ -1,7 +1,7 @@
 /**
- * The pages of an action: its form, what it would do, and what it did. Every action of the registry has them, made of the
- * description of its input. A preview is the action itself in a transaction that is undone; confirming it does the action only if
- * it would still do what was shown.
+ * The pages of an action: its form, its preview and its result. Every registered action has them, made from its input's
+ * description. A preview is the action itself in a transaction that is rolled back; confirming performs it only if it
+ * would still do what was shown.
  */
 import type { Action, Report } from '../../actions/action.ts';
 import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
@@ -19,11 +19,11 @@ import { USERS } from './people.tsx';
 interface Asked {
   readonly action: Action;
   readonly reader: Reader;
-  /** The values of the form, as they were sent or stand in the address. */
+  /** The form's values, from the request body or the URL. */
   readonly form: URLSearchParams;
 }
 
-/** Whether its form may send files. */
+/** Whether its form may include files. */
 export const takesFiles = ({ input }: Pick<Action, 'input'>): boolean =>
   fieldsOf(input).some(({ kind }) => kind === 'file');
 
@@ -35,7 +35,7 @@ const frame = (action: Action, content: Screen['content'], lead?: string, asked?
   content,
 });
 
-/** The way back to what it is done to. */
+/** The link back to the thing acted on. */
 function crumbsOf({ action, reader, form }: Asked): { name: string; href: string }[] {
   const place = placesOf(reader).find(({ path }) => path === placeOf(action.name));
   const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
@@ -73,13 +73,13 @@ const PLACES: Readonly<Record<string, Screen['place']>> = {
 
 const placeOf = (name: string): Screen['place'] => PLACES[name.slice(0, name.indexOf('.'))] ?? null;
 
-/** Where a month is looked at: of actions on connected accounts its reconciliation, of others its close. */
+/** The page of a month: for actions on connected accounts its reconciliation, for others its close. */
 export const monthHref = ({ name }: Action, month: string): string =>
   placeOf(name) === 'accounts'
     ? addressOf('/console/accounts', { month })
     : `/console/close/${encodeURIComponent(month)}`;
 
-/** The form, with what was wrong with it. */
+/** The form, with its problems. */
 export function actionForm({ action, reader, form }: Asked, refusal?: Refusal): Screen {
   return frame(
     action,
@@ -92,7 +92,7 @@ export function actionForm({ action, reader, form }: Asked, refusal?: Refusal): 
           ))}
           <p class="buttons">
             <button type="submit" class="main" name="step" value="preview">
-              See what it does
+              Preview
             </button>
           </p>
         </div>
@@ -103,7 +103,7 @@ export function actionForm({ action, reader, form }: Asked, refusal?: Refusal): 
   );
 }
 
-/** What the form shows already is not said again. */
+/** Does not repeat what the form already shows. */
 const Problem = ({ user, refusal }: { user: Reader; refusal: Refusal }) => (
   <p class="problem" role="alert">
     {inOneLine(
@@ -174,7 +174,7 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
   );
 }
 
-/** Several of a few. */
+/** Several choices of a few. */
 const Choices = ({
   field: { name, label, help, choices = [], required },
   values,
@@ -199,7 +199,7 @@ const Choices = ({
   </fieldset>
 );
 
-/** Files to choose. One that was sent before is kept, and another one takes its place. */
+/** A file picker. A file sent before is kept until another replaces it. */
 function Files({ field, values }: { field: Field; values: readonly string[] }) {
   const { name, label, help, required, several } = field;
   const id = `field-${name}`;
@@ -228,7 +228,7 @@ function Files({ field, values }: { field: Field; values: readonly string[] }) {
         required={required && kept.length === 0}
         aria-describedby={`${id}-help`}
       />
-      <Help id={id} help={`${help} At most 4 MB; the command reads larger ones.`} />
+      <Help id={id} help={`${help} At most 4 MB; the command accepts larger files.`} />
     </div>
   );
 }
@@ -246,7 +246,7 @@ const columns: readonly Column<Change>[] = [
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
-/** What the action would do, with the button that does it. `changed`: it is no longer what was shown before. */
+/** What the action would do, with the button to do it. `changed`: it differs from what was shown before. */
 export function actionPreview({ action, reader, form }: Asked, consequence: Consequence, changed = false): Screen {
   const { report, changes, amounts } = consequence;
   const fields = fieldsOf(action.input);
@@ -256,11 +256,11 @@ export function actionPreview({ action, reader, form }: Asked, consequence: Cons
     <div class="narrow stack">
       {changed && (
         <p class="problem" role="alert">
-          Nothing was done: what it would do has changed since it was shown. Look again.
+          Nothing was done: the effect has changed since it was shown. Review it again.
         </p>
       )}
       <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
-        <DataTable columns={columns} rows={changes} nothing="No figure would change." caption="Changes" />
+        <DataTable columns={columns} rows={changes} nothing="No figures would change." caption="Changes" />
         <div class="in">
           <ReportText text={report.text} />
         </div>
@@ -285,7 +285,7 @@ export function actionPreview({ action, reader, form }: Asked, consequence: Cons
   );
 }
 
-/** What an action says of itself, as its command prints it. */
+/** An action's report, as its command prints it. */
 export const ReportText = ({ text }: { text: string }) => <pre class="report">{inOneLine(text)}</pre>;
 
 const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
@@ -301,17 +301,17 @@ interface Link {
   readonly href: string;
 }
 
-/** What it did, in the words of the command. */
+/** The result, as worded by the command. */
 export const actionDone = (action: Action, reader: Reader, report: Report, links: readonly Link[]): Screen =>
   ended({ action, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report, links);
 
-/** It waits for a second person: nothing was done but a request. */
+/** It waits for a second person: only a request was made. */
 export const actionAsked = (
   action: Action,
   reader: Reader,
   { message, facts }: Refusal,
   links: readonly Link[],
-): Screen => ended({ action, reader }, `Asked for approval: request ${facts['request_id']}`, { text: message }, links);
+): Screen => ended({ action, reader }, `Approval requested: request ${facts['request_id']}`, { text: message }, links);
 
 const ended = (
   { action, reader }: Pick<Asked, 'action' | 'reader'>,

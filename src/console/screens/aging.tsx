@@ -1,4 +1,4 @@
-/** Aging: what partners owe on a day, by how long it has been due; each bucket leads to its partners' documents. */
+/** Aging: what partners owe on a day, by days past due; each bucket links to its documents. */
 import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
@@ -31,10 +31,10 @@ type Document = Aging['documents'][number];
 
 interface AgingView {
   readonly aging: Aging;
-  /** Of what the documents are listed; null: the buckets alone. */
+  /** Whose documents are listed; null: only the buckets. */
   readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: Listed } | null;
   readonly documents: readonly Document[];
-  /** After what the list goes on: a partner's id, or among documents a number. */
+  /** Where the list continues: after a partner's id, or for documents after a number. */
   readonly after: string | null;
 }
 
@@ -80,7 +80,7 @@ const isOf =
     (currency === undefined || document.currency === currency) &&
     (bucket === undefined || (document.bucket ?? 'credit') === bucket);
 
-/** What the screen shows: the partners, or the documents behind a figure. */
+/** Shows the partners, or the documents behind a figure. */
 export const sheetOfAging = ({ aging, documentsOf, documents }: AgingView): Sheet =>
   documentsOf === null ? agingSheet(aging) : agingDocumentsSheet({ documents });
 
@@ -138,7 +138,7 @@ function titleOf({ aging, documentsOf }: AgingView): string {
     .join(' · ');
 }
 
-/** The buckets of a page of partners; the totals are of all. */
+/** The buckets of a page of partners, with totals over all. */
 function Currencies({ view: { aging, after } }: { view: AgingView }) {
   const left = aging.partners.filter(({ partner_id }) => after === null || partner_id === null || partner_id > after);
   const ids = [...new Set(left.map(({ partner_id }) => partner_id))];
@@ -164,7 +164,7 @@ function Currencies({ view: { aging, after } }: { view: AgingView }) {
   );
 }
 
-/** The columns that are added up, of one currency. */
+/** The columns with totals, in one currency. */
 const SUMS = [...BUCKETS, 'credit', 'unapplied', 'net'] as const;
 const SUM_NAMES: Readonly<Record<(typeof SUMS)[number], string>> = {
   ...BUCKET_NAMES,
@@ -176,7 +176,7 @@ interface CurrencyProps {
   readonly asOf: string;
   readonly rows: readonly AgingRow[];
   readonly total: Aging['totals'][number];
-  /** Whether the partners take more than one page. */
+  /** Whether there is more than one page of partners. */
   readonly isPart: boolean;
 }
 
@@ -247,7 +247,7 @@ function Documents({ view, question }: { view: AgingView; question: Question }) 
         columns={DOCUMENT_COLUMNS}
         rows={shown}
         labelled
-        nothing="No document of this kind is open on this day."
+        nothing="No documents of this kind are open on this day."
         caption="Open documents"
       />
       <Pager
@@ -300,9 +300,9 @@ const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
   },
 ];
 
-/** What keeps it from tying: finance must see it here, not only in the command's output. */
+/** Why it does not tie: finance must see it here, not only in the command's output. */
 const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => (
-  <Card title="Differences" note="Do not rely on these figures, and verify the ledger.">
+  <Card title="Differences" note="Do not rely on these figures; verify the ledger.">
     <ul class="ticks plain">
       {tie.flatMap(({ account, currency, differences }) =>
         differences.map((each) => (
@@ -318,7 +318,7 @@ const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => 
   </Card>
 );
 
-/** The shares of the buckets as one bar. Widths are for the eye and may be rounded; the figures beside them are not. */
+/** The buckets' shares as one bar. Its widths may be rounded; the figures beside it are exact. */
 function Shares({ total }: { total: Aging['totals'][number] }) {
   const open = Number(total.open);
   let at = 0;

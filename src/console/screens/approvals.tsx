@@ -26,7 +26,7 @@ interface ApprovalView {
   readonly approvers: readonly { readonly login: string; readonly name: string }[];
 }
 
-/** Refusal: approval_unknown, also for one out of scope. */
+/** Refusal: approval_unknown, also if out of scope. */
 export async function readApproval(
   tx: Transaction,
   { requestId, scope, now }: { requestId: number; scope: Scope; now: number },
@@ -43,7 +43,7 @@ export async function readApproval(
 const changeColumns: readonly Column<PreviewedChange>[] = [
   { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },
   { heading: 'Field', cell: ({ field }) => <span class="soft">{field}</span> },
-  { heading: 'When asked', cell: ({ before }) => before ?? <span class="soft">none</span> },
+  { heading: 'When requested', cell: ({ before }) => before ?? <span class="soft">none</span> },
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
@@ -60,7 +60,7 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
       <div class="narrow stack">
         <Card title={`Request ${request_id}`}>
           <dl class="facts">
-            <dt>Asked by</dt>
+            <dt>Requested by</dt>
             <dd>
               {requester}, <Instant at={request.requested_at} />
             </dd>
@@ -78,7 +78,7 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
                 </dd>
                 <dt>May approve</dt>
                 <dd>
-                  {approvers.map(({ login }) => login).join(', ') || 'nobody yet: an administrator gives the role'}
+                  {approvers.map(({ login }) => login).join(', ') || 'no one yet: an administrator can grant the role'}
                 </dd>
               </>
             ) : (
@@ -96,7 +96,7 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
           <DataTable
             columns={changeColumns}
             rows={preview.changes}
-            nothing="No figure would change."
+            nothing="No figures would change."
             caption="Changes"
           />
           <div class="in">
@@ -118,8 +118,8 @@ interface DecideProps {
 }
 
 /**
- * Whoever asked withdraws; another one with the role approves or rejects. A rejection is a form of its own, so that Enter
- * after its reason approves nothing.
+ * The requester withdraws; another user with the role approves or rejects. Rejection has its own form, so that Enter
+ * after the reason does not approve.
  */
 const Decide = ({ isOwn, ...request }: DecideProps) => (
   <section class="card">
@@ -135,7 +135,7 @@ const Decide = ({ isOwn, ...request }: DecideProps) => (
       )}
       <Form action={approvalHref(request.requestId)} token={request.token} class="stack">
         <div class="field">
-          <label for="reason">{isOwn ? 'Reason' : 'Reason to reject it'}</label>
+          <label for="reason">{isOwn ? 'Reason' : 'Reason for rejection'}</label>
           <input id="reason" name="reason" maxLength={500} autocomplete="off" required={!isOwn} />
         </div>
         <p class="buttons">

@@ -1,4 +1,4 @@
-/** SQL of audit events as the console lists them. */
+/** SQL for the console's list of audit events. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
@@ -12,7 +12,7 @@ export interface ListedEvent {
   readonly host: string;
   readonly via: string;
   readonly details: Readonly<Record<string, unknown>>;
-  /** What the subject is, where it has a screen. */
+  /** The kind of the subject, if it has a screen. */
   readonly of: 'document' | 'partner' | null;
 }
 
@@ -25,7 +25,7 @@ export interface Filter {
   readonly before: number | null;
 }
 
-/** Actions whose details are about one partner and nobody else. */
+/** Actions whose details concern only one partner. */
 const OF_ONE_PARTNER = '^(invoice|partner|client|webhook|dispute)[.]';
 
 const ASKED = `(:before::bigint IS NULL OR e.event_id < :before::bigint)
@@ -38,14 +38,14 @@ const ASKED = `(:before::bigint IS NULL OR e.event_id < :before::bigint)
               SELECT unnest(:scope::text[])
               UNION ALL SELECT d.number FROM documents d WHERE d.partner_id = ANY (:scope::text[])))`;
 
-/** The latest of each action, by the index of that: however rare it is, no other event is read. */
+/** The latest of each action, by its index: even for a rare action no other event is read. */
 const EVENTS_OF_ACTIONS = `(
        SELECT e.* FROM unnest(:actions::text[]) AS a (action)
        CROSS JOIN LATERAL (
          SELECT * FROM audit_events e WHERE e.action = a.action AND ${ASKED}
          ORDER BY e.event_id DESC LIMIT :limit) AS e)`;
 
-/** Every action that there is an event of: one probe of the index for each, where DISTINCT would read all events. */
+/** Every action that has events: one index probe each, where DISTINCT would read all events. */
 export async function readActions(tx: Transaction): Promise<string[]> {
   const rows = await query<{ action: string }>(
     tx,
@@ -60,7 +60,7 @@ export async function readActions(tx: Transaction): Promise<string[]> {
   return rows.map(({ action }) => action);
 }
 
-/** Those of the filter, the latest first; `actions` are all that there are. */
+/** Those that match the filter, latest first; `actions` lists all actions. */
 export async function readEvents(
   tx: Transaction,
   asked: Filter & { readonly actions: readonly string[]; readonly scope: Scope; readonly limit: number },

@@ -23,8 +23,8 @@ const PATH = '/console/audit';
 const PAGE = 50;
 
 /**
- * One page by key, the latest first. A reader of some partners sees the events of these and of their documents: what is
- * about a month, a file or the ledger is about other partners too, and so may be the details of a payment.
+ * One page by key, latest first. A user limited to some partners sees events about these and their documents: events
+ * about a month, a file or the ledger concern other partners too, and a payment's details may.
  */
 export async function readAuditEvents(
   tx: Transaction,
@@ -90,8 +90,8 @@ export function auditEventsScreen(
           </label>
           <button type="submit">Filter</button>
         </form>
-        <Card title={plural(events.length, 'event')} note="the latest first" flush>
-          <DataTable columns={COLUMNS} rows={events} labelled nothing="No event matches." caption="Audit events" />
+        <Card title={plural(events.length, 'event')} note="latest first" flush>
+          <DataTable columns={COLUMNS} rows={events} labelled nothing="No events match." caption="Audit events" />
           <Pager
             first={before === null ? null : addressOf(PATH, question)}
             next={next === null ? null : addressOf(PATH, { ...question, before: next })}
@@ -145,7 +145,7 @@ function Subject({ event: { subject, of } }: { event: ListedEvent }) {
   );
 }
 
-/** Up to this many short values are shown at once; others are folded. */
+/** Up to this many short values are shown; others are collapsed. */
 const PLAIN = 2;
 
 function Details({ details }: { details: ListedEvent['details'] }): ComponentChildren {
@@ -171,7 +171,7 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
   );
 }
 
-/** A long list, as of an import of many rows, is cut: the export of events has it whole. */
+/** A long list, such as a large import's, is cut; the export of events has all of it. */
 const LONGEST = 2000;
 
 function shown(value: unknown): string {

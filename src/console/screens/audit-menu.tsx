@@ -1,4 +1,4 @@
-/** What an auditor looks at, each one step from the others. */
+/** The auditor's pages, one step from each other. */
 import { type Seer, seesAll } from '../action-link.tsx';
 import { Tabs } from '../kit.tsx';
 
@@ -10,7 +10,7 @@ const PARTS = [
   ['packs', 'Packs', '/console/audit/packs'],
 ] as const;
 
-/** Events are for every reader; the rest is of the whole ledger, as are the screens that name no reader. */
+/** Events are for every user; the rest is for users of the whole ledger, as are screens that name no user. */
 export const AuditMenu = ({ current, user }: { current: (typeof PARTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Audit"

@@ -1,4 +1,4 @@
-/** How far a verify or a pack is that somebody started, and what came of the last ones. */
+/** The progress of a running verify or pack, and the results of the last ones. */
 
 import { type AuditTask, readTasks } from '../../audit/tasks.sql.ts';
 import {
@@ -29,13 +29,13 @@ export const readPackTasks = (tx: Transaction): Promise<AuditTask[]> =>
 const isUnderWay = (task: AuditTask | undefined): boolean =>
   task !== undefined && task.finished_at === null && !task.is_lost;
 
-/** Asks again for this part of the page while something is under way. */
+/** Polls this part of the page while something is running. */
 const liveAt = (path: string, id: string) => ({
   'hx-get': `/console${path}`,
   'hx-trigger': 'every 2s',
   'hx-select': `#${id}`,
   'hx-swap': 'outerHTML',
-  // Its links lead to whole pages.
+  // Its links load whole pages.
   'hx-disinherit': '*',
 });
 
@@ -57,7 +57,7 @@ const checkColumns: readonly Column<Checked>[] = [
               <li class="soft">{`${subject} ${detail}`}</li>
             ))}
             {differences > first.length && (
-              <li class="soft">{`and ${differences - first.length} more: reckoner verify --json names them all`}</li>
+              <li class="soft">{`and ${differences - first.length} more: reckoner verify --json lists them all`}</li>
             )}
           </ul>
         </details>
@@ -72,7 +72,7 @@ const checkColumns: readonly Column<Checked>[] = [
   },
 ];
 
-/** Those that found something first. */
+/** Checks with findings first. */
 const checksOf = ({ result }: AuditTask): readonly Checked[] =>
   [...((result as VerifyResult | null)?.checks ?? [])].sort(
     (one, other) => Number(other.differences > 0) - Number(one.differences > 0),
@@ -113,11 +113,11 @@ export function Verify({ task, reader }: { task: AuditTask | undefined; reader: 
           />
         ) : (
           <p>
-            Recomputes every seal, balance, document and PDF, and names each difference. It takes minutes on a large
-            ledger; you may leave this page meanwhile.
+            Recomputes every seal, balance, document and PDF, and reports each difference. On a large ledger it takes
+            minutes; you may leave this page in the meantime.
           </p>
         )}
-        {task?.is_lost && <p class="problem">The server that worked on the last one has stopped: start it again.</p>}
+        {task?.is_lost && <p class="problem">The server that ran the last one has stopped: start it again.</p>}
         {task?.problem && <p class="problem">{`The last one has no result: ${task.problem}`}</p>}
       </Card>
       {checks.length > 0 && task !== undefined && (
@@ -188,7 +188,7 @@ const packColumns: readonly Column<AuditTask>[] = [
   },
 ];
 
-/** The packs that were made lately. `day`: those of before have no file any more. */
+/** Recently made packs. `day`: earlier ones no longer have a file. */
 export function MadePacks({ tasks, path, now }: { tasks: readonly AuditTask[]; path: string; now: number }) {
   const shown = tasks.filter(
     ({ finished_at }) => finished_at === null || now - Date.parse(finished_at) < PACK_HOURS * 3_600_000,
@@ -197,8 +197,8 @@ export function MadePacks({ tasks, path, now }: { tasks: readonly AuditTask[]; p
   return (
     <div id="packs" {...live}>
       {shown.length > 0 && (
-        <Card title="Made lately" note={`kept for ${PACK_HOURS} hours by the server that made them`} flush>
-          <DataTable columns={packColumns} rows={shown} labelled nothing="" caption="Made lately" />
+        <Card title="Recent packs" note={`kept for ${PACK_HOURS} hours by the server that made them`} flush>
+          <DataTable columns={packColumns} rows={shown} labelled nothing="" caption="Recent packs" />
         </Card>
       )}
     </div>

@@ -1,4 +1,4 @@
-/** SQL of the audit's pages: runs of jobs, what verify found, and the months that packs are made of. */
+/** SQL of the audit pages: job runs, findings of verify, and the months available for packs. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
@@ -43,7 +43,7 @@ export interface SealedMonth {
   readonly books_seal: string | null;
 }
 
-/** The closed months, the latest first. */
+/** The closed months, latest first. */
 export const readSealedMonths = (tx: Transaction): Promise<SealedMonth[]> =>
   query(
     tx,

@@ -1,4 +1,4 @@
-/** What proves the ledger: its seals with their chain, the nightly checks, changes of the settings, and packs. */
+/** The evidence for the ledger: its chain of seals, the nightly checks, settings changes, and packs. */
 
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
 import type { AuditTask } from '../../audit/tasks.sql.ts';
@@ -26,13 +26,13 @@ import { MadePacks, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './
 // --- Checks -------------------------------------------------------------------------------------------------------------
 
 interface ChecksView {
-  /** The runs of `verify`, the latest first. */
+  /** The runs of `verify`, latest first. */
   readonly runs: readonly Run[];
   /** The latest run of every other job. */
   readonly others: readonly Run[];
-  /** What the latest run found, by check. */
+  /** The latest run's findings, by check. */
   readonly findings: readonly VerifyFinding[];
-  /** The latest that was started, with each check. */
+  /** The latest one started, with each check. */
   readonly task: AuditTask | undefined;
 }
 
@@ -67,20 +67,18 @@ export function checksScreen({ runs, others, findings, task }: ChecksView, { rea
                 <DataTable
                   columns={FINDINGS}
                   rows={findings}
-                  nothing={
-                    last === undefined ? 'The job verify has not run here.' : 'Every check passed: nothing differs.'
-                  }
+                  nothing={last === undefined ? 'The job verify has not run yet.' : 'All checks passed.'}
                   caption="Findings"
                 />
               </Card>
             )}
           </div>
           <div class="stack">
-            <Card title="Runs of verify" note="the latest first" flush>
+            <Card title="Runs of verify" note="latest first" flush>
               <DataTable columns={RUNS} rows={runs} nothing="None yet." caption="Runs of verify" />
             </Card>
             <Card title="Other jobs" note="the latest run of each" flush>
-              <DataTable columns={JOBS} rows={others} nothing="None has run yet." caption="Other jobs" />
+              <DataTable columns={JOBS} rows={others} nothing="None have run yet." caption="Other jobs" />
             </Card>
           </div>
         </div>
@@ -130,7 +128,7 @@ export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
   content: (
     <>
       <AuditMenu current="settings" />
-      <Card title={plural(events.length, 'change')} note="as the program saw them in settings.json">
+      <Card title={plural(events.length, 'change')} note="as the program read them from settings.json">
         <ChangeLog events={events} nothing="No settings are recorded yet." />
       </Card>
     </>
@@ -170,7 +168,7 @@ export function packsScreen(view: PacksView, { reader }: { reader: Reader }): Sc
       <>
         <AuditMenu current="packs" />
         {month === null ? (
-          <p class="nothing">Packs are made of closed months.</p>
+          <p class="nothing">Packs contain closed months only.</p>
         ) : (
           <Packs month={month} view={view} reader={reader} />
         )}
@@ -229,16 +227,16 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
         <Card title="Packs" flush>
           <DataTable columns={columns} rows={EXPORT_KINDS} labelled nothing="" caption="Packs" />
         </Card>
-        <Card title="What every pack has beside its data">
+        <Card title="What every pack has besides its data">
           <ul class="ticks plain">
             <li>manifest.json with the SHA-256, size and number of rows of every file</li>
             <li>the seal records of its months, with their signatures and time stamps</li>
             <li>README.txt and a dictionary of every column</li>
           </ul>
           <p class="soft">
-            A pack is read from one snapshot of the ledger and checked without Reckoner by verify.mjs or verify.py of a
-            release. It is made beside this page, one at a time and of at most 2 GB before it is compressed, and who had
-            it made is an audit event. The command writes any size, several months and Parquet.
+            A pack is one snapshot of the ledger; verify.mjs or verify.py of a release checks it without Reckoner. Packs
+            are made in the background, one at a time, up to 2 GB uncompressed, and recorded as an audit event. The
+            command has no size limit and also writes several months and Parquet.
           </p>
         </Card>
       </div>

@@ -1,4 +1,4 @@
-/** SQL of cash application: who may have paid, and what is open there. */
+/** SQL of cash application: possible payers and their open items. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { readPayers } from '../../payments/open-items.sql.ts';
 import { OpenItems } from '../../payments/open-items.ts';
@@ -10,7 +10,7 @@ export interface LikelyPayer {
   readonly name: string;
 }
 
-/** The known partners, those that the payer's account or name may be, and all that these pay for. */
+/** The known partners, those that match the payer's account or name, and all that these pay for. */
 export async function readLikelyPayers(
   tx: Transaction,
   {
@@ -47,7 +47,9 @@ export interface CashItem {
 
 export const ITEMS_SHOWN = 100;
 
-/** What is chosen already; then open documents of these partners, or where something is searched of all, the earliest due first. */
+/**
+ * What is already selected; then open documents of these partners, or for a search of all partners, earliest due first.
+ */
 export const readOpenItems = (
   tx: Transaction,
   {

@@ -13,7 +13,7 @@ import type { Reader } from '../page.tsx';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
-/** What was filled in before more was searched for. */
+/** What was filled in before searching for more. */
 export interface Kept {
   /** The numbers that are ticked. */
   readonly chosen: readonly string[];
@@ -27,7 +27,7 @@ export interface Choices extends Kept {
   readonly q: string | undefined;
   readonly payers: readonly LikelyPayer[];
   readonly items: readonly CashItem[];
-  /** What the settings let a payment be short of an invoice in its currency. */
+  /** How much the settings let a payment fall short of an invoice in its currency. */
   readonly smallDifference: string | null;
 }
 
@@ -40,7 +40,7 @@ interface Cash {
 const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>
   mayDo(user, 'payment.apply', payment.partner_id);
 
-/** A button that shows what applying the payment to these would do. */
+/** A button that previews applying the payment to these. */
 function Apply({
   numbers,
   accepts,
@@ -61,7 +61,7 @@ function Apply({
   );
 }
 
-/** Each with the reasons, the surest first. */
+/** Each with its reasons, most certain first. */
 export function Suggestions({ exception, ...cash }: Cash & { exception: ListedException }) {
   const suggested = suggestionsOf(exception).filter(({ numbers }) => numbers.length > 0);
   if (suggested.length === 0) return null;
@@ -78,7 +78,7 @@ export function Suggestions({ exception, ...cash }: Cash & { exception: ListedEx
   );
 }
 
-/** The payments that it may be the same as: reversed as a duplicate, or kept. */
+/** Payments that it may duplicate: reverse it as a duplicate, or keep it. */
 export function Duplicates({
   exception,
   payment,
@@ -94,7 +94,7 @@ export function Duplicates({
         {same.map(({ same_as, why, accepts }) => (
           <div>
             <p>
-              {'Perhaps the same as '}
+              {'Possibly the same as '}
               <a href={`/console/payments/${same_as}`}>{`payment ${same_as}`}</a>: <span class="soft">{why}</span>
             </p>
             {accepts !== null && (
@@ -113,7 +113,7 @@ export function Duplicates({
             partner={partner}
             input={{ exception: exception.exception }}
           >
-            {exception.kind === 'digits_swapped' ? 'It was meant' : 'Keep it: it is another payment'}
+            {exception.kind === 'digits_swapped' ? 'It was meant' : 'Keep it: it is a separate payment'}
           </ActionLink>
         </p>
       </div>
@@ -121,7 +121,7 @@ export function Duplicates({
   );
 }
 
-/** Open invoices and credit to choose from: several invoices are paid one after another, in the order of the list. */
+/** Open invoices and credit to choose from: several invoices are paid in list order. */
 export function OpenItems({ choices, ...cash }: Cash & { choices: Choices }) {
   const { q, payers, items } = choices;
   const { payment, user, reader } = cash;
@@ -139,15 +139,13 @@ export function OpenItems({ choices, ...cash }: Cash & { choices: Choices }) {
         }
         caption="Open items"
       />
-      {items.length === ITEMS_SHOWN && (
-        <p class="in soft">{`The first ${ITEMS_SHOWN} are shown. Search for others.`}</p>
-      )}
+      {items.length === ITEMS_SHOWN && <p class="in soft">{`Showing the first ${ITEMS_SHOWN}. Search for others.`}</p>}
     </>
   );
   return (
     <Card title="Open items" note={q === undefined ? payersInWords(payers) : `found by “${q}”`} flush>
       {may ? (
-        // One form, so that what is ticked and filled in survives a search for more.
+        // One form, so ticks and values survive a search for more.
         <Form action={page} token={reader.formToken}>
           <Find q={q} />
           <input type="hidden" name="paymentId" value={payment.payment_id} />
@@ -194,8 +192,9 @@ function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }
           <input id="fee" name="fee" value={fee} inputMode="decimal" autocomplete="off" aria-describedby="fee-help" />
           <p class="help" id="fee-help">
             {smallDifference === null
-              ? `What a bank kept of it. The setting small_difference allows none in ${currency} yet.`
-              : `What a bank kept of it, at most ${smallDifference} ${currency}. It is written to bank charges, and the payment and the fee must be all that is open on the invoices.`}
+              ? `The fee that a bank deducted. The setting small_difference allows none in ${currency} yet.`
+              : `The fee that a bank deducted, at most ${smallDifference} ${currency}. It is posted to bank ` +
+                'charges, and payment plus fee must equal what is open on the invoices.'}
           </p>
         </div>
         <div class="field">
@@ -211,22 +210,24 @@ function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }
             aria-describedby="amount-help"
           />
           <p class="help" id="amount-help">
-            {`For one invoice. Without it, as much as possible of ${groupThousands(unapplied)} ${currency} is applied; the rest stays unapplied cash.`}
+            {`For a single invoice. If left out, as much as possible of ${groupThousands(unapplied)} ${currency} is ` +
+              'applied; the rest stays unapplied cash.'}
             {smallDifference !== null &&
-              ` Of a payment that is short by a small difference (at most ${smallDifference} ${currency}), the rest is written to bank charges.`}
+              ` If a payment is short by a small difference (at most ${smallDifference} ${currency}), the rest is ` +
+                'posted to bank charges.'}
           </p>
         </div>
       </div>
       <p class="buttons">
         <button type="submit" class="main" name="step" value="preview" formAction={actionHref('payment.apply')}>
-          See what it does
+          Preview
         </button>
       </p>
     </div>
   );
 }
 
-/** What is chosen against what arrived, kept up by sum.js. Without scripts the preview shows the same. */
+/** The selection against the amount received, updated by sum.js. Without scripts the preview shows the same. */
 const Sum = ({ payment: { currency, unapplied } }: { payment: PaymentJson }) => (
   <div aria-live="polite">
     <dl class="figures sum" hidden data-sum={minorUnits(unapplied, currency)} data-digits={minorDigits(currency)}>
@@ -307,12 +308,12 @@ const columnsOf = (
   },
 ];
 
-/** Names the payer without applying anything, or corrects it. */
+/** Sets or corrects the payer without applying anything. */
 export function Payer({ choices: { payers }, payment, user, reader }: Cash & { choices: Choices }) {
   const { partner_id, payment_id } = payment;
   if (!mayDo(user, 'payment.assign', partner_id)) return null;
   return (
-    <Card title={partner_id === null ? 'Whose payment is it?' : 'Is it another partner’s?'}>
+    <Card title={partner_id === null ? 'Set the payer' : 'Correct the payer'}>
       <Form action={actionHref('payment.assign')} token={reader.formToken} class="filters">
         <input type="hidden" name="paymentId" value={payment_id} />
         <label class="field">
@@ -330,7 +331,9 @@ export function Payer({ choices: { payers }, payment, user, reader }: Cash & { c
           Assign
         </button>
       </Form>
-      <p class="help">It is kept as this partner’s unapplied cash, and later payments of the same account are known.</p>
+      <p class="help">
+        It becomes this partner’s unapplied cash, and later payments from the same account are recognized.
+      </p>
     </Card>
   );
 }

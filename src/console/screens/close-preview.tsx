@@ -1,7 +1,7 @@
 /**
- * What closing a month would issue, against the month before, and what keeps it from closing or its documents from being
- * sent: the dry run of the command. Its form leads to the action. The dry run takes seconds in a large ledger, so the page shows
- * at once what is known without it, and asks for the rest (`?exact=yes`).
+ * What closing a month would issue, compared with the month before, and what keeps it from closing or its documents
+ * from being sent: the command's dry run. Its form leads to the action. The dry run takes seconds in a large ledger, so
+ * the page first shows what is known without it and then loads the rest (`?exact=yes`).
  */
 import type { ActionContext } from '../../actions/action.ts';
 import { readNextFeeds } from '../../close/close.ts';
@@ -25,20 +25,20 @@ interface ClosePreview {
   readonly month: Month;
   /** Whether it has ended everywhere. */
   readonly due: boolean;
-  /** Null where it cannot be closed, with the reason. */
+  /** Null if it cannot be closed, with the reason. */
   readonly seen: {
     readonly report: CloseFigures & Pick<CloseReport, 'late'>;
     readonly feeds: Feeds | undefined;
     readonly holds: readonly ForeseenHold[];
   } | null;
   readonly refused: string | null;
-  /** What has arrived, while nothing was computed yet; else null. */
+  /** What has arrived, until the preview is computed; else null. */
   readonly awaiting: Feeds | null;
 }
 
 type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
 
-/** Exact where that is asked for, and of any month but the next: that is refused, or is what earlier months lead to. */
+/** Exact if requested, and for any month but the next: such a close is refused or builds on earlier months. */
 export async function readClosePreview(
   tx: Transaction,
   context: ActionContext,
@@ -115,7 +115,7 @@ export function closePreviewScreen(
             <MonthChanges
               partners={seen.report.partners}
               linked={false}
-              nothing="No document would be issued."
+              nothing="No documents would be issued."
               all={
                 <>
                   <code>{`reckoner close ${month} --dry-run`}</code> lists all
@@ -132,7 +132,7 @@ export function closePreviewScreen(
   };
 }
 
-/** What is known before the dry run, in whose place the page puts the rest as soon as it is there. */
+/** What is known before the dry run; the page replaces it with the result once that is ready. */
 function Awaiting({ month, due, feeds }: { month: Month; due: boolean; feeds: Feeds }) {
   const exact = addressOf(`/console/close/${month}/preview`, { exact: 'yes' });
   return (
@@ -144,7 +144,7 @@ function Awaiting({ month, due, feeds }: { month: Month; due: boolean; feeds: Fe
           hx-get={exact}
           hx-trigger="load"
           hx-target="#preview"
-          // A problem is a page without a preview.
+          // A problem page has no preview.
           hx-select="#preview, main > .problem"
           hx-swap="outerHTML"
         >
@@ -169,14 +169,14 @@ const Before = ({ due, missing }: { due: boolean; missing: Missing }) => (
   <Card title="Before it closes">
     <ul class="ticks">
       <Tick done={due} text={due ? 'The month has ended everywhere' : 'The month has not ended everywhere'} />
-      {missing.length === 0 && <Tick done text="Every expected feed has arrived" />}
+      {missing.length === 0 && <Tick done text="All expected feeds have arrived" />}
       {missing.map(({ partner_id, name }) => (
         <li>
           <Icon kind="missing" tone="warn" />
           <span>
             <a href={`/console/partners/${partner_id}`}>{name}</a>
             <br />
-            <span class="soft">sent no rows of this month</span>
+            <span class="soft">sent no rows for this month</span>
           </span>
         </li>
       ))}
@@ -198,7 +198,7 @@ function Blockers({ due, seen, missing }: { due: boolean; seen: NonNullable<Clos
       <Before due={due} missing={missing} />
       <Card title="Would be held" note={holds.length === 0 ? undefined : plural(holds.length, 'document')}>
         <ul class="ticks">
-          {holds.length === 0 && <Tick done text="Every document could be sent at once" />}
+          {holds.length === 0 && <Tick done text="All documents can be sent at once" />}
           {holds.map(({ number, partner_id, reason }) => (
             <li>
               <Icon kind="missing" tone="warn" />
@@ -212,7 +212,7 @@ function Blockers({ due, seen, missing }: { due: boolean; seen: NonNullable<Clos
         </ul>
       </Card>
       {report.late.length > 0 && (
-        <Card title="Late rows" note="of months that are closed">
+        <Card title="Late rows" note="of closed months">
           <ul class="ticks plain">
             {report.late.map(({ name, month, entries, invoice_amount, currency }) => (
               <li>
@@ -227,7 +227,7 @@ function Blockers({ due, seen, missing }: { due: boolean; seen: NonNullable<Clos
   );
 }
 
-/** Leads to the action, with the missing feeds as those that it closes without. */
+/** Leads to the action, which closes without the missing feeds. */
 function Close({
   month,
   due,
@@ -241,7 +241,7 @@ function Close({
   empty: boolean;
   reader: Reader;
 }) {
-  if (!due) return <p class="soft">It can be closed when it has ended in every partner's time zone.</p>;
+  if (!due) return <p class="soft">It can be closed once it has ended in every partner's time zone.</p>;
   return (
     <Form action={actionHref('month.close')} token={reader.formToken}>
       <input type="hidden" name="month" value={month} />
@@ -252,7 +252,7 @@ function Close({
       <p class="buttons">
         <button type="submit" class="main" name="step" value="preview">
           {`Close ${monthName(month)}`}
-          {empty ? ' without any row' : missing.length > 0 && ` without ${plural(missing.length, 'feed')}`}
+          {empty ? ' without any rows' : missing.length > 0 && ` without ${plural(missing.length, 'feed')}`}
         </button>
       </p>
     </Form>

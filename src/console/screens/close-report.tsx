@@ -1,4 +1,6 @@
-/** The close report of a month: what each partner was billed against the month before, and what a close leaves to look at. */
+/**
+ * The close report of a month: each partner's billing compared with the month before, and what to review after a close.
+ */
 import type { ComponentChildren } from 'preact';
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -20,7 +22,7 @@ import { ReportsMenu } from './reports-menu.tsx';
 
 type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
 
-/** What a reader of some partners may see of it: their lines, without the sums of all. */
+/** What a user limited to some partners may see: their lines, without the totals. */
 type OwnReport = Pick<
   CloseReport,
   | 'month'
@@ -36,11 +38,11 @@ type OwnReport = Pick<
 
 interface CloseReportView {
   readonly report: OwnReport | null;
-  /** Null to a reader of some partners only. */
+  /** Null for a user limited to some partners. */
   readonly totals: CloseReport['totals'] | null;
-  /** Whether the documents add tax to what is shown, and to the reader of all partners how much. */
+  /** Whether the documents add tax to the amounts shown, and for users who see all partners, how much. */
   readonly tax: string;
-  /** Every closed month, the latest first. */
+  /** Every closed month, latest first. */
   readonly months: readonly Month[];
 }
 
@@ -103,7 +105,7 @@ export function closeReportScreen({ report, totals, tax, months }: CloseReportVi
       <>
         <ReportsMenu current="close" user={user} />
         {report === null ? (
-          <p class="nothing">The first report appears when a month is closed.</p>
+          <p class="nothing">The first report appears once a month is closed.</p>
         ) : (
           <>
             <form class="filters" action={PATH}>
@@ -193,24 +195,24 @@ function Partners({ report: { partners, previous } }: { report: OwnReport }) {
         ]),
   ];
   return (
-    <Card title={plural(partners.length, 'line')} note="by currency, the largest change first" flush>
+    <Card title={plural(partners.length, 'line')} note="by currency, largest change first" flush>
       <DataTable
         columns={columns}
         rows={partners}
         labelled
         nothing="No documents were issued."
-        caption="Partners against the month before"
+        caption="Partners compared with the month before"
       />
     </Card>
   );
 }
 
-/** What a close leaves to look at, each with its partner. */
+/** What to review after a close, each with its partner. */
 function Remarks({ report }: { report: OwnReport }) {
   const partner = (id: string, name: string) => <a href={`/console/partners/${id}`}>{name}</a>;
   return (
     <div class="columns even">
-      <Remark title="Held or not sent" none="Every document went out.">
+      <Remark title="Held or not sent" none="All documents were sent.">
         {report.held.map(({ number, partner_id, name, status, reason }) => (
           <>
             <a class="number" href={`/console/invoices/${number}`}>
@@ -221,7 +223,7 @@ function Remarks({ report }: { report: OwnReport }) {
           </>
         ))}
       </Remark>
-      <Remark title="Late rows" none="No row came after its month had closed.">
+      <Remark title="Late rows" none="No rows arrived after their month had closed.">
         {report.late.map((row) => (
           <>
             {partner(row.partner_id, row.name)} {`${plural(row.entries, 'row')} of ${row.month}: `}
@@ -232,7 +234,7 @@ function Remarks({ report }: { report: OwnReport }) {
       <Remark title="Without rows" none="Every active partner had rows.">
         {report.no_activity.map(({ partner_id, name }) => partner(partner_id, name))}
       </Remark>
-      <Remark title="Currencies and cuts" none="Every row is in its partner's currency, with its policy's cut.">
+      <Remark title="Currencies and cuts" none="All rows are in their partner's currency, with their policy's cut.">
         {[...report.other_currencies.map(describeOtherCurrency), ...report.differing_cuts.map(describeDifferingCut)]}
       </Remark>
     </div>

@@ -1,4 +1,4 @@
-/** SQL of the close cockpit: its strip of months, and who signed a month off. */
+/** SQL of the close cockpit: its strip of months, and the sign-off of a month. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
@@ -13,7 +13,7 @@ export interface ClosedMonth {
 
 export const MONTHS_SHOWN = 11;
 
-/** The latest closed months and the one before them; with `until`, those that end with it. */
+/** The latest closed months and the one before them; with `until`, those up to it. */
 export const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<ClosedMonth[]> =>
   query(
     tx,
@@ -42,7 +42,7 @@ export const readPostedSums = (
     { month },
   );
 
-/** One of the two closes of a month: whoever did it, and who approved it. */
+/** One of a month's two closes: who did it, and who approved it. */
 export interface Signature {
   readonly close: 'month' | 'books';
   readonly by: string;

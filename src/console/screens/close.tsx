@@ -1,4 +1,6 @@
-/** The close cockpit: the months as a strip, and of one month what is expected, what it issued, and what is left to do. */
+/**
+ * The close cockpit: a strip of months, and for one month the expected feeds, its documents, and what is left to do.
+ */
 
 import { readBooksState } from '../../close/books.sql.ts';
 import { openBooks } from '../../close/books.ts';
@@ -29,17 +31,17 @@ interface OpenMonth {
   readonly due: boolean;
 }
 
-/** What is known of the open month that is shown. */
+/** What is known about the open month shown. */
 interface Expected {
   readonly feeds: Feeds;
   readonly ends_at: string;
-  /** The requests to close it, or all that are due, that wait for a second person. */
+  /** Pending requests to close it, or all due months. */
   readonly requests: readonly WaitingApproval[];
   /** How many settings, variables and partners' fields production lacks; 0 in a sandbox. */
   readonly missing: number;
 }
 
-/** The month that closes next, and of those after it the one that runs and those that have rows. */
+/** The month that closes next, and after it the running month and those with rows. */
 async function readOpenMonths(tx: Transaction, { environment, settings }: Installation): Promise<OpenMonth[]> {
   const now = environment.now();
   const next = await readNextMonth(tx, now);
@@ -72,18 +74,18 @@ interface CloseView {
   readonly closed: readonly ClosedMonth[];
   /** The month closed before the first of these. */
   readonly earlier: Month | null;
-  /** The months end before the latest, because an earlier one is shown. */
+  /** The strip ends before the latest month, because an earlier one is shown. */
   readonly isEarlier: boolean;
   readonly open: readonly OpenMonth[];
   readonly shown: Month | null;
-  /** Of an open month that is shown. */
+  /** For the open month shown. */
   readonly expected: Expected | null;
   readonly report: CloseFigures | null;
   readonly signOff: SignOff | null;
   readonly openBooks: readonly Month[];
 }
 
-/** The cockpit of one month; without one, of the month that closes next. Undefined for a month that has none. */
+/** The cockpit of one month; by default the month that closes next. Undefined for a month without one. */
 export async function readClose(
   tx: Transaction,
   context: Installation,
@@ -116,7 +118,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
     place: 'close',
     title: shown === null ? 'Close' : monthName(shown),
     lead: open?.due ? (
-      'has ended everywhere and waits to be closed'
+      'has ended everywhere and is ready to close'
     ) : expected !== null ? (
       <>
         ends everywhere on <Instant at={expected.ends_at} />
@@ -154,7 +156,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
                 action="books.close"
                 partner={null}
                 input={{ month: shown }}
-                // The books of earlier months close first.
+                // The books of earlier months must close first.
                 tone={view.openBooks[0] === shown ? 'main' : undefined}
               >
                 Close the books
@@ -169,7 +171,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
         {report !== null && <Closed report={report} view={view} user={user} />}
         {shown === null && (
           <p class="nothing">
-            There are no rows yet. Import partners and then their rows, and the first month appears here.{' '}
+            There are no rows yet. Import partners, then their rows; the first month then appears here.{' '}
             <ActionLink user={user} action="partner.import" partner={null} tone="plain">
               Import partners
             </ActionLink>{' '}
@@ -183,7 +185,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
   };
 }
 
-/** What is invoiced and, of connected accounts, what the processor routes. Currencies are not added up. */
+/** What is invoiced and, for connected accounts, what the processor routes. Currencies are not added up. */
 export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
   <dl class="figures totals">
     {totals.map(({ currency, invoice_amount }) => (
@@ -221,7 +223,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
         flush
       >
         {expected.length === 0 ? (
-          <p class="nothing">No partner is expected to send rows.</p>
+          <p class="nothing">No partners are expected to send rows.</p>
         ) : (
           <div class="in">
             <ul class="ticks">
@@ -239,7 +241,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
                 ))}
             </ul>
             <More count={expected.length - LISTED}>
-              {missing.length > LISTED ? `${counted(missing.length - LISTED)} of them missing` : 'all of them arrived'}
+              {missing.length > LISTED ? `${counted(missing.length - LISTED)} missing` : 'all have arrived'}
             </More>
           </div>
         )}
@@ -254,7 +256,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
             <Tick
               done={missing.length === 0}
               text={
-                missing.length === 0 ? 'Every expected feed has arrived' : `${plural(missing.length, 'feed')} missing`
+                missing.length === 0 ? 'All expected feeds have arrived' : `${plural(missing.length, 'feed')} missing`
               }
             />
             {next.month !== open.month && (
@@ -343,7 +345,7 @@ function Closed({ report, view, user }: ClosedProps) {
                       <Chip tone={toneOf(status)}>{status}</Chip>
                     </li>
                   ))}
-                  {report.held.length === 0 && pending === 0 && <Tick done text="Every document has been sent" />}
+                  {report.held.length === 0 && pending === 0 && <Tick done text="All documents have been sent" />}
                 </ul>
                 <More count={report.held.length - LISTED}>
                   <a href="/console/queue?queue=e-mails">the work queue has all</a>
@@ -403,13 +405,13 @@ function Closed({ report, view, user }: ClosedProps) {
   );
 }
 
-/** Asks again for this part of the page while something is on its way. */
+/** Polls this part of the page while something is being sent. */
 const liveAt = (month: Month) => ({
   'hx-get': `/console/close/${month}`,
   'hx-trigger': 'every 2s',
   'hx-select': '#deliveries',
   'hx-swap': 'outerHTML',
-  // Its links lead to whole pages.
+  // Its links load whole pages.
   'hx-disinherit': '*',
 });
 

@@ -23,7 +23,7 @@ import { ReportsMenu } from './reports-menu.tsx';
 type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
 interface CoverageView {
-  /** Of the partners of one page; its gaps are those of all. */
+  /** For the partners of one page; the gaps are those of all partners. */
   readonly coverage: Coverage;
   /** How many partners the list has. */
   readonly listed: number;
@@ -31,7 +31,7 @@ interface CoverageView {
   readonly today: string;
   /** Only partners with a gap. */
   readonly gapsOnly: boolean;
-  /** The partner after which the page begins, and after which the next one does. */
+  /** The partner after which this page begins, and after which the next one does. */
   readonly after: string | undefined;
   readonly next: string | null;
   readonly names: ReadonlyMap<string, string>;
@@ -39,7 +39,7 @@ interface CoverageView {
 
 const PATH = '/console/reports/coverage';
 const PAGE = 50;
-/** A year and the month before it: one more does not fit. */
+/** A year and the month before it: more do not fit. */
 const MONTHS_SHOWN = 13;
 
 export async function readCoverage(
@@ -65,7 +65,7 @@ export async function readCoverage(
   };
 }
 
-/** The file has all partners and all months. */
+/** The spreadsheet has all partners and all months. */
 export async function readCoverageSheet(
   tx: Transaction,
   asked: CoverageQuestion,
@@ -151,7 +151,7 @@ function Matrix({
         columns={columns}
         rows={coverage.partners}
         labelled
-        nothing={gapsOnly ? 'No partner has a gap.' : 'There are no partners.'}
+        nothing={gapsOnly ? 'No partners have gaps.' : 'There are no partners.'}
         caption="Documents by partner and month"
       />
       <Pager

@@ -1,4 +1,4 @@
-/** One exception of a reconciliation: what it is, whose, and for money without a quote what it could be. */
+/** One reconciliation exception: what it is, whose it is, and for money without a quote, what it could be. */
 import { type Exception, needsWork } from '../../splits/reconcile-month.ts';
 import { actionHref } from '../action-link.tsx';
 import { Chip, Money, type Tone } from '../kit.tsx';
@@ -28,7 +28,7 @@ export const ExceptionStatus = ({ exception }: { exception: Exception }) => (
 interface Shown {
   readonly exception: Exception;
   readonly names: ReadonlyMap<string, string>;
-  /** Whether the reader may do an action on it for a partner, or for all. */
+  /** Whether the user may do an action on it for a partner, or for all. */
   readonly may: (action: string, partnerId: string | null) => boolean;
 }
 
@@ -52,7 +52,7 @@ export function ExceptionCell({ exception, names, may }: Shown) {
   );
 }
 
-/** The quotes that its money may be the share of, each with the action that says so. */
+/** The quotes whose share the money may be, each with the action to match it. */
 function Choices({ exception, names, may }: Shown) {
   const { candidates, named, quote_id, sent, balance_transactions, account } = exception;
   const transaction = balance_transactions[0] ?? '';
@@ -73,7 +73,7 @@ function Choices({ exception, names, may }: Shown) {
           {may('processor.match', each.partner_id) ? (
             <a href={match(each.quote_id, each.partner_id)}>{`Match to ${each.quote_id}`}</a>
           ) : (
-            `Perhaps ${each.quote_id}`
+            `Possibly ${each.quote_id}`
           )}
           <span class="soft">{` of ${names.get(each.partner_id) ?? each.partner_id}`}</span>
         </span>

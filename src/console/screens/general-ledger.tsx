@@ -1,4 +1,4 @@
-/** What went to the general ledger: the journals of each month with their files, and what is left to export. */
+/** What was exported to the general ledger: each month's journals with their files, and what is left to export. */
 import type { Transaction } from '../../database/transaction.ts';
 import { type ListedExport, readExports, readUnexported } from '../../general-ledger/list.ts';
 import { type Month, monthName } from '../../month.ts';
@@ -10,7 +10,7 @@ import { ReportsMenu } from './reports-menu.tsx';
 
 interface GeneralLedgerView {
   readonly exports: readonly ListedExport[];
-  /** Months whose books are closed and have something to export, the latest first, that no program has. */
+  /** Months whose books are closed and have something to export, latest first, that no program has. */
   readonly waiting: readonly Month[];
 }
 
@@ -95,7 +95,7 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
   return {
     place: 'aging',
     title: 'General ledger',
-    lead: 'what was handed over, month by month',
+    lead: 'exports by month',
     actions: (
       <ActionLink user={user} action="gl.export" partner={null} tone="main">
         Export a month
@@ -106,7 +106,7 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
         <ReportsMenu current="general-ledger" />
         <div class="stack">
           {waiting.length > 0 && (
-            <Card title="To export" note={`${plural(waiting.length, 'month')} of closed books`}>
+            <Card title="To export" note={`${plural(waiting.length, 'month')} with closed books`}>
               <p>
                 {waiting.map((month, at) => (
                   <>
@@ -130,7 +130,7 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
               />
             </Card>
           ))}
-          {exports.length === 0 && <p class="nothing">No month was exported for the general ledger.</p>}
+          {exports.length === 0 && <p class="nothing">No months have been exported for the general ledger.</p>}
         </div>
       </>
     ),

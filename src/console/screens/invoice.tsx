@@ -1,4 +1,4 @@
-/** One document: its PDF beside its figures, its lines, its history, and what can be done with it. */
+/** One document: its PDF beside its figures, lines, history, and the available actions. */
 
 import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
@@ -25,7 +25,7 @@ interface InvoiceView {
   readonly today: string;
 }
 
-/** A document of a partner in the scope. Refusal: document_unknown, of another partner's as well. */
+/** A document of a partner in scope. Refusal: document_unknown, also for another partner's document. */
 export async function readInScope(tx: Transaction, scope: Scope, number: string): Promise<DocumentRow> {
   const [document] = await readDocuments(tx, { number });
   if (document === undefined || !isInScope(scope, document.partner_id)) throw refuse('document_unknown', { number });
@@ -38,7 +38,7 @@ export async function readInvoice(tx: Transaction, scope: Scope, number: string,
   return { document, history: await readHistory(tx, document.document_id), dispute, today };
 }
 
-/** The actions on a document by what it is: each has a page of its own, with a preview. */
+/** The actions on a document, by its kind and state: each has its own page with a preview. */
 function actsOn(
   { document, status, held_at, amount_paid, purpose }: DocumentRow,
   dispute: OpenDispute | null,
@@ -63,7 +63,7 @@ function actsOn(
   ];
 }
 
-/** The same of the actions that are seldom needed. */
+/** The same for rarely needed actions. */
 function rareActionsOn(row: DocumentRow): RareAction[] {
   const { document, status, number, partner_id: partner } = row;
   if (status === 'void' || document === 'statement') return [];
@@ -78,7 +78,7 @@ function rareActionsOn(row: DocumentRow): RareAction[] {
       ...reverse,
       ...(isOpen ? [rare('credit.apply', 'Apply to an invoice', { creditNote: number })] : []),
       ...(isOpen ? [rare('credit.refund', 'Record a refund')] : []),
-      rare('credit.unapply', 'Take back from an invoice', { creditNote: number }),
+      rare('credit.unapply', 'Unapply from an invoice', { creditNote: number }),
       rare('credit.refund_returned', 'A refund came back'),
     ];
   }
@@ -88,7 +88,7 @@ function rareActionsOn(row: DocumentRow): RareAction[] {
     ...(isThere(row.credited) || isThere(row.credit_applied) ? [rare('credit.unapply', 'Take back credit')] : []),
     ...(isThere(row.written_off) ? [rare('invoice.write_off_undone', 'Undo the write-off')] : []),
     ...(isOpen ? [rare('invoice.link_rotate', 'Replace the link of its payment page')] : []),
-    ...(row.payment_link === null ? [] : [rare('invoice.link_revoke', 'Take back the link of its payment page')]),
+    ...(row.payment_link === null ? [] : [rare('invoice.link_revoke', 'Revoke the link of its payment page')]),
   ];
 }
 
@@ -181,7 +181,7 @@ export function invoiceScreen(
           </section>
           {row.purpose !== 'opening' && (
             <Card title="Lines" note={`in ${currency}`} flush>
-              <DataTable columns={lines} rows={row.lines} nothing="It has no lines." caption="Lines" />
+              <DataTable columns={lines} rows={row.lines} nothing="No lines." caption="Lines" />
             </Card>
           )}
           <Card title="History">
@@ -223,8 +223,8 @@ export function invoiceScreen(
           {row.pdf_sha256 === null ? (
             <p class="nothing">
               {row.purpose === 'opening'
-                ? 'The system before issued it, and its partner has that original.'
-                : 'It has not been drawn yet.'}
+                ? 'The previous system issued it, and the partner has the original.'
+                : 'It has not been rendered yet.'}
             </p>
           ) : (
             <iframe
@@ -251,7 +251,7 @@ function Facts({ row }: { row: DocumentRow }) {
     ['Issued on', row.issued_on],
     ['Due on', row.due_on],
     ['Carried over as of', row.carried_over_on],
-    ['Issued over', row.original_amount && <Money amount={row.original_amount} currency={row.currency} />],
+    ['Issued for', row.original_amount && <Money amount={row.original_amount} currency={row.currency} />],
     ['Purchase order', row.purchase_order || null],
     ['Replaces', link(row.replaces)],
     ['Replaced by', link(row.replaced_by)],

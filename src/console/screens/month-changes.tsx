@@ -1,14 +1,14 @@
-/** Partners against the month before: what changed most stands first. */
+/** Partners compared with the month before, largest change first. */
 import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
 import { counted } from '../../text.ts';
 import { PARTNER } from '../columns.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 
-/** A list of the cockpit has at most so many lines, this one so many of each currency. */
+/** The most lines of a cockpit list, and of this one per currency. */
 export const LISTED = 100;
 
-/** What a list leaves out, and where that is; nothing where it leaves out nothing. */
+/** What a list leaves out, with a link to it; empty if it leaves out nothing. */
 export const More = ({ count, children }: { count: number; children: ComponentChildren }) =>
   count > 0 && (
     <p class="soft">
@@ -22,20 +22,20 @@ interface ChangesProps {
   /** Whether the documents exist. */
   readonly linked: boolean;
   readonly nothing: string;
-  /** Where all partners are. */
+  /** The page with all partners. */
   readonly all: ComponentChildren;
 }
 
 export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
   const largest = largestChanges(partners);
   return (
-    <Card title="Against the month before" flush>
+    <Card title="Compared with the month before" flush>
       <DataTable
         columns={changeColumns(linked)}
         labelled
         rows={largest}
         nothing={nothing}
-        caption="Partners against the month before"
+        caption="Partners compared with the month before"
       />
       {largest.length < partners.length && (
         <div class="in">
@@ -46,7 +46,7 @@ export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
   );
 }
 
-/** Each amount in the currency of the last. */
+/** Each amount in the currency of the last one. */
 const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]>[] => [
   {
     heading: PARTNER.heading,
@@ -74,7 +74,7 @@ const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]
   },
 ];
 
-/** Those of each currency are in the order of their changes. */
+/** Those of each currency are sorted by change. */
 function largestChanges(partners: CloseFigures['partners']): CloseFigures['partners'] {
   const listed = new Map<string, number>();
   return partners.filter(({ currency }) => {

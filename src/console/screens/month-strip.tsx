@@ -1,4 +1,4 @@
-/** The months as a strip, each with what it bills, in the same currencies from month to month. */
+/** A strip of months with what each bills, in the same currencies throughout. */
 import { type Month, monthName } from '../../month.ts';
 import { Money } from '../kit.tsx';
 
@@ -17,7 +17,7 @@ interface Shown {
   readonly isEarlier: boolean;
 }
 
-/** The currencies, those that most months bill first. Which amount is larger says nothing across currencies. */
+/** The currencies, those billed in most months first. Amounts are not comparable across currencies. */
 function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { currency } of months.flatMap(({ totals }) => totals)) {
@@ -28,7 +28,7 @@ function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
     .map(([currency]) => currency);
 }
 
-/** How many amounts a month shows; the close of the month has all. */
+/** How many amounts a month shows; its close has all. */
 const SHOWN = 2;
 
 export function MonthStrip({ closed, open, shown, earlier, isEarlier }: Shown) {

@@ -1,4 +1,4 @@
-/** A partner's account statement for a period: brought forward, what moved the balance, and the balance. */
+/** A partner's account statement for a period: opening balance, activity, and closing balance. */
 import type { ComponentChildren } from 'preact';
 import type { ActionContext } from '../../actions/action.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -43,7 +43,7 @@ export async function readPartnerStatement(
   return { partner, statement: await readAccountStatement(tx, { partnerId, from, asOf, today }) };
 }
 
-/** The PDF that is e-mailed. Rendering takes a quarter of a second to load. */
+/** The PDF as e-mailed. Rendering takes a quarter of a second to load. */
 export async function fileOfStatement(
   tx: Transaction,
   context: ActionContext,
@@ -57,13 +57,13 @@ export async function fileOfStatement(
 
 export const sheetOfStatement = ({ statement }: PartnerStatementView): Sheet => statementSheet(statement);
 
-/** The month that a period is; undefined for another period. */
+/** The month that equals a period; undefined for other periods. */
 function monthOf({ from, as_of }: AccountStatement): Month | undefined {
   const month = from.slice(0, 7) as Month;
   return from === `${month}-01` && as_of === lastDay(month) ? month : undefined;
 }
 
-/** What is e-mailed is a month. Of another period the form asks which. */
+/** Only whole months are e-mailed. For another period the form asks which month. */
 function Send({ partner, statement, user }: PartnerStatementView & { user: Seer }) {
   const month = monthOf(statement);
   const { partner_id: partnerId } = partner;
@@ -121,7 +121,7 @@ export const StatementFiles = ({ path, statement: { from, as_of } }: PeriodProps
   </>
 );
 
-/** Asks for another period, and beside that says what to know of this one. */
+/** A form for another period, with the state of this one beside it. */
 export function StatementPeriod({
   path,
   statement: { from, as_of },
@@ -155,7 +155,7 @@ type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {
 
 interface AccountsProps {
   readonly statement: AccountStatement;
-  /** The path under which the documents are. */
+  /** The path of the documents. */
   readonly documents: string;
 }
 
@@ -164,7 +164,7 @@ export const Accounts = ({ statement, documents }: AccountsProps) => (
     {statement.accounts.map((account) => (
       <Account statement={statement} account={account} documents={documents} />
     ))}
-    {statement.accounts.length === 0 && <p class="nothing">There is no activity on this account.</p>}
+    {statement.accounts.length === 0 && <p class="nothing">No activity on this account.</p>}
   </>
 );
 

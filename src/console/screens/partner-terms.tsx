@@ -1,4 +1,4 @@
-/** A partner's terms: policies with their rates, how it pays and since when, its API clients, and every change of them. */
+/** A partner's terms: policies with rates, its arrangements and their dates, API clients, and all changes. */
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -22,13 +22,13 @@ import type { Screen } from '../page.tsx';
 import { readInactivePolicies } from './partner.sql.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
-/** Without its secrets, and without their hashes. */
+/** Without its secrets or their hashes. */
 interface Client {
   readonly client_id: string;
   readonly created_at: string;
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
-  /** When each secret that is valid ends; null: it does not. */
+  /** When each valid secret expires; null: never. */
   readonly secrets: readonly (string | null)[];
 }
 
@@ -37,7 +37,7 @@ interface PartnerTermsView {
   readonly issuerTerms: number;
   /** The latest first. */
   readonly arrangements: readonly Arrangement[];
-  /** Since when the inactive policies are. */
+  /** Since when inactive policies have been inactive. */
   readonly inactive: ReadonlyMap<string, string>;
   readonly clients: readonly Client[];
   readonly webhook: Webhook | null;
@@ -81,12 +81,12 @@ export function partnerTermsScreen(view: PartnerTermsView, { user }: { user: See
                 columns={policyColumns(view)}
                 rows={partner.policies}
                 labelled
-                nothing="It has no policies."
+                nothing="No policies."
                 caption="Policies"
               />
             </Card>
-            <Card title="Changes" note="the latest first">
-              <ChangeLog events={changes} nothing="No change is recorded." />
+            <Card title="Changes" note="latest first">
+              <ChangeLog events={changes} nothing="No changes are recorded." />
             </Card>
           </div>
           <div class="stack">
@@ -118,10 +118,10 @@ const policyColumns = ({ inactive }: PartnerTermsView): readonly Column<Policy>[
   },
   { heading: "Partner's cut", number: true, cell: ({ partner_cut_rate }) => percent(partner_cut_rate) },
   { heading: 'Price', number: true, cell: ({ price }) => (price == null ? <None /> : percent(price.rate)) },
-  { heading: 'Least price', number: true, cell: ({ price }) => (price == null ? <None /> : price.minimum) },
+  { heading: 'Minimum price', number: true, cell: ({ price }) => (price == null ? <None /> : price.minimum) },
 ];
 
-/** `30 %` of `0.30`: digits are moved, nothing is calculated. */
+/** `30 %` of `0.30`: digits are shifted, nothing is calculated. */
 export function percent(rate: string): string {
   const [whole = '0', fraction = ''] = rate.split('.');
   const digits = fraction.padEnd(2, '0');
@@ -159,7 +159,7 @@ const Arrangements = ({ view: { arrangements } }: { view: PartnerTermsView }) =>
     <ol class="changes">
       {arrangements.map((each) => (
         <li>
-          <p class="soft">{each.from_month === ALWAYS ? 'from the beginning' : `from ${each.from_month}`}</p>
+          <p class="soft">{each.from_month === ALWAYS ? 'from the start' : `from ${each.from_month}`}</p>
           <Facts
             facts={[
               ['Arrangement', each.arrangement === 'invoicing' ? 'invoiced monthly' : 'through the processor'],
@@ -180,15 +180,15 @@ const Arrangements = ({ view: { arrangements } }: { view: PartnerTermsView }) =>
   </Card>
 );
 
-/** The actions on how its events reach it: a webhook that is there can be changed, resumed and removed. */
+/** The actions on its webhook: an existing one can be changed, resumed and removed. */
 function webhookActions({ webhook, partner: { partner_id: partnerId } }: PartnerTermsView): RareAction[] {
   const names: [action: string, name: string][] = [
     ['webhook.set', webhook === null ? 'Set a webhook' : 'Change the webhook'],
     ...(webhook === null
       ? []
       : ([
-          ['webhook.rotate', 'New secret of the webhook'],
-          ['webhook.resume', 'Send to the webhook at once'],
+          ['webhook.rotate', 'New webhook secret'],
+          ['webhook.resume', 'Resume the webhook'],
           ['webhook.remove', 'Remove the webhook'],
         ] as [string, string][])),
   ];
@@ -211,7 +211,7 @@ function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
       }
     >
       <div class="stack">
-        {clients.length === 0 && <p class="soft">It has no API clients.</p>}
+        {clients.length === 0 && <p class="soft">No API clients.</p>}
         <ul class="ticks plain">
           {clients.map(({ client_id, created_at, revoked_at, last_used_at, secrets }) => (
             <li>
@@ -268,5 +268,5 @@ const usedOn = (at: string | null): string => (at === null ? 'never used' : `las
 
 const endsOf = (secrets: readonly (string | null)[]): string => {
   const ends = secrets.filter((each) => each !== null).map((each) => each.slice(0, 10));
-  return ends.length === 0 ? '' : `, ${ends.length === 1 ? 'a secret ends' : 'secrets end'} ${ends.join(', ')}`;
+  return ends.length === 0 ? '' : `, ${ends.length === 1 ? 'a secret expires' : 'secrets expire'} ${ends.join(', ')}`;
 };

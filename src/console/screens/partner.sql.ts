@@ -47,7 +47,7 @@ export const readChildren = (tx: Transaction, asked: { partnerId: string; scope:
     asked,
   );
 
-/** Since when each inactive policy is. */
+/** Since when each inactive policy has been inactive. */
 export async function readInactivePolicies(tx: Transaction, partnerId: string): Promise<Map<string, string>> {
   const inactive = await query<{ policy_id: string; since: string }>(
     tx,

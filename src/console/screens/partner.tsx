@@ -1,4 +1,6 @@
-/** One partner: what it owes and why, and what waits for somebody. Its statement, terms and e-mails have screens of their own. */
+/**
+ * One partner: what it owes and why, and what needs attention. Its statement, terms and e-mails have their own screens.
+ */
 import type { Transaction } from '../../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
@@ -25,7 +27,7 @@ interface PartnerOverview {
   readonly partner: Partner;
   readonly as_of: string;
   readonly balances: readonly PartnerBalance[];
-  /** Open invoices, the longest due first, and open credit after them. */
+  /** Open invoices, earliest due first, then open credit. */
   readonly items: readonly OpenItem[];
   readonly unapplied: readonly UnappliedPayment[];
   readonly held: readonly HeldDocument[];
@@ -34,7 +36,7 @@ interface PartnerOverview {
   readonly children: readonly Child[];
 }
 
-/** Refusal: partner_unknown, also of a partner that the reader may not see. */
+/** Refusal: partner_unknown, also for a partner that the user may not see. */
 export async function readPartnerInScope(tx: Transaction, partnerId: string, scope: Scope): Promise<Partner> {
   const [partner] = isInScope(scope, partnerId) ? await readPartners(tx, partnerId) : [];
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
@@ -67,7 +69,7 @@ const TABS = [
   ['/emails', 'E-mails'],
 ] as const;
 
-/** What the four screens of a partner have in common. */
+/** What a partner's four screens have in common. */
 export function partnerFrame(partner: Partner, tab: (typeof TABS)[number][0]) {
   const path = `/console/partners/${partner.partner_id}`;
   return {
@@ -181,7 +183,7 @@ function OpenItems({ view: { items, as_of, partner } }: { view: PartnerOverview 
         columns={columns}
         rows={items.slice(0, LISTED)}
         labelled
-        nothing="Every document is settled."
+        nothing="All documents are settled."
         caption="Open items"
       />
       {items.length > LISTED && (
@@ -210,7 +212,7 @@ function Contact({ partner: { invoicing_contact: contact, address } }: { partner
   );
 }
 
-/** Holds, disputes and cash without an invoice: what somebody has to end. */
+/** Holds, disputes and cash without an invoice, which someone must resolve. */
 function Waiting({ view: { held, disputes, unapplied, partner }, user }: { view: PartnerOverview; user: Seer }) {
   if (held.length + disputes.length + unapplied.length === 0)
     return (
@@ -276,7 +278,7 @@ function Waiting({ view: { held, disputes, unapplied, partner }, user }: { view:
 }
 
 const Family = ({ view: { partner, children }, user }: { view: PartnerOverview; user: Seer }) => (
-  <Card title="Paid for by one another">
+  <Card title="Parent and children">
     <Facts
       facts={[
         [

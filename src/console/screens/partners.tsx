@@ -1,4 +1,4 @@
-/** What is done about partners. */
+/** Actions on partners. */
 import { ActionLink, MoreActions, type Seer } from '../action-link.tsx';
 
 export const PartnerActions = ({ user }: { user: Seer }) => (
@@ -9,8 +9,8 @@ export const PartnerActions = ({ user }: { user: Seer }) => (
     <MoreActions
       user={user}
       actions={[
-        { action: 'opening.import', partner: null, name: 'Carry over open items of the system before' },
-        { action: 'opening.reverse', partner: null, name: 'Reverse what was carried over' },
+        { action: 'opening.import', partner: null, name: 'Import open items from the previous system' },
+        { action: 'opening.reverse', partner: null, name: 'Reverse items that were carried over' },
       ]}
     />
   </>

@@ -1,4 +1,4 @@
-/** Cash application: receipts that wait for a decision, each with the documents that it may pay and why. */
+/** Cash application: receipts that need a decision, each with the documents that it may pay and why. */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readExceptions } from '../../payments/exceptions.sql.ts';
@@ -20,7 +20,7 @@ interface PaymentsView {
 
 const PAGE = 50;
 
-/** One page in the order of the list, after the exception of this name. */
+/** One page in list order, after the exception with this name. */
 export async function readPayments(
   tx: Transaction,
   { after: asked, settings, scope }: { readonly after?: string; readonly settings: Settings; readonly scope: Scope },
@@ -60,7 +60,7 @@ export const PaymentActions = ({ user }: { user: Seer }) => (
       user={user}
       actions={[
         { action: 'payment.events', partner: null, name: "Process the processor's events" },
-        { action: 'payment.forget_account', partner: null, name: 'Forget whose bank account one is' },
+        { action: 'payment.forget_account', partner: null, name: "Forget a payer's bank account" },
       ]}
     />
   </>
@@ -70,7 +70,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
   return {
     place: 'payments',
     title: 'Payments',
-    lead: total === 0 ? 'nothing waits' : `${plural(total, 'receipt')} to decide`,
+    lead: total === 0 ? 'nothing to decide' : `${plural(total, 'receipt')} to decide`,
     actions: <PaymentActions user={user} />,
     content: (
       <>
@@ -80,7 +80,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
             <Receipt exception={exception} />
           ))}
           {exceptions.length === 0 && (
-            <p class="nothing">Every receipt is applied. New ones appear here when a bank file is imported.</p>
+            <p class="nothing">All receipts are applied. New ones appear here when a bank file is imported.</p>
           )}
         </div>
         <Pager

@@ -1,4 +1,4 @@
-/** The parts of the settings, and what is done about users. */
+/** The sections of the settings, and actions on users. */
 import { ActionLink, type Seer } from '../action-link.tsx';
 import { Tabs } from '../kit.tsx';
 

@@ -1,6 +1,6 @@
 /**
- * The work queue: everything that waits for a person, the oldest first, with who is responsible and the action that ends each.
- * What a command's exit or the status only counts, is a line here.
+ * The work queue: everything that waits for a person, oldest first, with the assignee and the action that resolves it.
+ * What exit statuses and `status` only count is itemized here.
  */
 import { ACTIONS } from '../../actions/loaded.ts';
 import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../actions/work/items.ts';
@@ -31,7 +31,7 @@ interface Filter {
 interface QueueView extends Filter {
   /** Of one page. */
   readonly items: readonly WorkItem[];
-  /** The item after which the page begins, and after which the next one does. */
+  /** The item after which this page begins, and after which the next one does. */
   readonly after: string | undefined;
   readonly next: string | null;
   readonly counts: Readonly<Record<QueueKind | 'all', number>>;
@@ -60,7 +60,7 @@ export async function readQueue(
   const counts = FINDING_KINDS.map((each) => [each, persons.filter((item) => item.kind === each).length] as const);
   const listed = kind.filter((item) => is(item, filter.whose));
   const after = textAsked(asked.after);
-  // An item that was settled meanwhile is not there: then the list begins anew.
+  // If that item has been settled in the meantime, the list starts over.
   const begin = listed.findIndex(({ item }) => item === after) + 1;
   const shown = listed.slice(begin, begin + PAGE);
   return {
@@ -82,7 +82,7 @@ export async function readQueue(
 const whoseOf = (partners: WorkItem['partners']): readonly string[] | null =>
   partners.length === 0 ? null : partners.map(({ id }) => id);
 
-/** Where an item is looked at and settled. */
+/** The page where an item is reviewed and settled. */
 function pageOf({ item, partners }: WorkItem, user: Seer): string {
   const at = item.indexOf(':');
   const [prefix, name] = [item.slice(0, at), item.slice(at + 1)];
@@ -103,7 +103,7 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
   }
 }
 
-/** A request is named as its action is. */
+/** A request is named after its action. */
 function titleOf({ kind, title }: WorkItem): string {
   if (kind !== 'approvals') return title;
   const [action = '', ...subject] = title.split(' ');
@@ -112,7 +112,7 @@ function titleOf({ kind, title }: WorkItem): string {
 
 const SETTINGS = '/console/settings';
 
-/** What ends it, for those who may; for what no action ends, the page where it is settled. */
+/** The action that resolves it, for users who may; if there is none, the page where it is settled. */
 function Actions({ item, user }: { item: WorkItem; user: Seer }) {
   const remedies = item.remedies.filter((each) => !('command' in each) || each.page !== undefined);
   if (remedies.length === 0) {
@@ -158,7 +158,7 @@ const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: S
     number: true,
     cell: ({ money }) => money !== null && <Money amount={money.amount} currency={money.currency} />,
   },
-  { heading: 'Whose', cell: (item) => <Assignee item={item} view={view} reader={reader} user={user} /> },
+  { heading: 'Assignee', cell: (item) => <Assignee item={item} view={view} reader={reader} user={user} /> },
   {
     heading: '',
     cell: (item) => <Actions item={item} user={user} />,
@@ -211,7 +211,7 @@ export function queueScreen(view: QueueView, seen: { reader: Reader; user: Seer 
   return {
     place: 'queue',
     title: 'Work queue',
-    lead: counts.all === 0 && whose === undefined ? 'nothing waits' : `${plural(counts.all, 'thing')} to decide`,
+    lead: counts.all === 0 && whose === undefined ? 'nothing to decide' : `${plural(counts.all, 'item')} to decide`,
     content: (
       <>
         <Tabs
@@ -238,8 +238,8 @@ export function queueScreen(view: QueueView, seen: { reader: Reader; user: Seer 
             rows={items}
             nothing={
               whose === undefined
-                ? 'Nothing waits here. What needs a person appears by itself.'
-                : 'Nothing here. What is assigned to somebody else, or to nobody, is in the other lists.'
+                ? 'Nothing to do. Items appear here when they need a person.'
+                : 'Nothing here. Items assigned to others, or to no one, are in the other lists.'
             }
             caption="Work queue"
           />

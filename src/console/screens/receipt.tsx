@@ -1,6 +1,6 @@
 /**
- * One receipt, or another exception of payments: on the left what arrived and what was done with it, on the right what it
- * may pay. A choice is sent to the page of the action, which shows what it would do. Refusal: page_unknown.
+ * One receipt or other payment exception: on the left what arrived and what was done with it, on the right what it may
+ * pay. A choice leads to the action's page with a preview. Refusal: page_unknown.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -26,7 +26,7 @@ interface ReceiptView {
   readonly exception: ListedException | null;
   readonly payment: PaymentJson | null;
   readonly partner_name: string | null;
-  /** The payer's partner and those whose invoices it is applied to, in the reader's scope or not. */
+  /** The payer and the partners whose invoices it is applied to, whether or not in the user's scope. */
   readonly whose: Whose;
   readonly reports: readonly Report[];
   readonly choices: Choices | null;
@@ -40,7 +40,9 @@ interface Asked extends Known {
   readonly q: string | undefined;
 }
 
-/** `12` and `payment-12` are a payment, whether it waits or not; `line-7`, `payout-3` and the like wait for a decision. */
+/**
+ * `12` and `payment-12` are a payment, whether or not it needs a decision; `line-7`, `payout-3` and the like need one.
+ */
 export async function readReceipt(
   tx: Transaction,
   name: string,
@@ -136,7 +138,7 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
             actions={[
               {
                 ...{ action: 'payment.forget_account', partner: null, input: { account: payment.payer.account } },
-                name: 'Forget whose bank account it came from',
+                name: "Forget the payer's bank account",
               },
             ]}
           />
@@ -152,7 +154,7 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
         <div class="stack">
           {exception !== null && <Duplicates exception={exception} payment={payment} user={user} />}
           {view.choices === null ? (
-            <p class="nothing">Nothing of it is unapplied.</p>
+            <p class="nothing">Nothing is unapplied.</p>
           ) : (
             <>
               {exception !== null && (
@@ -352,7 +354,7 @@ function Other({ exception: each, user }: { exception: ListedException; user: Us
           <p class="buttons">
             <Remedies remedies={each.remedies} user={user} partner={null} />
           </p>
-          {each.kind === 'waiting_event' && <p class="soft">It ends by itself with the event that it waits for.</p>}
+          {each.kind === 'waiting_event' && <p class="soft">It resolves itself when the awaited event arrives.</p>}
         </div>
       </Card>
     </div>

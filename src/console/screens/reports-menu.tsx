@@ -1,4 +1,4 @@
-/** The reports that any day or month has, each one step from the others. */
+/** The reports by day or month, one step from each other. */
 import { type Seer, seesAll } from '../action-link.tsx';
 import { Tabs } from '../kit.tsx';
 
@@ -13,7 +13,7 @@ const REPORTS = [
 /** Of the whole ledger. */
 const LEDGER: readonly string[] = ['trial-balance', 'general-ledger'];
 
-/** The trial balance and the general ledger are of the whole ledger, as are the screens that name no reader. */
+/** The trial balance and the general ledger are for users of the whole ledger, as are screens that name no user. */
 export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Reports"

@@ -1,4 +1,4 @@
-/** One seal: of a month, of its books or a checkpoint, with the one before it, its signature and its letter. */
+/** One seal (of a month, its books, or a checkpoint) with its predecessor, signature and letter. */
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type ChainedSeal, readChain } from '../../lists/seals.ts';
@@ -12,13 +12,13 @@ const PATH = '/console/audit/seals';
 
 export const SealTheMonth = ({ user }: { user: Seer }) => (
   <ActionLink user={user} action="checkpoint.take" partner={null}>
-    Seal the open month
+    Take a checkpoint
   </ActionLink>
 );
 
 interface SealView {
   readonly seal: ChainedSeal;
-  /** The text whose SHA-256 is the seal; where it is signed, as a signed note. */
+  /** The text whose SHA-256 is the seal; if signed, as a signed note. */
   readonly note: string;
 }
 
@@ -52,7 +52,7 @@ export function sealScreen({ seal, note }: SealView): Screen {
               [
                 'Follows',
                 seal.previous === null ? (
-                  'nothing: it is the first'
+                  'none: it is the first'
                 ) : (
                   <a href={`${PATH}/${seal.kind}/${seal.previous.name}`}>
                     <code class="hash">{seal.previous.seal}</code>

@@ -1,4 +1,4 @@
-/** SQL of the search: each part is one query over an index or a small table, and keeps to the reader's partners. */
+/** SQL of the search: each part is one query over an index or a small table, limited to the user's partners. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
@@ -67,7 +67,7 @@ export const readFoundPartners = (tx: Transaction, seen: Seen): Promise<FoundPar
     seen,
   );
 
-/** By the whole reference, or the whole amount in any currency. */
+/** By the full reference, or the exact amount in any currency. */
 export const readFoundPayments = (tx: Transaction, seen: Seen): Promise<FoundPayment[]> =>
   query(
     tx,
@@ -86,7 +86,7 @@ export const readFoundPayments = (tx: Transaction, seen: Seen): Promise<FoundPay
     seen,
   );
 
-/** Rows of exactly this quote. Each partner is one probe of an index, for rows of acceptance and for what followed. */
+/** Rows of exactly this quote. Each partner is one index probe, for acceptances and for later rows. */
 export const readFoundRows = (tx: Transaction, seen: Seen): Promise<FoundRow[]> =>
   query(
     tx,

@@ -1,6 +1,6 @@
 /**
- * The search over everything: a number goes straight to its document; partners, amounts, references of payments and quotes
- * are listed. Each part is one query over an index or a small table, and keeps to the reader's partners.
+ * The global search: a document number goes straight to its document; partners, amounts, payment references and quotes
+ * are listed. Each part is one query over an index or a small table, limited to the user's partners.
  */
 import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -22,7 +22,7 @@ import {
 
 interface SearchView {
   readonly q: string | undefined;
-  /** The document of exactly this number. */
+  /** The document with exactly this number. */
   readonly exact: string | null;
   readonly documents: readonly FoundDocument[];
   readonly partners: readonly FoundPartner[];
@@ -111,9 +111,8 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
       <div class="stack">
         {found === 0 && (
           <p class="nothing">
-            {q !== undefined && 'Nothing is found. '}
-            Search for a document's number, a partner, an exact amount, the whole reference of a payment or a quote's
-            id.
+            {q !== undefined && 'Nothing found. '}
+            Search for a document number, a partner, an exact amount, a full payment reference or a quote id.
           </p>
         )}
         {partners.length > 0 && (
@@ -141,8 +140,8 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
           </Card>
         )}
         {rows.length > 0 && (
-          <Card title="Rows of the ledger" note={noteOf(rows)} flush>
-            <DataTable columns={rowColumns} rows={rows} nothing="" caption="Rows of the ledger" />
+          <Card title="Ledger rows" note={noteOf(rows)} flush>
+            <DataTable columns={rowColumns} rows={rows} nothing="" caption="Ledger rows" />
           </Card>
         )}
       </div>

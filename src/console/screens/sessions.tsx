@@ -1,4 +1,4 @@
-/** Who is signed in, from where and with which passkeys, for administrators, who end what should not be. */
+/** Who is signed in, from where and with which passkeys. Administrators can end sessions and remove passkeys. */
 import type { Transaction } from '../../database/transaction.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { type Passkey, readEverybodysPasskeys } from '../../people/passkeys.ts';
@@ -27,7 +27,7 @@ export const sessionsScreen = ({ live, passkeys }: SessionsView, { formToken }: 
       <Card title="Signed in" flush>
         <DataTable
           caption="Sessions"
-          nothing="Nobody is signed in."
+          nothing="No one is signed in."
           labelled
           rows={live}
           columns={[
@@ -49,10 +49,10 @@ export const sessionsScreen = ({ live, passkeys }: SessionsView, { formToken }: 
           ]}
         />
       </Card>
-      <Card title="Passkeys" note="Whoever loses one signs in by a new link." flush>
+      <Card title="Passkeys" note="Lost a passkey? Sign in with a new link." flush>
         <DataTable
           caption="Passkeys"
-          nothing="Nobody has a passkey."
+          nothing="No one has a passkey."
           labelled
           rows={passkeys}
           columns={[

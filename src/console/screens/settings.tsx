@@ -1,4 +1,4 @@
-/** The settings as they are in force, to read: they are edited in settings.json. Secrets are never shown. */
+/** The settings in force, read-only: they are edited in settings.json. Secrets are never shown. */
 import type { ComponentChildren } from 'preact';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -60,8 +60,8 @@ function hostOf(smtpUrl: string | undefined): string | null {
 
 const RARE: readonly RareAction[] = [
   { action: 'reminder.record', partner: null, name: 'Send the payment reminders that are due' },
-  { action: 'delivery.retry', partner: null, name: 'Send again what was not sent' },
-  { action: 'email.bounces', partner: null, name: 'Record e-mails that came back' },
+  { action: 'delivery.retry', partner: null, name: 'Send unsent e-mails again' },
+  { action: 'email.bounces', partner: null, name: 'Record returned e-mails' },
   { action: 'ledger.pause', partner: null, name: 'Pause the ledger' },
 ];
 
@@ -99,7 +99,7 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
   };
 }
 
-/** More of them than these are folded. */
+/** More than these are collapsed. */
 const GAPS_SHOWN = 8;
 
 function Missing({
@@ -126,14 +126,14 @@ function Missing({
   );
   return (
     <Card
-      title={environment === 'production' ? 'What is missing' : 'What production would still need'}
+      title={environment === 'production' ? 'What is missing' : 'What production still needs'}
       note={missing.length > 0 && plural(missing.length, 'thing')}
     >
       {missing.length === 0 && (
         <ul class="ticks">
           <li>
             <Icon kind="done" tone="good" />
-            <span>Nothing: every setting, variable, currency and partner is complete.</span>
+            <span>Nothing: all settings, variables, currencies and partners are complete.</span>
           </li>
         </ul>
       )}
@@ -163,7 +163,7 @@ function BankDetails({ settings, user }: { settings: Settings; user: Seer }) {
     >
       {waiting.length > 0 && (
         <p class="problem">
-          {`settings.json says something else, which is not in force: ${waiting.map(({ field }) => field).join(', ')}. `}
+          {`settings.json differs, and this is not in force: ${waiting.map(({ field }) => field).join(', ')}. `}
           <ActionLink user={user} action="instructions.adopt" partner={null} tone="plain">
             Compare and put in force
           </ActionLink>
@@ -222,7 +222,7 @@ function Holds({ view: { held, heldCount } }: { view: SettingsView }) {
       note={heldCount > HELD_SHOWN ? `the oldest ${HELD_SHOWN} of ${heldCount}` : plural(heldCount, 'document')}
       flush
     >
-      <DataTable columns={columns} rows={held} labelled nothing="No document is on hold." caption="On hold" />
+      <DataTable columns={columns} rows={held} labelled nothing="No documents are on hold." caption="On hold" />
     </Card>
   );
 }
@@ -290,7 +290,7 @@ function Mail({ view: { settings, mailServer, signsMail, documents, others, mail
   );
 }
 
-/** Which actions need a second person, where the settings name any. */
+/** Which actions need a second person, if the settings name any. */
 function Approvals({ settings }: { settings: Settings }) {
   const rules = Object.entries((settings as { approvals?: Readonly<Record<string, ApprovalRule>> }).approvals ?? {});
   return (
@@ -337,10 +337,7 @@ function Rules({ view: { settings, signsSeals } }: { view: SettingsView }) {
           ],
           ['Payment links', settings.payment_link.provider],
           ['Payment receipts', settings.payment_receipts ? 'by e-mail' : 'off'],
-          [
-            'Quotes valid',
-            settings.quotes.valid_days === null ? 'for ever' : plural(settings.quotes.valid_days, 'day'),
-          ],
+          ['Quotes valid', settings.quotes.valid_days === null ? 'forever' : plural(settings.quotes.valid_days, 'day')],
           ['API open to', settings.http.allow.join(', ') || 'any address'],
         ]}
       />

@@ -1,7 +1,7 @@
 /**
- * The sign-off of a closed month: who closed it, whether its documents went out and its figures were verified since, and
- * what keeps its books from closing, each with what ends it. Closing the books is the sign-off: nothing is dated in the
- * month afterwards.
+ * The sign-off of a closed month: who closed it, whether its documents were sent and its figures verified since, and
+ * what keeps its books from closing, each with its remedy. Closing the books is the sign-off: nothing more is dated in
+ * the month.
  */
 import type { ComponentChildren } from 'preact';
 import { readTasks } from '../../audit/tasks.sql.ts';
@@ -24,11 +24,11 @@ import { readSignatures, type Signature } from './close.sql.ts';
 export interface SignOff {
   readonly signatures: readonly Signature[];
   readonly obstacles: readonly Refusal[];
-  /** The requests to close its books that wait for a second person. */
+  /** Pending requests to close its books. */
   readonly requests: readonly WaitingApproval[];
-  /** The last complete verify since the month was closed, with how many differences it found. */
+  /** The last complete verify since the month was closed, with the number of differences. */
   readonly verified: { readonly at: string; readonly differences: number } | null;
-  /** What the general ledger has of its closed books; empty while they are open. */
+  /** What was exported of its closed books; empty while they are open. */
   readonly handOffs: readonly HandOff[];
 }
 
@@ -75,7 +75,7 @@ export function SignOffCard({
           <Signed {...signature} />
         ))}
         {unsent === 0 ? (
-          <SignOffLine tone="good">{`${plural(sent, 'e-mail')} sent, none waits`}</SignOffLine>
+          <SignOffLine tone="good">{`${plural(sent, 'e-mail')} sent, none waiting`}</SignOffLine>
         ) : (
           <SignOffLine tone="warn">{`${plural(unsent, 'e-mail')} not sent`}</SignOffLine>
         )}
@@ -84,7 +84,7 @@ export function SignOffCard({
             {verified === null
               ? 'Not verified since it was closed'
               : verified.differences === 0
-                ? 'Verified since, without a difference'
+                ? 'Verified since, without differences'
                 : `Verified since, with ${plural(verified.differences, 'difference')}`}
           </a>
           {verified !== null && (
@@ -138,7 +138,7 @@ const Signed = ({ close, by, at, approver }: Signature) => (
   </SignOffLine>
 );
 
-/** What of the closed books went to the general ledger, or is left to export. */
+/** What was exported of the closed books, or is left to export. */
 function HandedOff({ month, format, state, user }: HandOff & { user: Seer }) {
   if (state === 'final') {
     return (
@@ -167,7 +167,7 @@ function HandedOff({ month, format, state, user }: HandOff & { user: Seer }) {
   );
 }
 
-/** What keeps the books open, in short; the action's own page has the whole sentence. */
+/** What keeps the books open, in short; the action's own page has the full sentence. */
 function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
   const earlier = factsOf(obstacle, 'earlier_books_open');
   if (earlier !== undefined) {
@@ -187,7 +187,7 @@ function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
   }
   const bank = [
     ...(factsOf(obstacle, 'bank_feed_behind')?.accounts ?? []).map(
-      ({ account, reported_to }) => `Bank account ${account} is reported to ${reported_to}`,
+      ({ account, reported_to }) => `Bank account ${account} is reported through ${reported_to}`,
     ),
     ...(factsOf(obstacle, 'bank_feed_gap')?.gaps ?? []).map(({ reason }) => reason),
   ];

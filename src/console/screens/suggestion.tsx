@@ -1,4 +1,4 @@
-/** What a receipt may pay, and why, as the list of receipts and the page of one show it. */
+/** What a receipt may pay, and why, for the list of receipts and the page of one. */
 import type { ComponentChildren } from 'preact';
 import type { ListedException } from '../../payments/exceptions.ts';
 import type { ToDo } from '../../remedy.ts';
@@ -6,9 +6,9 @@ import { plural } from '../../text.ts';
 import { Chip, Money } from '../kit.tsx';
 
 interface Suggested {
-  /** The invoices that it pays; none: it may be the same as another payment. */
+  /** The invoices that it pays; none: it may duplicate another payment. */
   readonly numbers: readonly string[];
-  /** Null of invoices that it pays together. */
+  /** Null for invoices that it pays together. */
   readonly amount: string | null;
   readonly confidence: string | null;
   readonly why: string;
@@ -16,7 +16,7 @@ interface Suggested {
   readonly accepts: ToDo | null;
 }
 
-/** What is paid together, then what stands by itself, the surest first. Of a set, its invoices are not said again. */
+/** Invoices paid together, then single ones, most certain first. A set's invoices are not repeated. */
 export function suggestionsOf({ sets, suggestions }: Pick<ListedException, 'sets' | 'suggestions'>): Suggested[] {
   const isInSet = (number: string | null, why: string) =>
     sets.some((set) => set.why === why && number !== null && set.numbers.includes(number));
@@ -35,7 +35,7 @@ export const Suggestion = ({
 }: {
   of: Suggested;
   currency: string | null;
-  /** What accepts it. */
+  /** The action that accepts it. */
   children: ComponentChildren;
 }) => (
   <li class="suggestion">

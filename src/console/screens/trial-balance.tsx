@@ -1,4 +1,7 @@
-/** Trial balance: every account's balance on a day. It is of the whole ledger, so that only who may see all of it does. */
+/**
+ * Trial balance: every account's balance on a day. It covers the whole ledger, so only users who see all of it may open
+ * it.
+ */
 import type { Transaction } from '../../database/transaction.ts';
 import { refuseFutureDay } from '../../reports/journal.ts';
 import { trialBalanceSheet } from '../../reports/sheets.ts';
@@ -67,7 +70,7 @@ export function trialBalanceScreen({ trial, detail }: TrialBalanceView): Screen 
           {trial.totals.map((total) => (
             <Currency trial={trial} total={total} />
           ))}
-          {trial.totals.length === 0 && <p class="nothing">Every account is zero on this day.</p>}
+          {trial.totals.length === 0 && <p class="nothing">All accounts are zero on this day.</p>}
         </div>
       </>
     ),
@@ -94,7 +97,7 @@ function Currency({ trial, total }: { trial: TrialBalance; total: TrialBalance['
         columns={columns}
         rows={trial.accounts.filter((each) => each.currency === currency)}
         labelled
-        nothing="Every account is zero."
+        nothing="All accounts are zero."
         caption={`Trial balance in ${currency}`}
         foot={
           <tr>

@@ -141,7 +141,7 @@ class CurrentCandidates {
     else this.waiting.add(payment_id);
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   of({ references, inOtherFiles = new Map() }: ReportedPayment): Candidate[] {
     const named = processorIds(references).flatMap((id) => this.byProcessorId.get(id) ?? []);
     const ids = new Set([...this.waiting, ...named, ...inOtherFiles.keys()]);

@@ -10,9 +10,9 @@ import { doing } from '../../run-action.ts';
 export const define: Definition = (invoice, action) => {
   invoice
     .command('link <number>')
-    .description('Show, replace or take back the link of an invoice’s payment page')
-    .option('--rotate', 'make a new link; the old one opens nothing any more')
-    .option('--revoke', 'take the link back; nothing opens the page until --rotate')
+    .description('Show, replace or revoke the link of an invoice’s payment page')
+    .option('--rotate', 'make a new link; the old one stops working')
+    .option('--revoke', 'revoke the link; the page has none until --rotate')
     .option('--reason <reason>', 'why; it is recorded')
     .action(action(invoiceLink));
 };
@@ -25,7 +25,11 @@ interface LinkOptions {
 
 function invoiceLink(output: Output, number: string, { rotate, revoke, reason = '' }: LinkOptions): Done {
   if (rotate && revoke) {
-    throw refuse('argument_invalid', { argument: '--revoke', value: reason, reason: 'goes without --rotate' });
+    throw refuse('argument_invalid', {
+      argument: '--revoke',
+      value: reason,
+      reason: 'cannot be combined with --rotate',
+    });
   }
   if (!rotate && !revoke) return readingNow(showLink)(output, number);
   return doing(rotate ? invoiceLinkRotate : invoiceLinkRevoke, () => ({ number, reason }))(output);

@@ -1,4 +1,4 @@
-/** `reckoner invoice pdf` and `reckoner invoice e-invoice`: the files of a document, as they were issued. */
+/** `reckoner invoice pdf` and `reckoner invoice e-invoice`: the files of a document, as issued. */
 import { documentNumbered } from '../../../actions/documents.ts';
 import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
@@ -8,13 +8,13 @@ import { type Output, writeFileAsked } from '../../output.ts';
 export const define: Definition = (invoice, action) => {
   invoice
     .command('pdf <number>')
-    .description('Write the PDF that was issued')
+    .description('Write the PDF as issued')
     .option('-o, --output <file>', "write to this file; '-' is stdout (default: NUMBER.pdf)")
-    .option('--void-copy', 'of a void document: a copy marked VOID, with the reason and the replacement')
+    .option('--void-copy', 'for a void document: a copy marked VOID, with the reason and the replacement')
     .action(action(invoicePdf));
   invoice
     .command('e-invoice <number>')
-    .description('Write the e-invoice (XML) that was issued with the PDF, or inside it')
+    .description('Write the e-invoice (XML) as issued with, or inside, the PDF')
     .option('-o, --output <file>', "write to this file; '-' is stdout (default: NUMBER.xml)")
     .action(action(invoiceEInvoice));
 };
@@ -56,10 +56,10 @@ function invoiceEInvoice(output: Output, number: string, options: { output?: str
 
 const NOT_DELIVERED = 'it has not been delivered';
 
-/** Refusal: argument_invalid, where both a file and the answer would go to stdout. */
+/** Refusal: argument_invalid, if both a file and the report would go to stdout. */
 function refuseMixedOutput({ json }: Output, file: string | undefined): void {
   if (file !== '-' || !json) return;
-  const reason = 'cannot be used with --json, which prints to stdout too';
+  const reason = 'cannot be used with --json, which also prints to stdout';
   throw refuse('argument_invalid', { argument: '--output', value: '-', reason });
 }
 

@@ -33,7 +33,7 @@ async function invoiceShow({ database, output }: CommandContext, number: string)
   return EXIT.done;
 }
 
-/** Of an item that an opening carried over. */
+/** For an item that an opening carried over. */
 const carriedOver = ({ carried_over_on: day, original_amount, currency }: DocumentRow): [string, string][] =>
   day === null
     ? []
@@ -65,7 +65,7 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
     [
       'PDF',
       row.purpose === 'opening'
-        ? 'none: the system before issued it'
+        ? 'none: the previous system issued it'
         : row.pdf_sha256 === null
           ? 'not rendered yet'
           : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`,
@@ -94,11 +94,11 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
   ].join('\n');
 }
 
-/** What settled it besides payments. `credited` of the row includes write-offs, bank charges and credit taken back. */
+/** What settled it besides payments. The row's `credited` includes write-offs, bank charges and credit taken back. */
 function settledWithoutCash({ currency, status, ...row }: DocumentRow): [string, string][] {
   const [credited, writtenOff, charges, takenBack] = [
     ...[row.credited, row.written_off, row.bank_charges],
-    // The credit of a void invoice is open again, and nothing is owed.
+    // A void invoice's credit is open again, and nothing is owed.
     status === 'void' ? '0' : row.credit_taken_back,
   ].map((each) => Amount.of(each, currency)) as [Amount, Amount, Amount, Amount];
   return [
@@ -121,7 +121,7 @@ function statusText({ status, voided_on, replaced_by, held_at, replaces, credits
   return [status, ...remarks].join(', ');
 }
 
-/** Each action with its instant, wrapped to the width of a terminal. */
+/** Each action with its time, wrapped to the terminal's width. */
 function historyText(history: readonly HistoryLine[]): string {
   const lines = history.flatMap(({ at, says, by }) => {
     const who =

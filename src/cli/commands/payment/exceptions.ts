@@ -17,7 +17,7 @@ export const define: Definition = (payment, action) => {
     .action(action(readingNow(paymentExceptions)));
 };
 
-/** What needs manual review; exit 4 if there is anything. */
+/** Lists what needs manual review; exits 4 if there is anything. */
 async function paymentExceptions(
   { database, output, settings }: CommandContext,
   options: PresentOptions,
@@ -42,7 +42,7 @@ interface Typed extends Omit<ListedException, 'sets' | 'suggestions' | 'remedies
   readonly commands: readonly string[];
 }
 
-/** As --json has it: each remedy is its command. */
+/** For --json: each remedy is its command. */
 export const exceptionJson = async ({ sets, suggestions, remedies, ...each }: ListedException): Promise<Typed> => ({
   ...each,
   sets: await Promise.all(sets.map(async ({ accepts, ...set }) => ({ ...set, command: await commandOf(accepts) }))),
@@ -80,7 +80,7 @@ const sheetOf = (exceptions: readonly Typed[]): Sheet => ({
   })),
 });
 
-/** Why each suggestion fits; without any, why it is listed. */
+/** Why each suggestion fits; without suggestions, why the exception is listed. */
 function reasonsOf({ sets, suggestions, reason }: Typed): readonly string[] {
   const why = [...sets.map((each) => each.why), ...suggestions.map(suggested)];
   return why.length === 0 ? [reason] : why;
@@ -98,7 +98,7 @@ function described(exception: Typed): string {
     ...(exception.reference === null ? [] : labelled('reference', exception.reference)),
     ...(text === null ? [] : labelled('bank text', text)),
     ...(why.length === 0 ? labelled('why', reason) : why.flatMap((each) => labelled('perhaps', each))),
-    // A command stays on one line, to be copied.
+    // A command stays on one line, so it can be copied.
     ...exception.commands.map((command, index) => `  ${(index === 0 ? 'resolve with' : 'or').padEnd(12)} ${command}`),
   ].join('\n');
 }

@@ -26,7 +26,7 @@ async function processorPoll(context: CommandContext, { account }: { account?: s
   );
 }
 
-/** The connected accounts that there is a key for. */
+/** The connected accounts with a key. */
 export async function accountsToRead({ database, environment }: Context): Promise<string[]> {
   const accounts = await database.reading((tx) => readConnectedAccounts(tx));
   return accounts.map(({ account }) => account).filter((account) => environment.connectedKeys.has(account));

@@ -18,7 +18,7 @@ export const define: Definition = (report, action) => {
   report
     .command('aging')
     .description('Open receivables by days overdue; exit 4 if they do not tie to the journal')
-    .option('--detail', 'also each open invoice, the longest overdue first')
+    .option('--detail', 'also each open invoice, longest overdue first')
     .option(...AS_OF)
     .option(...FORMAT)
     .option(...OUT)
@@ -89,7 +89,7 @@ function describeAging(aging: Aging, detail: boolean): string {
   return parts.join('\n\n');
 }
 
-/** The open invoices of a currency, the longest overdue first. */
+/** The open invoices of a currency, longest overdue first. */
 function tableOfInvoices({ documents }: Aging, currency: string): string {
   const invoices = documents
     .filter((each) => each.document === 'invoice' && each.currency === currency)

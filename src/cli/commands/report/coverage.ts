@@ -20,7 +20,7 @@ export const define: Definition = (report, action) => {
     .action(action(reading(reportCoverage)));
 };
 
-/** People see the latest months; --json has all. */
+/** Tables show the latest months; --json has all. */
 const SHOWN_MONTHS = 3;
 
 async function reportCoverage(context: CommandContext, options: PresentOptions & AsOfOption): Promise<number> {

@@ -1,4 +1,4 @@
-/** Says on stderr that a report written as a table or spreadsheet is preliminary: it has no place for a note. */
+/** Notes on stderr that a report is preliminary, because tables and spreadsheets have no place for it. */
 import { type BooksOfDay, preliminaryNote } from '../../../reports/preliminary.ts';
 import type { Output } from '../../output.ts';
 import type { PresentOptions } from '../../present.ts';

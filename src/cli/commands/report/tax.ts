@@ -20,9 +20,9 @@ export const define: Definition = (report, action) => {
     .description(
       'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
     )
-    .option('--month <month>', 'documents of these days: a month (default: the present one)', monthArgument('--month'))
-    .option('--from <YYYY-MM-DD>', 'or from this day', dateArgument('--from'))
-    .option('--to <YYYY-MM-DD>', 'to this day', dateArgument('--to'))
+    .option('--month <month>', 'documents dated in this month (default: the current one)', monthArgument('--month'))
+    .option('--from <YYYY-MM-DD>', 'or from this date', dateArgument('--from'))
+    .option('--to <YYYY-MM-DD>', 'to this date', dateArgument('--to'))
     .option(...FORMAT)
     .option(...OUT)
     .action(action(reading(reportTax)));
