@@ -16,7 +16,8 @@ export function table(headings: readonly string[], all: readonly Row[], width = 
     const padding = ' '.repeat((widths[at] as number) - stringWidth(text));
     return headings[at]?.startsWith('>') ? padding + text : text + padding;
   };
-  // A package for tables took minutes for 50,000 lines, deaf to signals.
+  // A package for tables took minutes for 50,000 lines, deaf to signals. string-width 8 takes 79 µs for a cell that is not
+  // ASCII, 4 takes 5.
   return lines.map((line) => line.map(cell).join(GAP).trimEnd()).join('\n');
 }
 

@@ -9,7 +9,11 @@ import type { RenderOptions } from '../documents/pdf/render.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS } from '../documents/pdf/version.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { versionOfPackageAt } from '../package.ts';
-import type { RenderTask } from './render-task.ts';
+
+export interface RenderTask {
+  readonly snapshot: DocumentSnapshot;
+  readonly options?: RenderOptions | undefined;
+}
 
 /** Two threads take 1.3 s of CPU to start and to load the fonts: this many are rendered here before either has begun. */
 const FEW = 24;
@@ -32,10 +36,12 @@ export class PdfRendererPool {
   }
 
   async render(snapshot: DocumentSnapshot, options?: RenderOptions): Promise<Buffer> {
-    const task: RenderTask = { snapshot, options };
-    if (!COMPILED || this.documents <= FEW) return bufferOf(await (await import('./render-task.ts')).runTask(task));
+    if (!COMPILED || this.documents <= FEW) {
+      const { renderDocument } = await import('../documents/pdf/render.ts');
+      return renderDocument(snapshot, options);
+    }
     this.threads ??= startThreads(this.most);
-    return bufferOf(await (await this.threads).run(task));
+    return bufferOf(await (await this.threads).run({ snapshot, options } satisfies RenderTask));
   }
 
   async close(): Promise<void> {

@@ -1,10 +1,11 @@
-/** One rendering thread. */
+/** One rendering thread: a snapshot in, the bytes of its PDF out. */
 import { move } from 'piscina';
-import { type RenderTask, runTask } from './render-task.ts';
+import { renderDocument } from '../documents/pdf/render.ts';
+import type { RenderTask } from './pdf-renderer-pool.ts';
 
 /** The PDF, its bytes handed over instead of copied. */
-export default async function work(task: RenderTask): Promise<unknown> {
-  const pdf = await runTask(task);
+export default async function work({ snapshot, options }: RenderTask): Promise<unknown> {
+  const pdf = await renderDocument(snapshot, options);
   // A Buffer may share its memory with others.
   return move(pdf.byteLength === pdf.buffer.byteLength ? pdf : new Uint8Array(pdf));
 }
