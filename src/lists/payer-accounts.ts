@@ -1,4 +1,4 @@
-/** The bank accounts that payers are known by: `reckoner payment accounts`. */
+/** The known bank accounts of payers: `reckoner payment accounts`. */
 
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';

@@ -272,18 +272,18 @@ function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Ga
 /** An e-invoice with both is never written: its document waits. */
 const mixedNeeds = (outside: readonly string[]): string =>
   `other rules of tax, or no e-invoice: policy ${outside.join(', ')} is outside the scope of tax, and the others are not; ` +
-  'EN 16931 lets no document have both (BR-O-11)';
+  'EN 16931 does not allow both in one document (BR-O-11)';
 
 /**
- * The rules that production should have once two people can approve: what moves money to somebody else, or decides who may ask
- * for it, where e-mails go and where money is sent; and the actions by which one administrator could make the second person, or
- * (`user.deactivate`, from a third approver on: see advisedRules) remove one.
+ * The rules that production should have once two people can approve: actions that send money to others, decide who may
+ * request it, or set where e-mails and money go; and those by which one administrator could create the second person,
+ * or (`user.deactivate`, from a third approver on: see advisedRules) remove one.
  */
 export const ADVISED_RULES: readonly string[] = [
   ...['partner.import', 'client.create', 'credit.refund', 'invoice.write_off', 'instructions.adopt'],
   ...['user.invite', 'user.link', 'user.role', 'user.deactivate'],
 ];
 
-/** Of two approvers, each has to be able to remove the other: a rule would need the one who has left. */
+/** With two approvers, each must be able to remove the other: a rule would need the one who has left. */
 const advisedRules = (approvers: number): readonly string[] =>
   approvers < 2 ? [] : ADVISED_RULES.filter((action) => action !== 'user.deactivate' || approvers > 2);
