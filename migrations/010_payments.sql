@@ -831,19 +831,19 @@ CALL grant_to_app('SELECT', 'payer_accounts');
 -- of fact needs one SELECT here. Its columns:
 --   the document, and the kind of document that takes the fact; the column of document_balances that it changes; the fact and
 --   its id; the amount, below zero where it lowers what is open; entry date, true date, and number in the order of recording
---   whether it is undone; the fact that undoes it, with its dates and number
+--   whether it is undone; the fact that undoes it, with its dates, its number and when it was recorded
 --   the journal entry: debit, credit, our bank account, and the one that a returned amount came back to if it is another.
 --   Undoing the fact reverses the entry. NULL: document_amounts has the entry of an issue, the invoice that of credit applied.
 --   the payment, the credit note or the text that the entry refers to
 -- For facts in force, filter by NOT undone: PostgreSQL then reads only the index of the table that undoes them.
 CREATE VIEW balance_changes (
   document_id, document, changes, fact, id, amount, entry_on, dated_on, recorded,
-  undone, undone_by, undone_on, undone_dated_on, undone_recorded,
+  undone, undone_by, undone_on, undone_dated_on, undone_recorded, undone_at,
   debit, credit, bank_account, returned_to, payment_id, credit_note_id, reference
 ) AS
 SELECT d.document_id, d.document, 'amount_due', 'document_issued', d.document_id, d.gross,
        d.entry_on, d.issued_on, d.fact_id,
-       v.document_id IS NOT NULL, 'document_voided', v.entry_on, v.voided_on, v.fact_id,
+       v.document_id IS NOT NULL, 'document_voided', v.entry_on, v.voided_on, v.fact_id, v.recorded_at,
        NULL, NULL, NULL, NULL, NULL::bigint, NULL::bigint, NULL
 FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
 WHERE d.document <> 'statement'
@@ -851,7 +851,7 @@ WHERE d.document <> 'statement'
 UNION ALL
 SELECT a.invoice_id, 'invoice', 'credited', 'credit_applied', a.credit_application_id, -a.amount,
        a.entry_on, a.applied_on, a.fact_id,
-       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.fact_id,
+       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.fact_id, r.recorded_at,
        'liabilities:partner-credit', 'assets:receivable:billed', NULL, NULL, NULL, a.credit_note_id, NULL
 FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
 
@@ -859,28 +859,28 @@ UNION ALL
 -- The same fact, seen from the credit note.
 SELECT a.credit_note_id, 'credit_note', 'credited', 'credit_applied', a.credit_application_id, -a.amount,
        a.entry_on, a.applied_on, a.fact_id,
-       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.fact_id,
+       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.fact_id, r.recorded_at,
        NULL, NULL, NULL, NULL, NULL::bigint, NULL::bigint, NULL
 FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
 
 UNION ALL
 SELECT w.document_id, 'invoice', 'credited', 'written_off', w.write_off_id, -w.amount,
        w.entry_on, w.written_off_on, w.fact_id,
-       r.write_off_id IS NOT NULL, 'write_off_undone', r.entry_on, r.reversed_on, r.fact_id,
+       r.write_off_id IS NOT NULL, 'write_off_undone', r.entry_on, r.reversed_on, r.fact_id, r.recorded_at,
        'expenses:bad-debts', 'assets:receivable:billed', NULL, NULL, NULL, NULL, NULL
 FROM write_offs w LEFT JOIN write_off_reversals r USING (write_off_id)
 
 UNION ALL
 SELECT a.document_id, 'invoice', 'amount_paid', 'payment_applied', a.payment_application_id, -a.amount,
        a.entry_on, a.applied_on, a.fact_id,
-       u.payment_application_id IS NOT NULL, 'payment_unapplied', u.entry_on, u.unapplied_on, u.fact_id,
+       u.payment_application_id IS NOT NULL, 'payment_unapplied', u.entry_on, u.unapplied_on, u.fact_id, u.recorded_at,
        'liabilities:unapplied', 'assets:receivable:billed', NULL, NULL, a.payment_id, NULL, NULL
 FROM payment_applications a LEFT JOIN payment_unapplications u USING (payment_application_id)
 
 UNION ALL
 SELECT s.document_id, 'invoice', 'credited', 'small_difference', s.payment_application_id, -s.amount,
        s.entry_on, a.applied_on, s.fact_id,
-       u.payment_application_id IS NOT NULL, 'small_difference_undone', u.entry_on, u.unapplied_on, u.fact_id,
+       u.payment_application_id IS NOT NULL, 'small_difference_undone', u.entry_on, u.unapplied_on, u.fact_id, u.recorded_at,
        'expenses:bank-charges', 'assets:receivable:billed', NULL, NULL, a.payment_id, NULL, NULL
 FROM small_differences s LEFT JOIN payment_unapplications u USING (payment_application_id)
 LEFT JOIN payment_applications a USING (payment_application_id)
@@ -888,7 +888,7 @@ LEFT JOIN payment_applications a USING (payment_application_id)
 UNION ALL
 SELECT f.document_id, 'credit_note', 'amount_paid', 'credit_refunded', f.credit_refund_id, -f.amount,
        f.entry_on, f.refunded_on, f.fact_id,
-       b.credit_refund_id IS NOT NULL, 'credit_refund_returned', b.entry_on, b.returned_on, b.fact_id,
+       b.credit_refund_id IS NOT NULL, 'credit_refund_returned', b.entry_on, b.returned_on, b.fact_id, b.recorded_at,
        'liabilities:partner-credit', 'assets:bank', f.account,
        (SELECT m.account FROM refund_matches m WHERE m.credit_refund_id = f.credit_refund_id), NULL, NULL, f.reference
 FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id);

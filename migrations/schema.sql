@@ -1,4 +1,4 @@
--- Facts: SHA-256 5819b1844ddd22e7f808b8dbcc6a871d28bcafdd0ad4b88f252792cd43c48fd5, without the role reckoner_app 235a111797968791a38db37a4b7a541b0d1e1a6a17c3b9f10ab94489adbb820a
+-- Facts: SHA-256 8ce9786eab7f786a5d2fd8bd25d49765ebf2d488e87200424221cf3264a7965a, without the role reckoner_app c724c5df559ee1bacb5fe20aeffdd72325b2ebb085a760d5f36f9c1d28419774
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -3936,8 +3936,9 @@ CREATE VIEW balance_changes AS
  SELECT d.document_id, d.document, 'amount_due' AS changes, 'document_issued' AS fact, d.document_id AS id,
     d.gross AS amount, d.entry_on, d.issued_on AS dated_on, d.fact_id AS recorded, v.document_id IS NOT NULL AS undone,
     'document_voided' AS undone_by, v.entry_on AS undone_on, v.voided_on AS undone_dated_on,
-    v.fact_id AS undone_recorded, NULL::text AS debit, NULL::text AS credit, NULL::text AS bank_account,
-    NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
+    v.fact_id AS undone_recorded, v.recorded_at AS undone_at, NULL::text AS debit, NULL::text AS credit,
+    NULL::text AS bank_account, NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id,
+    NULL::text AS reference
    FROM documents d
      LEFT JOIN voids v ON v.document_id = d.document_id
   WHERE d.document <> 'statement'
@@ -3946,7 +3947,7 @@ UNION ALL
     'credit_applied' AS fact, a.credit_application_id AS id, - a.amount AS amount, a.entry_on,
     a.applied_on AS dated_on, a.fact_id AS recorded, r.credit_application_id IS NOT NULL AS undone,
     'credit_released' AS undone_by, r.entry_on AS undone_on, r.released_on AS undone_dated_on,
-    r.fact_id AS undone_recorded, 'liabilities:partner-credit' AS debit,
+    r.fact_id AS undone_recorded, r.recorded_at AS undone_at, 'liabilities:partner-credit' AS debit,
     'assets:receivable:billed' AS credit, NULL::text AS bank_account, NULL::text AS returned_to,
     NULL::bigint AS payment_id, a.credit_note_id, NULL::text AS reference
    FROM credit_applications a
@@ -3956,26 +3957,27 @@ UNION ALL
     'credit_applied' AS fact, a.credit_application_id AS id, - a.amount AS amount, a.entry_on,
     a.applied_on AS dated_on, a.fact_id AS recorded, r.credit_application_id IS NOT NULL AS undone,
     'credit_released' AS undone_by, r.entry_on AS undone_on, r.released_on AS undone_dated_on,
-    r.fact_id AS undone_recorded, NULL::text AS debit, NULL::text AS credit, NULL::text AS bank_account,
-    NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
+    r.fact_id AS undone_recorded, r.recorded_at AS undone_at, NULL::text AS debit, NULL::text AS credit,
+    NULL::text AS bank_account, NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id,
+    NULL::text AS reference
    FROM credit_applications a
      LEFT JOIN credit_releases r USING (credit_application_id)
 UNION ALL
  SELECT w.document_id, 'invoice' AS document, 'credited' AS changes, 'written_off' AS fact,
     w.write_off_id AS id, - w.amount AS amount, w.entry_on, w.written_off_on AS dated_on, w.fact_id AS recorded,
     r.write_off_id IS NOT NULL AS undone, 'write_off_undone' AS undone_by, r.entry_on AS undone_on,
-    r.reversed_on AS undone_dated_on, r.fact_id AS undone_recorded, 'expenses:bad-debts' AS debit,
-    'assets:receivable:billed' AS credit, NULL::text AS bank_account, NULL::text AS returned_to,
-    NULL::bigint AS payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
+    r.reversed_on AS undone_dated_on, r.fact_id AS undone_recorded, r.recorded_at AS undone_at,
+    'expenses:bad-debts' AS debit, 'assets:receivable:billed' AS credit, NULL::text AS bank_account,
+    NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
    FROM write_offs w
      LEFT JOIN write_off_reversals r USING (write_off_id)
 UNION ALL
  SELECT a.document_id, 'invoice' AS document, 'amount_paid' AS changes, 'payment_applied' AS fact,
     a.payment_application_id AS id, - a.amount AS amount, a.entry_on, a.applied_on AS dated_on, a.fact_id AS recorded,
     u.payment_application_id IS NOT NULL AS undone, 'payment_unapplied' AS undone_by, u.entry_on AS undone_on,
-    u.unapplied_on AS undone_dated_on, u.fact_id AS undone_recorded, 'liabilities:unapplied' AS debit,
-    'assets:receivable:billed' AS credit, NULL::text AS bank_account, NULL::text AS returned_to, a.payment_id,
-    NULL::bigint AS credit_note_id, NULL::text AS reference
+    u.unapplied_on AS undone_dated_on, u.fact_id AS undone_recorded, u.recorded_at AS undone_at,
+    'liabilities:unapplied' AS debit, 'assets:receivable:billed' AS credit, NULL::text AS bank_account,
+    NULL::text AS returned_to, a.payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
    FROM payment_applications a
      LEFT JOIN payment_unapplications u USING (payment_application_id)
 UNION ALL
@@ -3983,8 +3985,9 @@ UNION ALL
     s.payment_application_id AS id, - s.amount AS amount, s.entry_on, a.applied_on AS dated_on, s.fact_id AS recorded,
     u.payment_application_id IS NOT NULL AS undone, 'small_difference_undone' AS undone_by,
     u.entry_on AS undone_on, u.unapplied_on AS undone_dated_on, u.fact_id AS undone_recorded,
-    'expenses:bank-charges' AS debit, 'assets:receivable:billed' AS credit, NULL::text AS bank_account,
-    NULL::text AS returned_to, a.payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
+    u.recorded_at AS undone_at, 'expenses:bank-charges' AS debit, 'assets:receivable:billed' AS credit,
+    NULL::text AS bank_account, NULL::text AS returned_to, a.payment_id, NULL::bigint AS credit_note_id,
+    NULL::text AS reference
    FROM small_differences s
      LEFT JOIN payment_unapplications u USING (payment_application_id)
      LEFT JOIN payment_applications a USING (payment_application_id)
@@ -3993,8 +3996,8 @@ UNION ALL
     'credit_refunded' AS fact, f.credit_refund_id AS id, - f.amount AS amount, f.entry_on,
     f.refunded_on AS dated_on, f.fact_id AS recorded, b.credit_refund_id IS NOT NULL AS undone,
     'credit_refund_returned' AS undone_by, b.entry_on AS undone_on, b.returned_on AS undone_dated_on,
-    b.fact_id AS undone_recorded, 'liabilities:partner-credit' AS debit, 'assets:bank' AS credit,
-    f.account AS bank_account,
+    b.fact_id AS undone_recorded, b.recorded_at AS undone_at, 'liabilities:partner-credit' AS debit,
+    'assets:bank' AS credit, f.account AS bank_account,
     ( SELECT m.account
            FROM refund_matches m
           WHERE m.credit_refund_id = f.credit_refund_id) AS returned_to,

@@ -88,24 +88,17 @@ const OWED = `owed AS (
      LEFT JOIN openings g USING (opening_id)
      -- What reopened it last. What is recorded late counts from the day on which it is known.
      LEFT JOIN LATERAL (
-       SELECT kind, reopened_on, received_on,
-              greatest(reopened_on, (recorded_at AT TIME ZONE :timeZone::text)::date) AS known_on
-       FROM (
-         SELECT r.kind, coalesce(r.reversed_on, u.unapplied_on) AS reopened_on, y.received_on, u.recorded_at, u.event_id
-         FROM payment_applications a JOIN payment_unapplications u USING (payment_application_id)
-         JOIN payments y ON y.payment_id = a.payment_id
-         LEFT JOIN live_payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
-         WHERE a.document_id = d.document_id
-           AND (u.payment_reversal_id IS NULL OR r.payment_reversal_id IS NOT NULL)
-         UNION ALL
-         SELECT NULL, c.released_on, NULL, c.recorded_at, c.event_id
-         FROM credit_applications a JOIN credit_releases c USING (credit_application_id)
-         WHERE a.invoice_id = d.document_id
-         UNION ALL
-         SELECT NULL, r.reversed_on, NULL, r.recorded_at, r.event_id
-         FROM write_offs w JOIN write_off_reversals r USING (write_off_id)
-         WHERE w.document_id = d.document_id) AS taken_back
-       ORDER BY event_id DESC LIMIT 1) AS back ON true
+       SELECT r.kind, day.reopened_on, y.received_on,
+              greatest(day.reopened_on, (c.undone_at AT TIME ZONE :timeZone::text)::date) AS known_on
+       FROM balance_changes c LEFT JOIN payment_unapplications u ON u.fact_id = c.undone_recorded
+       LEFT JOIN live_payment_reversals r USING (payment_reversal_id)
+       LEFT JOIN payments y ON y.payment_id = c.payment_id
+       CROSS JOIN LATERAL (SELECT coalesce(r.reversed_on, c.undone_dated_on) AS reopened_on) AS day
+       -- A small difference is undone with its payment.
+       WHERE c.document_id = d.document_id AND c.document = 'invoice' AND c.undone
+         AND c.fact NOT IN ('document_issued', 'small_difference')
+         AND (u.payment_reversal_id IS NULL OR r.payment_reversal_id IS NOT NULL)
+       ORDER BY c.undone_recorded DESC LIMIT 1) AS back ON true
      CROSS JOIN LATERAL (
        SELECT greatest(d.due_on, back.known_on, g.cut_over_on, (g.recorded_at AT TIME ZONE :timeZone::text)::date)
                 AS counted_from,
