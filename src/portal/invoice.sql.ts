@@ -6,7 +6,7 @@ import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts
 import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 
 /** What lowered the balance of an invoice: a credit or a payment applied to it, bank charges, a write-off. */
-export interface Reduction {
+interface Reduction {
   readonly kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
   /** `YYYY-MM-DD`; for a payment the day it was received. */
   readonly on: string;

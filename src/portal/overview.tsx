@@ -40,7 +40,7 @@ const frameOf = (visit: PartnerVisit, tab: (typeof TABS)[number][0]) => ({
   ),
 });
 
-interface OpenView {
+export interface OpenView {
   readonly as_of: string;
   readonly balances: readonly PartnerBalance[];
   readonly items: readonly OpenItem[];
@@ -153,7 +153,7 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Refuse
 }
 
 /** An invoice without a bank debit under way. */
-const isPayable = ({ underWay }: OpenView, { document, document_id }: OpenItem): boolean =>
+export const isPayable = ({ underWay }: OpenView, { document, document_id }: OpenItem): boolean =>
   document === 'invoice' && underWay.get(document_id)?.ordered_on == null;
 
 /** For each currency with several invoices. */

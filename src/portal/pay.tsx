@@ -12,7 +12,7 @@ import { Amount, moneyText } from '../money.ts';
 import { type Received, readReceived } from '../payments/payments.sql.ts';
 import { type CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
 import { plural } from '../text.ts';
-import { CHOSEN, openScreen, readOpen } from './overview.tsx';
+import { CHOSEN, isPayable, type OpenView, openScreen, readOpen } from './overview.tsx';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
@@ -41,10 +41,8 @@ export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<strin
 }
 
 /** Everything payable in a currency, except what is already being paid. */
-const payableOf = ({ items, underWay }: Awaited<ReturnType<typeof readOpen>>, currency: string): readonly string[] =>
-  items.flatMap(({ document, document_id, number, currency: of }) =>
-    document === 'invoice' && of === currency && underWay.get(document_id)?.ordered_on == null ? [number] : [],
-  );
+const payableOf = (view: OpenView, currency: string): readonly string[] =>
+  view.items.filter((item) => item.currency === currency && isPayable(view, item)).map(({ number }) => number);
 
 interface PaymentView {
   readonly checkout: Checkout;

@@ -148,7 +148,7 @@ const Soft = ({ children }: { children: string }) => (children === '' ? null : <
 const Notice = ({ children }: { children: string }) => (children === '' ? null : <p class="notice">{children}</p>);
 
 const Heading = ({ view }: { view: InvoiceView }) => {
-  const { title, issuer, partner, month, issuedOn, purchaseOrder, due, pay, balance, standing, status } = view;
+  const { title, issuer, partner, month, issuedOn, purchaseOrder, pay, balance, standing, status } = view;
   return (
     <header>
       <h1>{title}</h1>
@@ -156,18 +156,7 @@ const Heading = ({ view }: { view: InvoiceView }) => {
         {`from ${issuer.name} to ${partner}${month && ` for ${month}`}, issued on ${issuedOn}`}
         {purchaseOrder && `, purchase order ${purchaseOrder}`}
       </p>
-      {due !== null && (
-        <>
-          <p class="amount">{balance}</p>
-          <p>
-            {due.on}
-            {due.dateKept && ' (due date of the replaced invoice)'}{' '}
-            {due.overdue && <span class="badge">{due.overdue}</span>}
-          </p>
-        </>
-      )}
-      <Soft>{view.carriedOver}</Soft>
-      <Soft>{due?.partlyPaid ?? ''}</Soft>
+      <Due view={view} />
       <Notice>{view.ordered}</Notice>
       {pay !== null && pay.url !== '' && (
         <p>
@@ -184,6 +173,22 @@ const Heading = ({ view }: { view: InvoiceView }) => {
     </header>
   );
 };
+
+const Due = ({ view: { due, balance, carriedOver } }: { view: InvoiceView }) =>
+  due === null ? (
+    <Soft>{carriedOver}</Soft>
+  ) : (
+    <>
+      <p class="amount">{balance}</p>
+      <p>
+        {due.on}
+        {due.dateKept && ' (due date of the replaced invoice)'}{' '}
+        {due.overdue && <span class="badge">{due.overdue}</span>}
+      </p>
+      <Soft>{carriedOver}</Soft>
+      <Soft>{due.partlyPaid}</Soft>
+    </>
+  );
 
 type HowToPay = NonNullable<InvoiceView['pay']>;
 

@@ -7,12 +7,12 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refusePageOverrides } from '../config/overrides.ts';
 import { PAGE_HEADERS } from '../console/headers.ts';
-import { outerPage } from '../console/page.tsx';
-import { outerOf, titleOf } from '../console/problem.tsx';
+import { titleOf } from '../console/problem.tsx';
 import { settingsNow } from '../console/route.ts';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
 import { answerTo } from '../http/problem.ts';
 import type { Shared } from '../http/shared.ts';
+import { sendOuterPage } from './outer.tsx';
 import { addPaymentPages } from './payment-page.tsx';
 import { hasPartnerPlace, partnerRoutes } from './route.ts';
 import { addPartnerScreens } from './screens.ts';
@@ -48,9 +48,9 @@ const COME_IN =
 function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = answerTo(thrown, request, reply);
   const isOutside = refusal.code === 'session_missing' || refusal.code === 'sign_in_link_invalid';
-  const outer = outerOf(shared, request);
-  const html = outerPage(
-    { ...outer, brand: outer.issuer, title: titleOf(refusal) },
+  return sendOuterPage(
+    { shared, request, reply: reply.code(httpStatusOf(refusal.code)) },
+    titleOf(refusal),
     <>
       <p role="alert">
         {refusal.code === 'session_missing'
@@ -70,5 +70,4 @@ function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, r
       )}
     </>,
   );
-  return reply.code(httpStatusOf(refusal.code)).type('text/html; charset=utf-8').send(html);
 }

@@ -4,8 +4,6 @@
  * because programs that scan e-mails follow links and must not use them up.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { outerPage } from '../console/page.tsx';
-import { outerOf } from '../console/problem.tsx';
 import { settingsNow } from '../console/route.ts';
 import { placeOf, refuseOtherOrigin, setCookie } from '../console/session.ts';
 import { OneButton, openRoute, refuseLink } from '../console/sign-in.tsx';
@@ -15,6 +13,7 @@ import { issuerOf, type Shared } from '../http/shared.ts';
 import { mailPartnerLink } from '../mail/sign-in-link.ts';
 import { makePartnerLink, readPartnerLink, takePartnerLink } from '../partners/sign-in.ts';
 import type { InvoiceView } from './invoice.ts';
+import { sendOuterPage } from './outer.tsx';
 import { findPaymentPage } from './payment-page.tsx';
 
 /** E-mails being sent. If the mail server does not answer, they must not pile up. */
@@ -28,14 +27,13 @@ export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
     const given = { secret: request.params.secret, now: environment.now().toISO() };
     const contact = await database.reading((tx) => readPartnerLink(tx, given));
     if (contact === undefined) return refuseLink(shared, request);
-    const outer = outerOf(shared, request);
-    const html = outerPage(
-      { ...outer, brand: outer.issuer, title: 'Sign in' },
+    return sendOuterPage(
+      { shared, request, reply },
+      'Sign in',
       <OneButton name="Sign in">
         To the invoices of <strong>{contact.partner_name}</strong>, as {contact.contact_email}
       </OneButton>,
     );
-    return reply.type('text/html; charset=utf-8').send(html);
   });
   app.post<{ Params: { secret: string } }>('/sign-in/:secret', openRoute(shared), async (request, reply) => {
     const place = placeOf(shared, request);
@@ -60,9 +58,9 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
   app.get<{ Params: { token: string } }>('/ask/:token', openRoute(shared), async (request, reply) => {
     placeOf(shared, request);
     const invoice = await find(request, request.params.token);
-    const outer = outerOf(shared, request);
-    const html = outerPage(
-      { ...outer, brand: outer.issuer, title: 'All your invoices' },
+    return sendOuterPage(
+      { shared, request, reply },
+      'All your invoices',
       <>
         <OneButton name="Send the link">
           We will send a sign-in link to the e-mail address on file for invoices to <strong>{invoice.partner}</strong>.
@@ -73,7 +71,6 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
         </p>
       </>,
     );
-    return reply.type('text/html; charset=utf-8').send(html);
   });
   app.post<{ Params: { token: string } }>('/ask/:token', openRoute(shared), async (request, reply) => {
     refuseOtherOrigin(request, placeOf(shared, request));
@@ -85,21 +82,20 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
       const sending = sendLink(shared, invoice.partnerId).finally(() => underWay.delete(sending));
       underWay.add(sending);
     } else shared.log.warn({ partner: invoice.partnerId }, 'sign-in link not sent: too many are being sent');
-    const outer = outerOf(shared, request);
-    const html = outerPage(
-      { ...outer, brand: outer.issuer, title: 'Check your e-mail' },
+    return sendOuterPage(
+      { shared, request, reply },
+      'Check your e-mail',
       <>
         <p>
           If there is an e-mail address on file for invoices to <strong>{invoice.partner}</strong>, a link is on its way
           to it. It works once, for 15 minutes.
         </p>
-        <p class="soft">Nothing arrived? Ask {outer.issuer} which address is on file.</p>
+        <p class="soft">Nothing arrived? Ask {invoice.issuer.name} which address is on file.</p>
         <p>
           <a href={`/pay/${token}`}>Back to {invoice.number}</a>
         </p>
       </>,
     );
-    return reply.type('text/html; charset=utf-8').send(html);
   });
 }
 

@@ -12,6 +12,7 @@ import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import { recordPayment } from '../../src/payments/record.ts';
+import { contactOf } from '../support/contact.ts';
 import { AXE } from '../support/pages.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { someOf, times } from '../support/sweep.ts';
@@ -364,4 +365,35 @@ test('it may not be indexed, cached or framed, and names no other partner', asyn
   // The page's address opens it, so it is never logged.
   expect(served.log()).toContain('/pay/:token');
   expect(served.log()).not.toContain(paths['due']?.split('/').at(-1));
+});
+
+/** The rows below the lines of an invoice, each as its texts. */
+const stepsOn = (html: string): string[] =>
+  [...(/<tfoot>(.*)<\/tfoot>/s.exec(html)?.[1]?.matchAll(/<tr.*?<\/tr>/gs) ?? [])].map(([row]) =>
+    row
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+      .trim(),
+  );
+
+test("the partner's place goes from the total to the balance by the same steps as the payment page", async () => {
+  const found: Record<string, readonly string[]> = {};
+  for (const state of ['due', 'part', 'off', 'paid']) {
+    const [invoice] = await world.sql<{ partner_id: string; number: string }>(
+      `SELECT partner_id, number FROM payment_links JOIN documents USING (document_id) WHERE token = $1`,
+      [paths[state]?.split('/').at(-1)],
+    );
+    const contact = await contactOf(world, served, invoice?.partner_id ?? '');
+    const place = await contact.get(`/place/documents/${invoice?.number}`);
+    found[state] = stepsOn((await ask(`${served.url}${paths[state]}`)).text);
+    expect([state, stepsOn(place.text)]).toEqual([state, found[state]]);
+  }
+  expect(found['due']).toEqual(['Total USD 21.00', 'Balance due USD 21.00']);
+  expect(found['off']).toEqual([
+    'Total USD 7.00',
+    'Payment received, August 1, 2026 -USD 2.00',
+    expect.stringMatching(/^Written off, .* 2026 -USD 5\.00$/),
+    'Balance due USD 0.00',
+  ]);
+  expect(found['paid']?.[1]).toMatch(/^Credit note CN-2026-\d{6}, .* 2026 -USD 7\.00$/);
 });

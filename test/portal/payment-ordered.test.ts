@@ -158,7 +158,7 @@ test('an invoice whose own link ordered a debit is asked for again only once the
   expect(open.text).toContain('debit of 2026-10-15');
   expect(open.text).not.toContain(`name="invoice:${JULY}"`);
   const both = await browser.post('/place/payments', { [`invoice:${JULY}`]: 'on', [`invoice:${AUGUST}`]: 'on' });
-  expect([both.status, both.text.includes('under way since 2026-10-15')]).toEqual([422, true]);
+  expect([both.status, both.text.includes('in progress since 2026-10-15')]).toEqual([422, true]);
 
   await books.events([payment.failedLater()]);
   await synced(JULY);

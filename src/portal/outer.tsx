@@ -1,0 +1,15 @@
+/** Pages for a contact who is not signed in, under the issuer's name. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ComponentChildren } from 'preact';
+import { outerPage } from '../console/page.tsx';
+import { outerOf } from '../console/problem.tsx';
+import type { Shared } from '../http/shared.ts';
+
+export function sendOuterPage(
+  { shared, request, reply }: { shared: Shared; request: FastifyRequest; reply: FastifyReply },
+  title: string,
+  content: ComponentChildren,
+): FastifyReply {
+  const outer = outerOf(shared, request);
+  return reply.type('text/html; charset=utf-8').send(outerPage({ ...outer, brand: outer.issuer, title }, content));
+}
