@@ -51,11 +51,11 @@ test('its payment page asks for it by its old number, with what was open of it a
   expect(text).toContain('USD 100.00');
   expect(text).toContain('Overdue by 10 days');
   expect(text).toContain(
-    'We issued it over USD 250.00 with the billing system that we used before. Its number is the same, and USD 100.00 of it was open on June 30, 2026.',
+    'We issued it for USD 250.00 with our previous billing system, under the same number. USD 100.00 was open on June 30, 2026.',
   );
   expect(text).toContain('Payment reference R-10442');
   const whole = wordsOf(await page('R-10443'));
-  expect(whole).toContain('We issued it with the billing system that we used before. Its number is the same.');
+  expect(whole).toContain('We issued it with our previous billing system, under the same number.');
 });
 
 test('its payment page says nothing of it that is not known here', async () => {

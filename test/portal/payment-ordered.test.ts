@@ -20,7 +20,7 @@ const [JULY, AUGUST] = [inv(1), inv(5)];
 const LINKS: Pick<Settings, 'payment_link'> = {
   payment_link: { provider: 'stripe', printed_url: 'page', methods: ['us_bank_account', 'card'] },
 };
-const ORDERED = 'was ordered on October 15, 2026 and is on its way';
+const ORDERED = 'was ordered on October 15, 2026 and is in progress';
 
 let stripe: StripeStandIn;
 let kept: KeptWorld;
