@@ -1,5 +1,7 @@
 /** Putting our bank details in force, so that documents print them (documents/instructions.ts). */
-import { adoptInstructions, readInstructionsInForce } from '../documents/instructions.ts';
+
+import { readInstructionsInForce } from '../documents/instructions.sql.ts';
+import { adoptInstructions } from '../documents/instructions.ts';
 import { changeCells, fieldsOf } from '../people/field-changes.ts';
 import { table } from '../text-table.ts';
 import { defineAction, type Facts } from './action.ts';

@@ -1,7 +1,8 @@
 /** Pausing the ledger (people/pauses.ts), and taking a checkpoint of the open month (seals/checkpoint.ts). */
 import { END_PAUSE } from '../errors/pauses.ts';
 import { failpoint } from '../failpoint.ts';
-import { pauseLedger, readPauses } from '../people/pauses.ts';
+import { readPauses } from '../people/pauses.sql.ts';
+import { pauseLedger } from '../people/pauses.ts';
 import { takeCheckpoint } from '../seals/checkpoint.ts';
 import { defineAction, type Facts } from './action.ts';
 import { needsAttention, sendDue } from './emails.ts';

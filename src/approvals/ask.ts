@@ -10,18 +10,13 @@ import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import type { Actor, ActorContext } from '../people/audit-events.ts';
 import { lockUsers } from '../people/users.ts';
-import {
-  actAsCompared,
-  COMPARED_DAYS,
-  type ComparedAmount,
-  type Comparison,
-  readAmountsBefore,
-} from './amounts-before.ts';
+import { actAsCompared, COMPARED_DAYS, type ComparedAmount, type Comparison } from './amounts-before.ts';
 import {
   actAsOnePerson,
   actUnderApproval,
   type OnePerson,
   type PreviewedChange,
+  readAmountsBefore,
   readApprovers,
   type StoredPreview,
 } from './requests.sql.ts';

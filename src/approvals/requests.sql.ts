@@ -1,7 +1,9 @@
 /** SQL over requests for approval and the decisions on them. */
-import { APPROVAL_LOCKS } from '../database/locks.ts';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+
+import { APPROVAL_LOCKS, takeLockOf } from '../database/locks.ts';
+import { execute, query, queryOne, setLocally, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
+import { COMPARED_DAYS } from './amounts-before.ts';
 
 export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
@@ -177,8 +179,8 @@ export async function insertDecision(
 
 /** From here on this transaction's events name their approval. */
 export async function actUnderApproval(tx: Transaction, requestId: number, approver: string): Promise<void> {
-  const details = { approval: { request: requestId, approved_by: approver } };
-  await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, { details: JSON.stringify(details) });
+  const approval = { request: requestId, approved_by: approver };
+  await setLocally(tx, 'reckoner.approval', JSON.stringify({ approval }));
 }
 
 /** An action under a rule that no one but its user could have approved. */
@@ -190,9 +192,7 @@ export interface OnePerson {
 
 /** From here on this transaction's events say that no one else could have approved them. */
 export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise<void> {
-  await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, {
-    details: JSON.stringify({ one_person: alone }),
-  });
+  await setLocally(tx, 'reckoner.approval', JSON.stringify({ one_person: alone }));
 }
 
 /** How many people can approve everything, and how many others can approve for some partners. */
@@ -217,5 +217,29 @@ export function readApprovers(
        AND may_approve(user_id, :partnerIds::text[])
      ORDER BY login`,
     given,
+  );
+}
+
+/** Serializes the comparisons of a user's actions of one kind, until the end of the transaction. */
+export async function readAmountsBefore(
+  tx: Transaction,
+  given: { action: string; userId: number | null; partners: readonly string[] | null; now: string },
+): Promise<{ currency: string; amount: string }[]> {
+  const who = `${given.userId ?? ''} ${given.action}`;
+  await takeLockOf(tx, APPROVAL_LOCKS, who);
+  return query(
+    tx,
+    `SELECT a.currency, sum(a.amount) AS amount
+     FROM (
+       SELECT DISTINCT ON (details->'compared'->>'comparison') details->'compared'->'amounts' AS amounts
+       FROM audit_events
+       WHERE jsonb_exists(details, 'compared') AND user_id IS NOT DISTINCT FROM :userId::bigint
+         AND details->'compared'->>'action' = :action
+         AND occurred_at > :now::timestamptz - make_interval(days => :days::integer)
+         AND (:partners::text[] IS NULL OR details->'compared'->'partners' = 'null'
+              OR jsonb_exists_any(details->'compared'->'partners', :partners::text[]))) AS done
+     CROSS JOIN LATERAL jsonb_to_recordset(done.amounts) AS a (currency text, amount numeric)
+     GROUP BY a.currency`,
+    { ...given, days: COMPARED_DAYS },
   );
 }

@@ -104,3 +104,6 @@ export function readPaymentTotals(
     { from, to },
   );
 }
+
+export const readEmptiness = (tx: Transaction): Promise<{ empty: boolean }> =>
+  queryOne(tx, `SELECT NOT EXISTS (SELECT FROM ledger_rows) AND NOT EXISTS (SELECT FROM openings) AS empty`);

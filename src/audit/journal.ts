@@ -1,11 +1,9 @@
 /** The journal in a pack: every posting by entry date, with opening balances and the balances at each month's end. */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
+import { readAccounts, readLines, readOpening, type Sum } from './journal.sql.ts';
 import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
-
-type Line = Omit<JournalEntry, 'postings'> & { month: Month; account: string } & Omit<Posting, 'detail'>;
-type Sum = { control: string; account: string; currency: string; amount: string };
 
 /** The part of an account's name after its control account. */
 const detailOf = ({ control, account }: { control: string; account: string }): string =>
@@ -18,37 +16,6 @@ const posting = (sum: Sum): Posting => ({
   amount: sum.amount,
 });
 
-/** The balances of all accounts before a month, except zero. */
-function readOpening(tx: Transaction, from: Month): Promise<Sum[]> {
-  return query(
-    tx,
-    `SELECT control, account, currency, sum(amount)::text AS amount FROM journal_months WHERE month < :from
-     GROUP BY control, account, currency HAVING sum(amount) <> 0
-     ORDER BY account COLLATE "C", currency`,
-    { from },
-  );
-}
-
-const READ_AT_ONCE = 3000;
-
-/** The postings of the journal in order and in batches, in constant memory. */
-async function* readLines(tx: Transaction, from: Month, to: Month): AsyncGenerator<Line[]> {
-  await execute(
-    tx,
-    `DECLARE journal_lines NO SCROLL CURSOR FOR
-     SELECT month, entry_on, dated_on, fact, fact_id, control, account, currency, amount::text AS amount, document,
-       reference
-     FROM journal WHERE month BETWEEN '${from}' AND '${to}'
-     ORDER BY month COLLATE "C", entry_on, fact COLLATE "C", fact_id, amount DESC, account COLLATE "C"`,
-  );
-  for (;;) {
-    const lines = await query<Line>(tx, `FETCH ${READ_AT_ONCE} FROM journal_lines`);
-    if (lines.length === 0) break;
-    yield lines;
-  }
-  await execute(tx, 'CLOSE journal_lines');
-}
-
 /** Writes a journal for an accounting program. Returns the number of entries. */
 export async function writeJournalText(
   tx: Transaction,
@@ -56,11 +23,7 @@ export async function writeJournalText(
   { from, to, title }: { from: Month; to: Month; title: string },
   write: (text: string) => Promise<void>,
 ): Promise<number> {
-  const accounts = await query<Sum>(
-    tx,
-    `SELECT DISTINCT control, account, currency, '0' AS amount FROM journal_months WHERE month <= :to`,
-    { to },
-  );
+  const accounts = await readAccounts(tx, to);
   await write(format.head(title, accounts.map(posting)));
   const opening = (await readOpening(tx, from)).map(posting);
   if (opening.length > 0) await write(format.opening(`${from}-01`, opening));

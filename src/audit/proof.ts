@@ -3,18 +3,13 @@
  * of each to the Merkle root of its table, and the seal records (docs/pack-format.md, Proofs).
  * Refusals: row_unknown, document_unknown, payment_unknown, event_unknown, not_sealed, not_as_sealed.
  */
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { copiesOfFacts, ROW_COLUMNS, readRowLine, SEALED_TABLES } from '../seals/canonical.ts';
 import { hashRows } from '../seals/rows.ts';
 import { hashFacts } from '../seals/seal.ts';
-
-export type Subject =
-  | { readonly row: number }
-  | { readonly document: string }
-  | { readonly payment: number }
-  | { readonly event: number };
+import { type Fact, readFacts, readPlaceOfRow, readSealedMonths, type SealedMonth, type Subject } from './proof.sql.ts';
 
 /** A line with its inclusion path (RFC 9162, 2.1.3), siblings from the leaf upwards. */
 export interface ProvedFact {
@@ -87,53 +82,8 @@ function refuseUnknown(subject: Exclude<Subject, { row: number }>) {
   return refuse('event_unknown', { event_id: subject.event });
 }
 
-interface Fact {
-  readonly table: string;
-  readonly fact_id: number;
-  /** The month whose seal covers it; null if none does yet. */
-  readonly month: Month | null;
-}
 interface SealedFact extends Fact {
   readonly month: Month;
-}
-
-const OF_PAYMENT = SEALED_TABLES.filter(({ columns }) => columns.includes('payment_id')).map(({ name }) => name);
-const OF_DOCUMENT = ['documents', 'document_lines', 'document_pdfs', 'document_e_invoices', 'voids'];
-
-const factsIn = (tables: readonly string[], having: string) =>
-  `SELECT f."table", f.fact_id, s.month
-   FROM (${tables
-     .map((name) => `SELECT '${name}' AS "table", fact_id FROM ${name} WHERE ${having}`)
-     .join(' UNION ALL ')}) AS f
-   LEFT JOIN LATERAL (SELECT month FROM seals WHERE facts_to >= f.fact_id ORDER BY month LIMIT 1) AS s ON true
-   ORDER BY f.fact_id`;
-
-/** The facts of a subject in every table, with the month that seals each. */
-function readFacts(tx: Transaction, subject: Exclude<Subject, { row: number }>): Promise<Fact[]> {
-  if ('document' in subject) {
-    const its = 'document_id = (SELECT document_id FROM documents WHERE number = :number)';
-    return query(tx, factsIn(OF_DOCUMENT, its), { number: subject.document });
-  }
-  if ('payment' in subject) return query(tx, factsIn(OF_PAYMENT, 'payment_id = :id::bigint'), { id: subject.payment });
-  return query(tx, factsIn(['audit_events'], 'event_id = :id::bigint'), { id: subject.event });
-}
-
-interface SealedMonth {
-  readonly month: Month;
-  readonly record: string;
-  readonly seal: string;
-  readonly facts_after: number;
-  readonly facts_to: number;
-}
-
-function readSealedMonths(tx: Transaction, months: readonly Month[]): Promise<SealedMonth[]> {
-  return query(
-    tx,
-    `SELECT s.month, s.record, s.seal, s.facts_to, coalesce(p.facts_to, 0) AS facts_after
-     FROM seals s LEFT JOIN seals p ON p.month = s.previous
-     WHERE s.month = ANY (:months::text[]) ORDER BY s.month`,
-    { months },
-  );
 }
 
 // --- Their paths ------------------------------------------------------------------------------------------------------
@@ -176,18 +126,7 @@ async function proveFacts(
 const byName = (one: { name: string }, other: { name: string }) => (one.name < other.name ? -1 : 1);
 
 async function proveRow(tx: Transaction, entryId: number, subject: string): Promise<Proved> {
-  const [place] = await query<{ month: Month | null; previous: Month | null; index: number }>(
-    tx,
-    `SELECT s.month, m.previous,
-            (SELECT count(*) FROM ledger_rows earlier
-             WHERE earlier.posted_month > coalesce(m.previous, '') AND earlier.posted_month <= m.month
-               AND earlier.entry_id < e.entry_id) AS index
-     FROM ledger_rows e
-     LEFT JOIN closed_months m ON m.month = greatest(e.posted_month, (SELECT min(month) FROM closed_months))
-     LEFT JOIN seals s ON s.month = m.month
-     WHERE e.entry_id = :entryId`,
-    { entryId },
-  );
+  const [place] = await readPlaceOfRow(tx, entryId);
   if (place === undefined) throw refuse('row_unknown', { entry_id: entryId });
   const { month, previous, index } = place;
   if (month === null) throw refuse('not_sealed', { subject });

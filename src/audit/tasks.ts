@@ -10,7 +10,7 @@ import { databaseFailure } from '../database/transaction.ts';
 import { installedFonts } from '../documents/printable.ts';
 import { EXIT, Refusal } from '../errors/refusals.ts';
 import { tellAttention } from '../reports/job-attention.ts';
-import { recordJobRun } from '../reports/status.ts';
+import { recordJobRun } from '../reports/jobs.sql.ts';
 import type { Difference } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
 import { type ExportRequest, exportPack } from './export.ts';

@@ -3,16 +3,9 @@
  * difference. Refusals: nothing_to_verify, month_not_closed.
  */
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
-import {
-  execute,
-  isFaultOfOne,
-  query,
-  queryOne,
-  raiseWorkMemory,
-  sqlstate,
-  type Transaction,
-} from '../database/transaction.ts';
+import { execute, isFaultOfOne, raiseWorkMemory, sqlstate, type Transaction } from '../database/transaction.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { readClosedMonth } from '../ledger/closed-months.sql.ts';
 import type { Month } from '../month.ts';
 import { hashAgain } from '../seals/checkpoint.ts';
 import type { Check, CheckContext } from './checks/check.ts';
@@ -20,6 +13,7 @@ import { checkJournal } from './checks/journal.ts';
 import type { Difference, Finding } from './checks/query.ts';
 import { checkRows } from './checks/rows.ts';
 import { CHECKS } from './checks.ts';
+import { readEmptiness } from './exports.sql.ts';
 
 export interface CheckReport {
   readonly check: string;
@@ -102,14 +96,9 @@ const nextOf = (done: ReadonlyMap<string, CheckReport>, checks: readonly CheckRe
 
 /** A ledger without its table of rows is damaged, not empty. */
 function isEmpty(tx: Transaction): Promise<boolean> {
-  const work = () =>
-    queryOne<{ empty: boolean }>(
-      tx,
-      `SELECT NOT EXISTS (SELECT FROM ledger_rows) AND NOT EXISTS (SELECT FROM openings) AS empty`,
-    );
   return attempt(
     tx,
-    async () => (await work()).empty,
+    async () => (await readEmptiness(tx)).empty,
     () => false,
   );
 }
@@ -158,11 +147,7 @@ export async function checkContext(
 }
 
 async function readMonthBefore(tx: Transaction, month: Month): Promise<Month | ''> {
-  const [closed] = await query<{ previous: Month | null }>(
-    tx,
-    `SELECT previous FROM closed_months WHERE month = :month`,
-    { month },
-  );
+  const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
   return closed.previous ?? '';
 }

@@ -4,7 +4,8 @@ import type { Delivery } from '../delivery/document.ts';
 import { nameOf } from '../mail/log.ts';
 import type { EmailResult } from '../mail/outbox.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import { type SealName, sealTitle } from '../seals/signature.ts';
+import { sealTitle } from '../seals/signature.ts';
+import type { SealName } from '../seals/signatures.sql.ts';
 import type { Output, Progress } from './output.ts';
 
 /** Does work with a reporter; its notes follow after the progress bar. */

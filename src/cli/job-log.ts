@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { databaseFailure } from '../database/transaction.ts';
 import { Refusal, reasonOf } from '../errors/refusals.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import { recordJobRun } from '../reports/status.ts';
+import { recordJobRun } from '../reports/jobs.sql.ts';
 import type { Context } from './context.ts';
 
 /** Records that a job ran from then until now. */

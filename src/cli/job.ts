@@ -20,13 +20,8 @@ import { deliverAll, sendEmails } from '../month-end/month-end.ts';
 import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
-import {
-  type AttentionItem,
-  readUntold,
-  recordAttention,
-  tellAttention,
-  WEEK_HOURS,
-} from '../reports/job-attention.ts';
+import { tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
+import { type AttentionItem, readUntold, recordAttention } from '../reports/jobs.sql.ts';
 import { purge } from '../reports/purge.ts';
 import { readStatus, readStatusAndItems } from '../reports/status.ts';
 import { readSealsOf } from '../seals/seals.sql.ts';

@@ -1,7 +1,7 @@
 /** SQL of the books' close. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month } from '../month.ts';
-import type { ClosedBooks } from '../seals/books.ts';
+import type { ClosedBooks } from '../seals/books.sql.ts';
 
 export interface BooksState {
   /** The first and the last month closed for billing; null before the first close. */

@@ -16,7 +16,7 @@ import { draftMonth } from '../documents/issue/drafts.ts';
 import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { readLastClosed } from '../ledger/closed-months.ts';
+import { readLastClosed } from '../ledger/closed-months.sql.ts';
 import { type Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { settleWeAre } from '../partners/presentation.ts';

@@ -188,3 +188,41 @@ export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promi
     { months },
   );
 }
+
+export interface OddInvoice {
+  readonly number: string;
+  readonly currency: string;
+  readonly gross: string;
+  /** The partner's largest month's invoice in this currency, of the 12 months before; null: none. */
+  readonly largest: string | null;
+  readonly is_above: boolean;
+}
+
+/**
+ * Of the documents just issued, in the order of their numbers. A partner without an earlier invoice is only held by
+ * amount. Invoices count less credit notes against them; void, held and zero invoices do not count.
+ */
+export function readOddInvoices(
+  tx: Transaction,
+  rules: { month: string; above: Readonly<Record<string, string>>; times: string | null },
+): Promise<OddInvoice[]> {
+  return query(
+    tx,
+    `SELECT d.number, d.currency, d.gross, b.largest, coalesce(d.gross > a.amount, false) AS is_above
+     FROM pg_temp.issued_documents JOIN documents d USING (document_id)
+     LEFT JOIN json_each_text(:above::json) AS limits (currency, amount) ON limits.currency = d.currency
+     CROSS JOIN LATERAL (SELECT limits.amount::numeric AS amount) AS a
+     CROSS JOIN LATERAL (
+       SELECT nullif(max(o.gross - c.credited), 0) AS largest
+       FROM live_documents o CROSS JOIN LATERAL (
+         SELECT coalesce(sum(gross), 0) AS credited FROM live_documents WHERE credits = o.document_id) AS c
+       WHERE o.partner_id = d.partner_id AND o.currency = d.currency AND o.document = 'invoice' AND o.purpose = 'month'
+         AND o.month < :month
+         AND o.month >= to_char(to_date(:month, 'YYYY-MM') - interval '12 months', 'YYYY-MM') COLLATE "C"
+         AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = o.document_id)) AS b
+     WHERE d.document = 'invoice'
+       AND (d.gross > a.amount OR d.gross > :times::numeric * b.largest)
+     ORDER BY d.document_id`,
+    { ...rules, above: JSON.stringify(rules.above) },
+  );
+}

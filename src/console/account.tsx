@@ -1,8 +1,9 @@
 /** A user's own account page: name, roles and sessions. Every role has it. */
 import type { FastifyReply } from 'fastify';
-import { type Passkey, readPasskeys } from '../people/passkeys.ts';
+import { type Passkey, readPasskeys } from '../people/passkeys.sql.ts';
 import { rolesInWords, scopeOf } from '../people/roles.ts';
-import { endSession, type ListedSession, liveAt, readSessions, type Session } from '../people/sessions.ts';
+import { endSession, liveAt } from '../people/sessions.ts';
+import { type ListedSession, readSessions, type Session } from '../people/sign-in.sql.ts';
 import { signOutUser } from '../people/users.ts';
 import { Form, idSent } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';

@@ -1,5 +1,7 @@
 /** Changes of fields that are updated in place, latest first: who changed what, from what to what. */
-import type { ChangeEvent, FieldChange } from '../people/field-changes.ts';
+
+import type { ChangeEvent } from '../people/audit-events.sql.ts';
+import type { FieldChange } from '../people/field-changes.ts';
 import { plural } from '../text.ts';
 import { Instant } from './kit.tsx';
 

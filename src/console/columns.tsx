@@ -1,7 +1,7 @@
 /** Columns shared by several tables. */
 import type { DocumentKind } from '../documents/snapshot.ts';
 import { daysBetween } from '../month.ts';
-import type { OpenItem } from '../reports/open-items.ts';
+import type { OpenItem } from '../reports/open-items.sql.ts';
 import { plural } from '../text.ts';
 import { Chip, type Column, Money, Quiet } from './kit.tsx';
 

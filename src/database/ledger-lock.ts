@@ -9,7 +9,7 @@
  *
  * Always take the importers' lock before the ledger lock: the fixed order rules out deadlocks.
  */
-import { LOCKS } from './locks.ts';
+import { LOCKS, takeLock } from './locks.ts';
 import { execute, prepared, type Transaction } from './transaction.ts';
 
 const { ledger: LEDGER, importers: IMPORTERS } = LOCKS;
@@ -36,10 +36,10 @@ const LOCK_LEDGER_FOR = prepared(
 
 /** Exclusive, for a close: waits for current writers and blocks new ones until the transaction ends. */
 export async function lockLedgerWhole(tx: Transaction): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock(${LEDGER})`);
+  await takeLock(tx, LEDGER);
 }
 
 /** For transactions that record reversals or change partners: one at a time, from their checks to their commit. */
 export async function lockImporters(tx: Transaction): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock(${IMPORTERS})`);
+  await takeLock(tx, IMPORTERS);
 }

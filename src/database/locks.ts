@@ -1,3 +1,5 @@
+import { execute, type Transaction } from './transaction.ts';
+
 /**
  * The advisory locks: a class and a number each, as PostgreSQL takes them. Migrations name some of them too. Where several
  * are held, they are taken in this order: processor, importers, ledger, payments.
@@ -20,6 +22,14 @@ export const LOCKS = {
   settings: '7310::integer, 82::integer',
   users: '7310::integer, 83::integer',
 } as const;
+
+/** Waits for one of LOCKS, and holds it until the transaction ends. */
+export const takeLock = (tx: Transaction, lock: string): Promise<number> =>
+  execute(tx, `SELECT pg_advisory_xact_lock(${lock})`);
+
+/** Takes one lock of a class, by the hash of a name. */
+export const takeLockOf = (tx: Transaction, ofClass: number, name: string): Promise<number> =>
+  execute(tx, `SELECT pg_advisory_xact_lock(${ofClass}, hashtext(:name))`, { name });
 
 /** The class of locks on what is being delivered, by the hash of its name (`claims.ts`). */
 export const CLAIM_LOCKS = 7311;

@@ -106,6 +106,11 @@ export async function raiseWorkMemory(tx: Transaction): Promise<void> {
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
 }
 
+/** Sets a parameter of the database until the transaction ends. */
+export async function setLocally(tx: Transaction, name: string, value: string): Promise<void> {
+  await execute(tx, `SELECT set_config(:name, :value, true)`, { name, value });
+}
+
 /** Begins and ends transactions and runs migrations on connections of our pools. It has none of its own. */
 const KNEX = knexFactory({
   client: 'pg',

@@ -5,7 +5,7 @@
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { readIdsOf } from './documents.sql.ts';
-import { wakeDocuments } from './due.ts';
+import { wakeDocuments } from './due.sql.ts';
 import { linkProvider } from './link.ts';
 import type { LinkWork } from './links/links.sql.ts';
 import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';

@@ -6,7 +6,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import type { DocumentRow } from '../documents/documents.sql.ts';
-import { withdrawEmails } from '../documents/emails.ts';
+import { withdrawEmails } from '../documents/emails.sql.ts';
 import { whyHeld } from '../documents/hold.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';

@@ -5,7 +5,7 @@
 
 import type { Transaction } from '../database/transaction.ts';
 import { documentToCorrect } from '../documents/correctable.ts';
-import { queueResend } from '../documents/emails.ts';
+import { queueResends } from '../documents/emails.sql.ts';
 import { type IssueContext, mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { refuseRecipient } from '../mail/sandbox.ts';
@@ -31,9 +31,8 @@ export async function resendDocument(
   }
   const now = environment.now().toISO();
   const details = to === undefined ? {} : { to };
-  await queueResend(tx, {
-    documentId,
-    addressedTo: to ?? null,
+  await queueResends(tx, {
+    documents: [{ document_id: documentId, addressed_to: to ?? null }],
     eventId: await recordEvent(tx, actor, { action: 'invoice.resend', subject: number, details, now }),
     mailDomain: mailDomain(settings),
     now,

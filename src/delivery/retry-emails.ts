@@ -3,9 +3,12 @@
  * an unknown outcome. Each gets a new e-mail with its own Message-ID, logged beside the earlier one; a refused address
  * is refused again. Documents on hold or void and dismissed e-mails are left alone.
  */
+
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { queueResends } from '../documents/emails.sql.ts';
 import { mailDomain } from '../documents/issue/context.ts';
+import { readToRetry } from '../mail/outbox.sql.ts';
 import { resendEmails } from '../mail/resend.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 
@@ -27,16 +30,7 @@ export async function retryEmails(tx: Transaction, context: ActorContext, reques
   // If two commands ask for the same, the second finds the first one's e-mails queued.
   await lockLedgerWhole(tx);
   const { status, since = null } = request;
-  const emails = await query<{ email_id: number; document_id: number | null; addressed_to: string | null }>(
-    tx,
-    `SELECT e.email_id, e.document_id, e.addressed_to
-     FROM emails e JOIN unfinished_emails USING (email_id)
-     WHERE e.status = :status::text AND e.attempted_at >= coalesce(:since::timestamptz, '-infinity')
-       AND e.kind <> 'status'
-       AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
-     ORDER BY e.email_id`,
-    { status, since },
-  );
+  const emails = await readToRetry(tx, { status, since });
   const documents = emails.filter(({ document_id }) => document_id !== null);
   const others = emails.filter(({ document_id }) => document_id === null);
   const retried = { documents: documents.length, others: others.length };
@@ -46,13 +40,7 @@ export async function retryEmails(tx: Transaction, context: ActorContext, reques
     ...{ action: 'delivery.retry', subject: status, now },
     details: { ...(since !== null && { since }), ...retried },
   });
-  await execute(
-    tx,
-    `SELECT queue_document_emails(array_agg(d.document_id ORDER BY d.document_id), 'resend', d.addressed_to,
-                                  :eventId::bigint, :mailDomain::text, :now::timestamptz)
-     FROM json_to_recordset(:documents::json) AS d (document_id bigint, addressed_to text) GROUP BY d.addressed_to`,
-    { documents: JSON.stringify(documents), eventId, mailDomain: mailDomain(context.settings), now },
-  );
+  await queueResends(tx, { documents, eventId, mailDomain: mailDomain(context.settings), now });
   await resendEmails(tx, context, others, eventId);
   return retried;
 }

@@ -7,7 +7,8 @@ import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
 import { execute, isFaultOfOne, prepared, type Transaction } from '../database/transaction.ts';
 import { type DocumentRow, readDocumentsToRender } from '../documents/documents.sql.ts';
-import { type AttemptOutcome, recordOutcomes } from '../mail/log.ts';
+import type { AttemptOutcome } from '../mail/log.sql.ts';
+import { recordOutcomes } from '../mail/log.ts';
 import { type Offer, offerEmails } from '../mail/outbox.sql.ts';
 import {
   type DocumentEmail,
@@ -25,7 +26,7 @@ import {
   recordPaymentLinks,
   recordPdfs,
 } from './documents.sql.ts';
-import { endLinkChecks, type LinkCheck, readLinkChecks } from './due.ts';
+import { endLinkChecks, type LinkCheck, readLinkChecks } from './due.sql.ts';
 import type { PresentBuyer } from './e-invoice.ts';
 
 /**

@@ -12,7 +12,7 @@ import { transportOf } from '../mail/transport.ts';
 import type { ActorContext } from '../people/audit-events.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from './document.ts';
 import { noteFailure } from './documents.sql.ts';
-import { DUE_DOCUMENTS, theseDocuments } from './due.ts';
+import { DUE_DOCUMENTS, theseDocuments } from './due.sql.ts';
 import { linkProvider } from './link.ts';
 import { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { DeliverySteps } from './steps.ts';

@@ -1,6 +1,6 @@
 /** SQL of corrections: void, credit, write-off, hold and release. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './emails.ts';
+import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './emails.sql.ts';
 
 const REOPENED_ON = 'greatest(earliest_postable_date(), document_reopened_on(:documentId::bigint))';
 

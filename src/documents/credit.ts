@@ -13,7 +13,7 @@ import { readCreditsAgainst } from './corrections.sql.ts';
 import { shareCredit } from './document-tax.ts';
 import type { DocumentRow } from './documents.sql.ts';
 import { beginIssue, type IssueContext, refuseIncompleteSettings } from './issue/context.ts';
-import { draftAdjustment } from './issue/drafts.ts';
+import { draftAdjustment } from './issue/drafts.sql.ts';
 import { type IssuedDocument, issueDocuments } from './issue/issue.ts';
 import { readCreditedTaxes } from './issue/tax.sql.ts';
 import { insertCreditApplications } from './placed-credit.sql.ts';

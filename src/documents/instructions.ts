@@ -7,20 +7,13 @@
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { changesBetween, type FieldChange, fieldsOf } from '../people/field-changes.ts';
+import { type AllInstructions, readInstructionsInForce } from './instructions.sql.ts';
 
 const ADOPTION = 'instructions.adopt';
-
-type AllInstructions = Settings['instructions'];
-
-/** Those in force, by currency; undefined before the first are adopted. */
-export async function readInstructionsInForce(tx: Transaction): Promise<AllInstructions | undefined> {
-  const [found] = await query<{ instructions: AllInstructions }>(tx, `SELECT instructions FROM instructions_in_force`);
-  return found?.instructions;
-}
 
 /** The instructions of settings.json, whatever is in force. */
 export const instructionsOfFile = (settings: Settings): AllInstructions =>

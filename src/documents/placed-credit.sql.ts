@@ -1,6 +1,6 @@
 /** SQL of placed credit: applying it to invoices and taking it back. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { requestLinkChecks } from './emails.ts';
+import { requestLinkChecks } from './emails.sql.ts';
 
 interface NewCreditApplication {
   readonly credit_note_id: number;

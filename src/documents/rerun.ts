@@ -10,7 +10,7 @@ import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { readClosedMonth } from '../ledger/closed-months.ts';
+import { readClosedMonth } from '../ledger/closed-months.sql.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { readPartners } from '../partners/partners.sql.ts';
@@ -20,9 +20,10 @@ import { refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { beginIssue, type IssueContext } from './issue/context.ts';
-import { draftMonth, keepReplacements, readDraftCurrencies } from './issue/drafts.ts';
+import { keepReplacements, readDraftCurrencies } from './issue/drafts.sql.ts';
+import { draftMonth } from './issue/drafts.ts';
 import { issueDocuments } from './issue/issue.ts';
-import { recordIssuerVersion } from './issue/issuer-version.ts';
+import { recordIssuerVersion } from './issue/issuer-version.sql.ts';
 import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
 export interface RerunOptions {

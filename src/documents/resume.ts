@@ -10,7 +10,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
-import { insertResumptions, type Pause, readPauses } from '../people/pauses.ts';
+import { insertResumptions, type Pause, readPauses } from '../people/pauses.sql.ts';
 import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
 
 /** More are more likely a typing error than a lost month. */

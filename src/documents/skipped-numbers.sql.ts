@@ -35,3 +35,15 @@ export async function insertSkippedNumbers(
     { ...given, ranges: JSON.stringify(given.ranges) },
   );
 }
+
+/** When and why a number was skipped; none if it was not. */
+export const readSkipped = (
+  tx: Transaction,
+  given: { series: string; sequence: number },
+): Promise<{ on: string; reason: string }[]> =>
+  query(
+    tx,
+    `SELECT s.recorded_at::date AS "on", p.reason FROM skipped_numbers s JOIN pauses p USING (pause_id)
+     WHERE s.series = :series AND :sequence::integer BETWEEN s.first_sequence AND s.last_sequence`,
+    { ...given },
+  );

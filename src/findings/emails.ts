@@ -2,7 +2,8 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
 import type { EmailStatus } from '../mail/email.ts';
-import { type ListedEmail, nameOf, readEmails, remediesOf } from '../mail/log.ts';
+import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
+import { nameOf, remediesOf } from '../mail/log.ts';
 import { type RefusedInARow, readRefusedInARow } from '../mail/outbox.sql.ts';
 import type { Scope } from '../people/scope.ts';
 import { DELIVER, toDo } from '../remedy.ts';

@@ -1,7 +1,7 @@
 /** The clock, a forgotten pause, the jobs, and what the nightly jobs found. */
 import { query, type Transaction } from '../database/transaction.ts';
 import { END_PAUSE } from '../errors/pauses.ts';
-import type { Pause } from '../people/pauses.ts';
+import type { Pause } from '../people/pauses.sql.ts';
 import { SEE, seeMonthOfAccounts } from '../remedy.ts';
 import { duration, minuteOf, plural } from '../text.ts';
 import { type Finding, type ReadFindings, troubleOf } from './finding.ts';

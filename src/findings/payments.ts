@@ -4,7 +4,8 @@ import { moneyText } from '../money.ts';
 import type { PaymentException } from '../payments/exceptions.sql.ts';
 import { EXCEPTION_NAMES } from '../payments/exceptions.ts';
 import { toDo, toRun } from '../remedy.ts';
-import { describeToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
+import type { ToldNotSeen } from '../splits/payouts.sql.ts';
+import { describeToldNotSeen } from '../splits/told-not-seen.ts';
 import { type Finding, troubleOf } from './finding.ts';
 
 /** As known without looking for what it may pay. */

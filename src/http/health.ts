@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import { migrationName, missingMigrations } from '../database/migrate.ts';
 import { refuse } from '../errors/refusals.ts';
 import { packageVersion } from '../package.ts';
-import { readPauses } from '../people/pauses.ts';
+import { readPauses } from '../people/pauses.sql.ts';
 import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
 import { addressList, isBehindUnknownProxy, issuerOf, type Shared } from './shared.ts';

@@ -10,7 +10,7 @@ import { droppedLogLines } from '../log.ts';
 import { countDeliveries, countOnHold } from '../mail/outbox.sql.ts';
 import { packageVersion } from '../package.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
-import { isPaused } from '../people/pauses.ts';
+import { isPaused } from '../people/pauses.sql.ts';
 import { readMonths } from '../reports/status.ts';
 import { type JobHealth, readBacklog, readJobHealth } from './server.sql.ts';
 

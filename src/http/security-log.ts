@@ -5,10 +5,10 @@
  * loses the tries since the hour's last row, fewer than nine times those written.
  */
 import { hostname } from 'node:os';
-import { execute } from '../database/transaction.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { networkOf, SIGN_IN } from './limits.ts';
+import { insertSecurityEvents } from './server.sql.ts';
 import type { Service } from './service.ts';
 
 type Kind =
@@ -104,17 +104,7 @@ export class SecurityLog {
     const rows = this.due.splice(0);
     if (rows.length === 0) return;
     const written = this.service.database
-      .transaction((tx) =>
-        execute(
-          tx,
-          `INSERT INTO security_events (kind, network, client_id, tries, first_at, last_at, host)
-           SELECT kind, network, client_id, unwritten, first_at, last_at, :host
-           FROM json_to_recordset(:rows::json)
-             AS t (kind text, network text, client_id text, unwritten bigint,
-                   first_at timestamptz, last_at timestamptz)`,
-          { host: hostname(), rows: JSON.stringify(rows) },
-        ),
-      )
+      .transaction((tx) => insertSecurityEvents(tx, { host: hostname(), rows: JSON.stringify(rows) }))
       .catch((error: unknown) => this.service.log.error({ reason: reasonOf(error), rows }, 'security log not written'));
     this.writing = Promise.all([this.writing, written]);
     await written;

@@ -130,3 +130,14 @@ export function addRequestCounts(
     given,
   );
 }
+
+/** The rows are given as JSON. */
+export const insertSecurityEvents = (tx: Transaction, given: { host: string; rows: string }): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO security_events (kind, network, client_id, tries, first_at, last_at, host)
+     SELECT kind, network, client_id, unwritten, first_at, last_at, :host
+     FROM json_to_recordset(:rows::json)
+       AS t (kind text, network text, client_id text, unwritten bigint, first_at timestamptz, last_at timestamptz)`,
+    given,
+  );

@@ -5,7 +5,8 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readPartnerChanges } from '../partners/changes.ts';
 import { readPartners } from '../partners/partners.sql.ts';
-import { type ChangeEvent, changeCells } from '../people/field-changes.ts';
+import type { ChangeEvent } from '../people/audit-events.sql.ts';
+import { changeCells } from '../people/field-changes.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
 import { type Asked, type Column, defineList } from './list.ts';
 

@@ -4,7 +4,8 @@ import { emailJson } from '../actions/email.ts';
 import { flag } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
-import { type ListedEmail, nameOf, readEmails } from '../mail/log.ts';
+import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
+import { nameOf } from '../mail/log.ts';
 import { type Asked, defineList, type Mark } from './list.ts';
 
 const filters = z.strictObject({

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { choice } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { readSealLetters, type SealLetter } from '../reports/seal-letters.ts';
+import { readSealLetters, type SealLetter } from '../reports/seal-letters.sql.ts';
 import { sealTitle } from '../seals/signature.ts';
 import { emailMark } from './emails.ts';
 import { type Asked, defineList, pageOf } from './list.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { date } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { readSecurityEvents, type SecurityEvent } from '../reports/security.ts';
+import { readSecurityEvents, type SecurityEvent } from '../reports/security.sql.ts';
 import { type Asked, defineList } from './list.ts';
 
 const filters = z.strictObject({ since: date('Since', 'From this day on (UTC).').optional() });

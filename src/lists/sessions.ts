@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { type ListedSession, liveAt, readSessions } from '../people/sessions.ts';
+import { liveAt } from '../people/sessions.ts';
+import { type ListedSession, readSessions } from '../people/sign-in.sql.ts';
 import { userNamed } from '../people/users.ts';
 import { type Asked, defineList } from './list.ts';
 

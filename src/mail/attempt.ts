@@ -7,7 +7,7 @@ import { failpoint } from '../failpoint.ts';
 import type { ActorContext, Installation } from '../people/audit-events.ts';
 import { signMessage } from './dkim.ts';
 import type { EmailContent, EmailState } from './email.ts';
-import type { AttemptOutcome } from './log.ts';
+import type { AttemptOutcome } from './log.sql.ts';
 import { composeMessage, type Envelope, envelopeOf } from './message.ts';
 import type { Offer } from './outbox.sql.ts';
 import { type RetryOptions, statusAfter } from './retry.ts';

@@ -4,11 +4,12 @@
  * like a failed one; for a copy, the report is recorded and the e-mail stays sent. Reading a report again records
  * nothing.
  */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import type { ReportedBounce } from './bounce-report.ts';
-import { type ListedEmail, nameOf, readEmail } from './log.ts';
+import { insertBounces, readBounces, readByMessageIds, type Target } from './bounces.sql.ts';
+import { nameOf, readEmail } from './log.ts';
 import { lockEmails } from './outbox.sql.ts';
 
 export interface BouncesRecorded {
@@ -26,8 +27,6 @@ export interface BouncesRecorded {
   /** Reports that match no e-mail sent from here, with the reason. */
   readonly unmatched: readonly { readonly message_id: string; readonly recipient: string; readonly reason: string }[];
 }
-
-type Target = Pick<ListedEmail, 'email_id' | 'to' | 'status' | 'dismissal_reason'>;
 
 /** `source` names the files, for the event. */
 export async function recordBounces(
@@ -73,13 +72,7 @@ export async function recordBounces(
 /** The e-mails that the reports name, by Message-ID, locked. */
 async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]): Promise<Map<string, Target>> {
   const messageIds = [...new Set(reports.map(({ messageId }) => messageId))];
-  const read = () =>
-    query<Target & { message_id: string }>(
-      tx,
-      `SELECT email_id, message_id, recipients AS "to", status, dismissal_reason
-       FROM emails WHERE message_id = ANY (:messageIds::text[]) ORDER BY email_id`,
-      { messageIds },
-    );
+  const read = () => readByMessageIds(tx, messageIds);
   await lockEmails(
     tx,
     (await read()).map(({ email_id: emailId }) => ({ emailId })),
@@ -88,12 +81,8 @@ async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]):
 }
 
 async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<Set<string>> {
-  const known = await query<{ email_id: number; recipient: string }>(
-    tx,
-    `SELECT email_id, recipient FROM email_bounces WHERE email_id = ANY (:ids::bigint[])`,
-    { ids: targets.map(({ email_id }) => email_id) },
-  );
-  return new Set(known.map(({ email_id, recipient }) => `${email_id} ${recipient}`));
+  const ids = targets.map(({ email_id }) => email_id);
+  return new Set((await readBounces(tx, ids)).map(({ email_id, recipient }) => `${email_id} ${recipient}`));
 }
 
 /** Our recipient whose e-mail came back. A forwarded address is reported differently; a sole recipient is the one. */
@@ -109,30 +98,4 @@ function whyUnmatched(target: Target | undefined, recipient: string | undefined)
   }
   if (target.status === 'failed' || target.status === 'withdrawn') return `e-mail ${target.email_id} was never sent`;
   return recipient === undefined ? `e-mail ${target.email_id} did not go to this address` : undefined;
-}
-
-async function insertBounces(
-  tx: Transaction,
-  values: { readonly bounces: string; readonly now: string; readonly eventId: number },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO email_bounces (
-       email_id, recipient, status, diagnostic, reporting_server, report_sha256, recorded_at, event_id)
-     SELECT email_id, recipient, status, diagnostic, reporting_server, report_sha256, :now::timestamptz,
-            :eventId::bigint
-     FROM json_to_recordset(:bounces::json) AS b (email_id bigint, recipient text, status text, diagnostic text,
-       reporting_server text, report_sha256 text)
-     ORDER BY email_id, recipient`,
-    values,
-  );
-  await execute(
-    tx,
-    `UPDATE emails e SET status = 'bounced', message = NULL,
-            reason = format('returned from %s: %s', b.recipient, concat_ws(' ', b.status, nullif(b.diagnostic, '')))
-     FROM json_to_recordset(:bounces::json) AS b (email_id bigint, recipient text, status text, diagnostic text,
-       bounced boolean)
-     WHERE e.email_id = b.email_id AND b.bounced AND e.status IN ('sent', 'uncertain') AND e.dismissal_reason IS NULL`,
-    { bounces: values.bounces },
-  );
 }

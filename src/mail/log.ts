@@ -3,58 +3,12 @@
  * mail server's reply. A line is written when an attempt ends and never changes. For people, it lists the e-mails with
  * their status. Refusal: email_unknown.
  */
-import { prepared, query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { Scope } from '../people/scope.ts';
 import { DELIVER, type Remedy, toDo } from '../remedy.ts';
-import type { EmailStatus } from './email.ts';
 import type { EmailKind } from './kinds.ts';
-import { type AttemptFacts, lockEmails } from './outbox.sql.ts';
-
-export interface AttemptOutcome extends Partial<AttemptFacts> {
-  readonly emailId: number;
-  /** The attempt's number. */
-  readonly attempt: number;
-  readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
-  /** The e-mail's status from now on. */
-  readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
-  /** The mail server's reply, or why there is none. */
-  readonly reply: string;
-  /** ISO instant. */
-  readonly now: string;
-}
-
-const RECORD_OUTCOME = prepared(
-  'mail.record_outcome',
-  `WITH ended AS (
-       UPDATE emails e SET status = o.status, reason = o.reply, attempts = o.attempt,
-              recipients = coalesce(o.recipients, e.recipients),
-              envelope_from = coalesce(o."envelopeFrom", e.envelope_from),
-              message_sha256 = coalesce(o.sha256, e.message_sha256),
-              attempted_at = coalesce(o."startedAt", e.attempted_at),
-              due_at = CASE WHEN o.status = 'queued' THEN now() + exp(least(o.attempt, 10)) * interval '1 second'
-                            ELSE e.due_at END,
-              unclear_attempts = e.unclear_attempts + CASE WHEN o.outcome = 'unclear' THEN 1 ELSE 0 END,
-              message = CASE WHEN o.status = 'queued' AND (o.outcome = 'unclear' OR e.unclear_attempts > 0)
-                             THEN e.message END,
-              sent_at = CASE WHEN o.status = 'sent' THEN o.now END
-       FROM json_to_recordset(:outcomes::json) AS o (
-         "emailId" bigint, attempt integer, outcome text, status text, reply text, now timestamptz,
-         recipients text[], "envelopeFrom" text, sha256 text, "startedAt" timestamptz)
-       WHERE e.email_id = o."emailId"
-         AND (e.status = 'sending' AND e.attempts = o.attempt
-              -- Never offered.
-              OR e.status IN ('queued', 'held') AND e.attempts = o.attempt - 1 AND o.outcome IN ('deferred', 'refused')
-                 AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id))
-       RETURNING e.email_id, e.kind, e.document_id, e.message_id, e.attempts, e.attempted_at, e.recipients,
-                 e.message_sha256, o.outcome, o.reply, o.now)
-     INSERT INTO email_attempts (email_id, attempt, started_at, ended_at, outcome, reply, kind, message_id, recipients,
-                                 message_sha256, pdf_sha256)
-     SELECT email_id, attempts, attempted_at, now, outcome, reply, kind, message_id, recipients, message_sha256,
-            (SELECT sha256 FROM document_pdfs p WHERE p.document_id = ended.document_id)
-     FROM ended ORDER BY email_id
-     RETURNING email_id`,
-);
+import { type AttemptOutcome, insertOutcomes, type ListedEmail, readEmails } from './log.sql.ts';
+import { lockEmails } from './outbox.sql.ts';
 
 /**
  * Records how attempts ended, in the log too; false for one that belongs to another worker by now, or was withdrawn or
@@ -64,7 +18,7 @@ export async function recordOutcomes(tx: Transaction, outcomes: readonly Attempt
   const [, recorded] = await Promise.all([
     // Locks the rows first: the next statement then sees a void or hold that held them.
     lockEmails(tx, outcomes),
-    query<{ email_id: number }>(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) }),
+    insertOutcomes(tx, outcomes),
   ]);
   const ids = new Set(recorded.map((row) => row.email_id));
   return outcomes.map(({ emailId }) => ids.has(emailId));
@@ -74,77 +28,6 @@ export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome): P
   (await recordOutcomes(tx, [outcome]))[0] === true;
 
 // --- Reading ----------------------------------------------------------------------------------------------------------
-
-/** An e-mail for people. Times are ISO instants. */
-export interface ListedEmail {
-  readonly email_id: number;
-  readonly kind: EmailKind;
-  /** The number of its document. */
-  readonly document: string | null;
-  readonly partner_id: string | null;
-  readonly month: string | null;
-  readonly day: string | null;
-  /** Of a payment receipt. */
-  readonly payment_id: number | null;
-  /** Of a refund notice. */
-  readonly credit_refund_id: number | null;
-  readonly checkpoint_number: number | null;
-  readonly approval_request_id: number | null;
-  /** An account statement of a month whose books were open. */
-  readonly preliminary: boolean;
-  readonly asked_for: string | null;
-  readonly status: EmailStatus;
-  /** Why it is held, or the mail server's last reply. */
-  readonly reason: string | null;
-  /** Its last recipients; null before its first attempt. */
-  readonly to: string[] | null;
-  readonly message_id: string;
-  readonly attempts: number;
-  readonly queued_at: string;
-  readonly attempted_at: string | null;
-  readonly sent_at: string | null;
-  readonly dismissal_reason: string | null;
-  /** Whether it still has to be sent or dealt with. */
-  readonly unfinished: boolean;
-}
-
-/** The newest e-mails first; of those that are unfinished, the oldest. */
-export function readEmails(
-  tx: Transaction,
-  filter: {
-    /** null: all. */
-    readonly limit: number | null;
-    readonly unfinished?: boolean | undefined;
-    /** Only those without a document. */
-    readonly withoutDocument?: boolean;
-    readonly emailId?: number;
-    /** Only those to these partners. */
-    readonly scope?: Scope;
-    /** Only those that follow this one. */
-    readonly after?: string | null;
-  },
-): Promise<ListedEmail[]> {
-  return query(
-    tx,
-    `SELECT e.email_id, e.kind, d.number AS document, coalesce(e.partner_id, d.partner_id) AS partner_id,
-            coalesce(e.month, d.month) AS month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_number,
-            e.approval_request_id, e.preliminary, e.asked_for, e.status, e.reason,
-            e.recipients AS "to", e.message_id, e.attempts, e.queued_at, e.attempted_at, e.sent_at, e.dismissal_reason,
-            u.email_id IS NOT NULL AS unfinished
-     FROM emails e LEFT JOIN documents d USING (document_id) LEFT JOIN unfinished_emails u USING (email_id)
-     WHERE (:emailId::bigint IS NULL OR e.email_id = :emailId::bigint)
-       AND (NOT :withoutDocument::boolean OR e.document_id IS NULL)
-       AND (NOT :unfinished::boolean OR u.email_id IS NOT NULL)
-       AND (:scope::text[] IS NULL OR coalesce(e.partner_id, d.partner_id) = ANY (:scope::text[]))
-       AND (:after::bigint IS NULL OR CASE WHEN :unfinished::boolean THEN e.email_id > :after::bigint
-                                           ELSE e.email_id < :after::bigint END)
-     ORDER BY CASE WHEN :unfinished::boolean THEN e.email_id ELSE -e.email_id END LIMIT :limit`,
-    {
-      ...{ withoutDocument: false, emailId: null, scope: null, after: null, ...filter },
-      unfinished: filter.unfinished ?? false,
-    },
-  );
-}
 
 /** Refusal: email_unknown. */
 export async function readEmail(tx: Transaction, emailId: number): Promise<ListedEmail> {

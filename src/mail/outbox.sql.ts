@@ -336,3 +336,91 @@ export async function setAside(
   );
   return changed === 1;
 }
+
+/** The e-mails that failed, bounced or are uncertain, with the other address that each would go to by now. */
+export const readNewAddresses = (
+  tx: Transaction,
+  given: { finance: string; auditor: string; operations: string },
+): Promise<{ email_id: number; address: string }[]> =>
+  query(
+    tx,
+    `SELECT e.email_id, a.address
+     FROM latest_other_emails e LEFT JOIN partners p USING (partner_id)
+     CROSS JOIN LATERAL (
+       SELECT CASE e.kind WHEN 'seal' THEN :auditor::text WHEN 'books_seal' THEN :auditor::text
+                          WHEN 'checkpoint' THEN :auditor::text
+                          WHEN 'close_report' THEN :finance::text
+                          WHEN 'missing_feeds' THEN coalesce(nullif(:finance::text, ''), :operations::text)
+                          WHEN 'instructions_changed' THEN coalesce(nullif(:finance::text, ''), :operations::text)
+                          WHEN 'reminder' THEN p.contact_email
+                          WHEN 'account_statement' THEN p.contact_email
+                          WHEN 'payment_receipt' THEN p.contact_email
+                          WHEN 'refund_notice' THEN p.contact_email END AS address) AS a
+     WHERE e.status IN ('failed', 'uncertain', 'bounced') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
+       AND a.address <> '' AND a.address <> ALL (e.recipients)
+     ORDER BY e.email_id`,
+    given,
+  );
+
+/** The latest e-mail with the same subject as this one. */
+export async function readLatest(tx: Transaction, emailId: number): Promise<number> {
+  const { email_id } = await queryOne<{ email_id: number }>(
+    tx,
+    `SELECT max(l.email_id) AS email_id FROM emails e JOIN latest_other_emails l
+       ON (l.kind, l.partner_id, l.month, l.day, l.payment_id, l.credit_refund_id, l.checkpoint_number,
+           l.approval_request_id)
+          IS NOT DISTINCT FROM (e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
+                                e.checkpoint_number, e.approval_request_id)
+     WHERE e.email_id = :emailId`,
+    { emailId },
+  );
+  return email_id;
+}
+
+/**
+ * Queues another e-mail on the same subject, under a Message-ID that names the previous one, so each is repeated once.
+ */
+export function insertRepetitions(
+  tx: Transaction,
+  given: {
+    askedFor: 'resend' | 'new_address';
+    to: string | null;
+    eventId: number;
+    emailIds: readonly number[];
+    mailDomain: string;
+    now: string;
+  },
+): Promise<EmailSubject[]> {
+  return query(
+    tx,
+    `INSERT INTO emails (
+       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id, preliminary,
+       asked_for, addressed_to, event_id, message_id, status, queued_at)
+     SELECT e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_number,
+            e.approval_request_id, e.preliminary,
+            :askedFor::text, :to::text, :eventId::bigint,
+            format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
+            :now::timestamptz
+     FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
+     ON CONFLICT DO NOTHING
+     RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number,
+               approval_request_id, preliminary, addressed_to`,
+    given,
+  );
+}
+
+/** Unfinished e-mails of a status whose last attempt began at an instant or later, without what is on hold. */
+export const readToRetry = (
+  tx: Transaction,
+  given: { status: string; since: string | null },
+): Promise<{ email_id: number; document_id: number | null; addressed_to: string | null }[]> =>
+  query(
+    tx,
+    `SELECT e.email_id, e.document_id, e.addressed_to
+     FROM emails e JOIN unfinished_emails USING (email_id)
+     WHERE e.status = :status::text AND e.attempted_at >= coalesce(:since::timestamptz, '-infinity')
+       AND e.kind <> 'status'
+       AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
+     ORDER BY e.email_id`,
+    given,
+  );

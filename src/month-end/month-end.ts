@@ -14,7 +14,7 @@ import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { refuseWhilePaused, whileNotPaused } from '../people/pauses.ts';
 import { takeDueCheckpoint } from '../seals/checkpoint.ts';
 import type { Checkpoint } from '../seals/seals.sql.ts';
-import type { SealName } from '../seals/signature.ts';
+import type { SealName } from '../seals/signatures.sql.ts';
 import { stampSeals } from '../seals/time-stamps.ts';
 import { COMPOSERS } from './emails/composers.ts';
 

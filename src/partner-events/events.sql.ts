@@ -1,5 +1,7 @@
 /** SQL of partner events. */
-import { prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+
+import { LOCKS } from '../database/locks.ts';
+import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
 
 export interface PageRow {
   readonly installation_id: string;
@@ -74,3 +76,84 @@ export async function readLastPosition(tx: Transaction, partnerId: string): Prom
   );
   return last;
 }
+
+/** The last ids of rows and facts to publish. */
+export interface Marks {
+  readonly entries: number;
+  readonly facts: number;
+}
+
+/** The last ids assigned, and the transactions that may still commit one of them. */
+export interface Cut extends Marks {
+  readonly recorders: readonly string[];
+}
+
+/** Three statements, in this order: a row is billed by a later fact, so the rows are read after the facts. */
+export async function readCut(tx: Transaction): Promise<Cut> {
+  const { facts } = await queryOne<{ facts: number }>(tx, LAST_FACT);
+  const { entries } = await queryOne<{ entries: number }>(tx, LAST_ENTRY);
+  return { facts, entries, recorders: await readRecorders(tx) };
+}
+
+const LAST_FACT = prepared(
+  'events.last_fact',
+  `SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END AS facts FROM fact_numbers`,
+);
+
+const LAST_ENTRY = prepared(
+  'events.last_entry',
+  `SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END AS entries FROM ledger_rows_entry_id_seq`,
+);
+
+const keyOf = (lock: string) => lock.replaceAll('::integer', '');
+
+const RECORDERS = prepared(
+  'events.recorders',
+  `SELECT virtualtransaction FROM pg_locks
+   WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND pid IS DISTINCT FROM pg_backend_pid()
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+     AND (classid::bigint, objid::bigint) = (${keyOf(LOCKS.ledger)})`,
+);
+
+export async function readRecorders(tx: Transaction): Promise<string[]> {
+  const rows = await query<{ virtualtransaction: string }>(tx, RECORDERS);
+  return rows.map(({ virtualtransaction: each }) => each);
+}
+
+/** Locks how far events are published. */
+export async function lockPublished(tx: Transaction): Promise<Marks> {
+  await execute(
+    tx,
+    `INSERT INTO published_marks (entries_to, facts_to) VALUES (0, 0) ON CONFLICT (only_one) DO NOTHING`,
+  );
+  return queryOne(tx, `SELECT entries_to AS entries, facts_to AS facts FROM published_marks FOR UPDATE`);
+}
+
+/** Indexes the rows and facts between two marks, and keeps how far it came. */
+export async function indexEvents(tx: Transaction, from: Marks, to: Marks): Promise<void> {
+  await execute(tx, INDEX_EVENTS, {
+    entriesFrom: from.entries,
+    entriesTo: to.entries,
+    factsFrom: from.facts,
+    factsTo: to.facts,
+  });
+  await execute(tx, `UPDATE published_marks SET entries_to = :entries::bigint, facts_to = :facts::bigint`, { ...to });
+}
+
+const INDEX_EVENTS = `
+  WITH found AS MATERIALIZED (
+    SELECT partner_id, row_event_type(kind) AS type, posted_month, entry_id, NULL::bigint AS fact_id
+    FROM ledger_rows WHERE entry_id > :entriesFrom::bigint AND entry_id <= :entriesTo::bigint
+    UNION ALL
+    SELECT partner_id, type, NULL, NULL, fact_id
+    FROM partner_event_facts WHERE fact_id > :factsFrom::bigint AND fact_id <= :factsTo::bigint
+  ), partners_found AS (
+    SELECT p.partner_id,
+           coalesce((SELECT max(position) FROM partner_events e WHERE e.partner_id = p.partner_id), 0) AS last
+    FROM (SELECT DISTINCT partner_id FROM found) AS p
+  )
+  INSERT INTO partner_events (partner_id, position, type, posted_month, entry_id, fact_id)
+  SELECT f.partner_id, p.last + row_number() OVER (PARTITION BY f.partner_id ORDER BY f.entry_id, f.fact_id),
+         f.type, f.posted_month, f.entry_id, f.fact_id
+  FROM found f JOIN partners_found p USING (partner_id)
+  ORDER BY f.entry_id, f.fact_id`;

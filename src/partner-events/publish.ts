@@ -8,28 +8,9 @@
  * same, but while that waits for a long import, every acceptance would wait behind it. This way no one waits.
  */
 import type { Database } from '../database/database.ts';
-import { LOCKS } from '../database/locks.ts';
-import {
-  execute,
-  LOCK_TIMEOUT,
-  prepared,
-  query,
-  queryOne,
-  sqlstate,
-  type Transaction,
-} from '../database/transaction.ts';
+import { LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-
-/** The last ids of rows and facts to publish. */
-interface Marks {
-  readonly entries: number;
-  readonly facts: number;
-}
-
-/** The last ids assigned, and the transactions that may still commit one of them. */
-interface Cut extends Marks {
-  readonly recorders: readonly string[];
-}
+import { type Cut, indexEvents, lockPublished, type Marks, readCut, readRecorders } from './events.sql.ts';
 
 /** How long a request waits for recording transactions; the rest is published the next time. */
 export const REQUEST_PATIENCE_MILLISECONDS = 250;
@@ -102,78 +83,14 @@ function whereAnotherPublishes(error: unknown): undefined {
 
 const isUpTo = (done: Marks, cut: Marks): boolean => done.entries >= cut.entries && done.facts >= cut.facts;
 
-/** Three statements, in this order: a row is billed by a later fact, so the rows are read after the facts. */
-async function readCut(tx: Transaction): Promise<Cut> {
-  const { facts } = await queryOne<{ facts: number }>(tx, LAST_FACT);
-  const { entries } = await queryOne<{ entries: number }>(tx, LAST_ENTRY);
-  return { facts, entries, recorders: await readRecorders(tx) };
-}
-
-const LAST_FACT = prepared(
-  'events.last_fact',
-  `SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END AS facts FROM fact_numbers`,
-);
-const LAST_ENTRY = prepared(
-  'events.last_entry',
-  `SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END AS entries FROM ledger_rows_entry_id_seq`,
-);
-
-const keyOf = (lock: string) => lock.replaceAll('::integer', '');
-const RECORDERS = prepared(
-  'events.recorders',
-  `SELECT virtualtransaction FROM pg_locks
-   WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND pid IS DISTINCT FROM pg_backend_pid()
-     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-     AND (classid::bigint, objid::bigint) = (${keyOf(LOCKS.ledger)})`,
-);
-
-async function readRecorders(tx: Transaction): Promise<string[]> {
-  const rows = await query<{ virtualtransaction: string }>(tx, RECORDERS);
-  return rows.map(({ virtualtransaction: each }) => each);
-}
-
 /** Publishes the next rows up to the cut, and its facts with the last of them. One publisher at a time does. */
 async function publishNext(tx: Transaction, cut: Marks): Promise<Marks> {
-  await execute(
-    tx,
-    `INSERT INTO published_marks (entries_to, facts_to) VALUES (0, 0) ON CONFLICT (only_one) DO NOTHING`,
-  );
-  const from = await queryOne<Marks>(
-    tx,
-    `SELECT entries_to AS entries, facts_to AS facts FROM published_marks FOR UPDATE`,
-  );
+  const from = await lockPublished(tx);
   if (isUpTo(from, cut)) return from;
   const entries = Math.min(Math.max(from.entries, cut.entries), from.entries + ROWS_AT_ONCE);
   // An invoice is published after the rows that it bills.
   const facts = entries < cut.entries ? from.facts : Math.max(from.facts, cut.facts);
-  await execute(tx, INDEX_EVENTS, {
-    entriesFrom: from.entries,
-    entriesTo: entries,
-    factsFrom: from.facts,
-    factsTo: facts,
-  });
-  await execute(tx, `UPDATE published_marks SET entries_to = :entries::bigint, facts_to = :facts::bigint`, {
-    entries,
-    facts,
-  });
+  await indexEvents(tx, from, { entries, facts });
   failpoint('events.indexed');
   return { entries, facts };
 }
-
-const INDEX_EVENTS = `
-  WITH found AS MATERIALIZED (
-    SELECT partner_id, row_event_type(kind) AS type, posted_month, entry_id, NULL::bigint AS fact_id
-    FROM ledger_rows WHERE entry_id > :entriesFrom::bigint AND entry_id <= :entriesTo::bigint
-    UNION ALL
-    SELECT partner_id, type, NULL, NULL, fact_id
-    FROM partner_event_facts WHERE fact_id > :factsFrom::bigint AND fact_id <= :factsTo::bigint
-  ), partners_found AS (
-    SELECT p.partner_id,
-           coalesce((SELECT max(position) FROM partner_events e WHERE e.partner_id = p.partner_id), 0) AS last
-    FROM (SELECT DISTINCT partner_id FROM found) AS p
-  )
-  INSERT INTO partner_events (partner_id, position, type, posted_month, entry_id, fact_id)
-  SELECT f.partner_id, p.last + row_number() OVER (PARTITION BY f.partner_id ORDER BY f.entry_id, f.fact_id),
-         f.type, f.posted_month, f.entry_id, f.fact_id
-  FROM found f JOIN partners_found p USING (partner_id)
-  ORDER BY f.entry_id, f.fact_id`;

@@ -1,16 +1,16 @@
 /** The fields that an import changed: an audit event for each partner, `partner.create` or `partner.update`. */
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type ChangeEvent, readChangeEvents } from '../people/audit-events.sql.ts';
 import { type Actor, recordEvents } from '../people/audit-events.ts';
+import { applyChanges, changesBetween, type FieldChange, fieldsOf, type Value } from '../people/field-changes.ts';
 import {
-  applyChanges,
-  type ChangeEvent,
-  changesBetween,
-  type FieldChange,
-  fieldsOf,
-  readChangeEvents,
-  type Value,
-} from '../people/field-changes.ts';
-import { ALWAYS, type PartnerView, readArrangements, readInactive, readPartners } from './partners.sql.ts';
+  ALWAYS,
+  type PartnerView,
+  readArrangements,
+  readInactive,
+  readPartnerEvents,
+  readPartners,
+} from './partners.sql.ts';
 
 const CREATE = 'partner.create';
 const UPDATE = 'partner.update';
@@ -108,12 +108,7 @@ export async function readStoredPartners(tx: Transaction): Promise<ReadonlyMap<s
 
 /** The same according to `partner.create` and `partner.update`, replayed from the first. */
 export async function replayPartners(tx: Transaction): Promise<ReadonlyMap<string, Fields>> {
-  const events = await query<{ partner_id: string; occurred_at: string; changes: readonly FieldChange[] | null }>(
-    tx,
-    `SELECT subject AS partner_id, details->'changes' AS changes,
-            to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS occurred_at
-     FROM audit_events WHERE action IN ('${CREATE}', '${UPDATE}') ORDER BY event_id`,
-  );
+  const events = await readPartnerEvents(tx, [CREATE, UPDATE]);
   const partners = new Map<string, { fields: Fields; inactive: Fields; arrangements: Map<string, Fields> }>();
   for (const { partner_id, occurred_at, changes } of events) {
     const of = partners.get(partner_id) ?? { fields: new Map(), inactive: new Map(), arrangements: new Map() };

@@ -6,8 +6,8 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { DateTime } from 'luxon';
 import type { EnvironmentName } from '../config/environment.ts';
-import { CLIENT_LOCKS } from '../database/locks.ts';
-import { execute, type Transaction } from '../database/transaction.ts';
+import { CLIENT_LOCKS, takeLockOf } from '../database/locks.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import {
@@ -139,9 +139,7 @@ async function clientNamed(tx: Transaction, clientId: string, now: string): Prom
 }
 
 /** Concurrent rotations would take the same number, so they wait here. */
-async function lockClient(tx: Transaction, clientId: string): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock(${CLIENT_LOCKS}, hashtext(:clientId::text))`, { clientId });
-}
+const lockClient = (tx: Transaction, clientId: string) => takeLockOf(tx, CLIENT_LOCKS, clientId);
 
 /** The client with these credentials. The answer and its timing are the same for any error in them. */
 export async function authenticate(

@@ -1,6 +1,9 @@
 /** SQL of partners, their arrangements and policies. */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+
+import type { Settings } from '../config/settings.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import type { FieldChange } from '../people/field-changes.ts';
 import type { PartnerRecord, PolicyRecord } from './file.ts';
 
 export interface Arrangement {
@@ -254,4 +257,40 @@ export type PartnerView = Omit<PartnerRecord, 'policies' | 'payment_terms_days'>
 export async function readPartnerNames(tx: Transaction): Promise<Map<string, string>> {
   const rows = await query<{ partner_id: string; name: string }>(tx, `SELECT partner_id, name FROM partners`);
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
+}
+
+export const readPartnerEvents = (
+  tx: Transaction,
+  actions: readonly string[],
+): Promise<{ partner_id: string; occurred_at: string; changes: readonly FieldChange[] | null }[]> =>
+  query(
+    tx,
+    `SELECT subject AS partner_id, details->'changes' AS changes,
+            to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS occurred_at
+     FROM audit_events WHERE action = ANY (:actions::text[]) ORDER BY event_id`,
+    { actions },
+  );
+
+type WeAre = Settings['we_are'];
+
+export const readRecordedWeAre = (tx: Transaction): Promise<{ recorded: WeAre | null; free: boolean }> =>
+  queryOne(tx, `SELECT (SELECT we_are FROM presentation) AS recorded, has_no_rows() AS free`);
+
+export const upsertWeAre = (tx: Transaction, asked: WeAre): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO presentation (we_are) VALUES (:asked) ON CONFLICT (only_one) DO UPDATE SET we_are = excluded.we_are`,
+    { asked },
+  );
+
+export type Asked = Pick<Settings, 'we_are'>;
+
+/** The recorded role if the settings differ from it; null if they agree, or can still decide. */
+export async function recordedOtherwise(tx: Transaction, { we_are: asked }: Asked): Promise<WeAre | null> {
+  const { recorded } = await queryOne<{ recorded: WeAre | null }>(
+    tx,
+    `SELECT (SELECT we_are FROM presentation WHERE we_are <> :asked AND NOT has_no_rows()) AS recorded`,
+    { asked },
+  );
+  return recorded;
 }

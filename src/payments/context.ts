@@ -8,7 +8,7 @@
 import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { requestLinkChecks as requestChecks } from '../documents/emails.ts';
+import { requestLinkChecks as requestChecks } from '../documents/emails.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';

@@ -1,12 +1,12 @@
 /** SQL that reads payments: their balances, their applications, and everything about them. */
-import { LOCKS } from '../database/locks.ts';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Candidate } from './duplicates.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './evidence.ts';
 
 export async function takePaymentsLock(tx: Transaction): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.payments})`);
+  await takeLock(tx, LOCKS.payments);
 }
 
 /** The first day of the first month with open books; null while no books are closed. */

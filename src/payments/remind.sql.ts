@@ -1,10 +1,10 @@
 /** SQL over what partners owe, and the reminders that they got. */
-import { LOCKS } from '../database/locks.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 /** One run at a time, so that each sees what the previous one recorded. */
 export async function lockReminders(tx: Transaction): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.reminders})`);
+  await takeLock(tx, LOCKS.reminders);
 }
 
 export type SkipReason =

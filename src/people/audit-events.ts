@@ -2,10 +2,12 @@
  * Audit events: who did what, when and from where. Every action that changes something records its event in the same
  * transaction, and the facts it makes refer to the event.
  */
+
 import { hostname, userInfo } from 'node:os';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
-import { execute, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { insertEvents } from './audit-events.sql.ts';
 import type { User } from './roles.ts';
 
 export interface Actor {
@@ -54,29 +56,13 @@ export interface AuditEvent {
 }
 
 /** Records the event and returns its id, for the facts that belong to it. */
-export async function recordEvent(tx: Transaction, actor: Actor, event: AuditEvent): Promise<number> {
-  const { event_id } = await queryOne<{ event_id: number }>(
-    tx,
-    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
-     VALUES (:now::timestamptz, :action, :subject, :details::jsonb || approval_details(), :claimedBy, :osUser, :host,
-             :via, coalesce(:userId::bigint, acting_user()))
-     RETURNING event_id`,
-    { ...actor, ...event, userId: actor.user?.user_id ?? null, details: JSON.stringify(event.details) },
-  );
-  return event_id;
-}
+export const recordEvent = async (tx: Transaction, actor: Actor, event: AuditEvent): Promise<number> =>
+  (await recordEvents(tx, actor, [event]))[0] as number;
 
-/** Records many events of one action in one statement, in order. */
-export async function recordEvents(tx: Transaction, actor: Actor, events: readonly AuditEvent[]): Promise<void> {
-  if (events.length === 0) return;
-  await execute(
-    tx,
-    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
-     SELECT now, action, subject, details || approval_details(), :claimedBy, :osUser, :host, :via,
-            coalesce(:userId::bigint, acting_user())
-     FROM ROWS FROM (json_to_recordset(:events::json) AS (now timestamptz, action text, subject text, details jsonb))
-       WITH ORDINALITY AS event (now, action, subject, details, position)
-     ORDER BY position`,
-    { ...actor, userId: actor.user?.user_id ?? null, events: JSON.stringify(events) },
-  );
+/** Records many events of one action in one statement. Gives their ids, in their order. */
+export async function recordEvents(tx: Transaction, actor: Actor, events: readonly AuditEvent[]): Promise<number[]> {
+  const { claimedBy, osUser, host, via, user } = actor;
+  const userId = user?.user_id ?? null;
+  const rows = await insertEvents(tx, { claimedBy, osUser, host, via, userId, events: JSON.stringify(events) });
+  return rows.map(({ event_id }) => event_id);
 }

@@ -1,6 +1,5 @@
 /** Field changes of things that are updated in place, in the details of their audit events. */
 import { isDeepStrictEqual } from 'node:util';
-import { query, type Transaction } from '../database/transaction.ts';
 
 export type Value = string | number | boolean | readonly unknown[];
 
@@ -37,30 +36,6 @@ export function applyChanges(fields: Map<string, Value>, changes: readonly Field
     if (change.new === null) fields.delete(change.field);
     else fields.set(change.field, change.new);
   }
-}
-
-/** An event with field changes in its details. */
-export interface ChangeEvent {
-  readonly event_id: number;
-  /** ISO instant. */
-  readonly occurred_at: string;
-  readonly action: string;
-  readonly claimed_by: string | null;
-  readonly os_user: string;
-  readonly host: string;
-  readonly via: string;
-  readonly changes: readonly FieldChange[];
-}
-
-/** The changes of one thing, oldest first. */
-export function readChangeEvents(tx: Transaction, subject: string, actions: readonly string[]): Promise<ChangeEvent[]> {
-  return query(
-    tx,
-    `SELECT event_id, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at, action,
-            claimed_by, os_user, host, via, details->'changes' AS changes
-     FROM audit_events WHERE subject = :subject AND action = ANY (:actions::text[]) ORDER BY event_id`,
-    { subject, actions },
-  );
 }
 
 /** The cells of a change: field, old value, new value. */

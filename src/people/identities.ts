@@ -2,11 +2,21 @@
  * Users of an identity provider. The provider's own identifier identifies a user; a verified e-mail address can match
  * an invited user once, or create a user. Groups give roles, which are read again at each sign-in.
  */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import type { PresentRole, Role, User } from './roles.ts';
-import { endSessions } from './sessions.ts';
-import { insertRoles, insertUser, loginOf, ROLES_OF_USER, readActiveUser, readRolesFrom } from './users.sql.ts';
+import { endSessions } from './sign-in.sql.ts';
+import {
+  hasEnded,
+  hasIdentity,
+  insertIdentity,
+  insertRoles,
+  insertUser,
+  loginOf,
+  readActiveUser,
+  readByIdentity,
+  readRolesFrom,
+} from './users.sql.ts';
 import { lockUsers } from './users.ts';
 
 /** What the provider says about a user. */
@@ -39,16 +49,6 @@ export async function userOfIdentity(
   return user.roles.length > 0 ? { user } : { reason: 'your groups at the identity provider give you no role here' };
 }
 
-async function readByIdentity(tx: Transaction, { issuer, subject }: Identity): Promise<User | undefined> {
-  const rows = await query<User>(
-    tx,
-    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles
-     FROM user_identities i JOIN active_users u USING (user_id) WHERE i.issuer = :issuer AND i.subject = :subject`,
-    { issuer, subject },
-  );
-  return rows[0];
-}
-
 /** The user invited with this e-mail address, from now on linked to the identity. */
 async function readInvited(
   tx: Transaction,
@@ -61,7 +61,7 @@ async function readInvited(
   if (user.kind !== 'person') return { reason: 'this name belongs to a program' };
   if (!emailVerified) return unverified(user.login);
   // A reassigned address must not turn its new owner into this user.
-  if (await hasIdentity(tx, user, identity))
+  if (await hasIdentity(tx, { userId: user.user_id, issuer: identity.issuer }))
     return {
       reason:
         `${user.login} is linked to another account of the identity provider. An administrator can deactivate ` +
@@ -72,25 +72,6 @@ async function readInvited(
 }
 
 const unverified = (email: string) => ({ reason: `the identity provider does not say that ${email} is verified` });
-
-async function hasIdentity(tx: Transaction, { user_id: userId }: User, { issuer }: Identity): Promise<boolean> {
-  const found = `SELECT FROM user_identities WHERE user_id = :userId AND issuer = :issuer`;
-  return (await query(tx, found, { userId, issuer })).length > 0;
-}
-
-/** A deactivated user comes back only by invitation, not through the provider. */
-async function hasEnded(tx: Transaction, { issuer, subject, email = '' }: Identity): Promise<boolean> {
-  const rows = await query(
-    tx,
-    `SELECT FROM users u JOIN user_ends USING (user_id)
-     WHERE u.login = :login
-        OR EXISTS (SELECT FROM user_identities i
-                   WHERE i.user_id = u.user_id AND i.issuer = :issuer AND i.subject = :subject)
-     LIMIT 1`,
-    { issuer, subject, login: loginOf(email) },
-  );
-  return rows.length > 0;
-}
 
 async function provision(
   tx: Transaction,
@@ -124,12 +105,7 @@ async function identify(
   const now = environment.now().toISO();
   const event = { action: 'user.identify', subject: login, details: { issuer, subject }, now };
   const eventId = await recordEvent(tx, actor, event);
-  await execute(
-    tx,
-    `INSERT INTO user_identities (user_id, issuer, subject, recorded_at, event_id)
-     VALUES (:userId, :issuer, :subject, :now::timestamptz, :eventId)`,
-    { userId, issuer, subject, now, eventId },
-  );
+  await insertIdentity(tx, { userId, issuer, subject, now, eventId });
 }
 
 /** The groups grant and revoke only their own roles. A change ends the user's other sessions. */

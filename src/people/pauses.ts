@@ -5,28 +5,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
-
-export interface Pause {
-  readonly pause_id: number;
-  readonly cause: 'command' | 'restore';
-  readonly reason: string;
-  /** For a restore: the time of the restored state. Others may have seen what happened later. */
-  readonly state_of: string | null;
-  readonly paused_at: string;
-}
-
-/** The open pauses, latest first. A restored ledger may have been paused before its backup. */
-export const readPauses = (tx: Transaction): Promise<Pause[]> =>
-  query(tx, `SELECT pause_id, cause, reason, state_of, paused_at FROM open_pauses ORDER BY pause_id DESC`);
-
-export async function isPaused(tx: Transaction): Promise<boolean> {
-  const { paused } = await queryOne<{ paused: boolean }>(tx, `SELECT is_paused() AS paused`);
-  return paused;
-}
+import { insertPause, isPaused, type Pause, readPauses } from './pauses.sql.ts';
 
 /** Throws `paused` if a pause is open. For actions that would do much work before the database refuses them. */
 export async function refuseWhilePaused(tx: Transaction): Promise<void> {
@@ -84,26 +67,3 @@ export async function pauseLedger(
   failpoint('pause.recorded');
   return pause;
 }
-
-/** Records a pause; with the time of the restored state, that of a restore. */
-export const insertPause = (
-  tx: Transaction,
-  pause: { reason: string; stateOf: string | null; now: string; eventId: number },
-): Promise<Pause> =>
-  queryOne(
-    tx,
-    `INSERT INTO pauses (cause, reason, state_of, paused_at, event_id)
-     VALUES (CASE WHEN :stateOf::timestamptz IS NULL THEN 'command' ELSE 'restore' END, :reason, :stateOf::timestamptz,
-             :now::timestamptz, :eventId)
-     RETURNING pause_id, cause, reason, state_of, paused_at`,
-    pause,
-  );
-
-/** Ends every open pause. */
-export const insertResumptions = (tx: Transaction, given: { now: string; eventId: number }): Promise<unknown> =>
-  query(
-    tx,
-    `INSERT INTO resumptions (pause_id, resumed_at, event_id)
-     SELECT pause_id, :now::timestamptz, :eventId FROM open_pauses`,
-    given,
-  );

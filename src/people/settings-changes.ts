@@ -2,21 +2,15 @@
  * Changes of settings.json, including bank accounts. The file is edited outside the program: each command and job that
  * may change something first compares it with the last recorded state and records differences as `settings.change`.
  */
+
 import { statSync } from 'node:fs';
 import { type Settings, settingsFile } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
-import { LOCKS } from '../database/locks.ts';
-import { execute, type Transaction } from '../database/transaction.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type ChangeEvent, readChangeEvents } from './audit-events.sql.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
-import {
-  applyChanges,
-  type ChangeEvent,
-  changesBetween,
-  type FieldChange,
-  fieldsOf,
-  readChangeEvents,
-  type Value,
-} from './field-changes.ts';
+import { applyChanges, changesBetween, type FieldChange, fieldsOf, type Value } from './field-changes.ts';
 
 const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';
@@ -30,7 +24,7 @@ export async function recordSettingsChanges(database: Database, context: ActorCo
   if ((await database.reading((tx) => unrecordedChanges(tx, settings))).length === 0) return;
   await database.transaction(async (tx) => {
     // If two commands see the same change, one records it.
-    await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.settings})`);
+    await takeLock(tx, LOCKS.settings);
     const changes = await unrecordedChanges(tx, settings);
     if (changes.length === 0) return;
     const details = { changes, ...fileFacts(settingsFile(environment)) };

@@ -1,9 +1,10 @@
 /** One-time sign-in links, for a new user or one without a passkey at hand. */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+
+import type { Transaction } from '../database/transaction.ts';
 import type { Installation } from './audit-events.ts';
 import type { User } from './roles.ts';
-import { hashOf, newSecret, SECRET } from './secrets.ts';
-import { ROLES_OF_USER } from './users.sql.ts';
+import { hashOf, newSecret } from './secrets.ts';
+import { insertLink } from './sign-in.sql.ts';
 
 export interface MadeLink {
   /** Shown once; its hash is stored. */
@@ -23,43 +24,6 @@ export async function insertSignInLink(
 ): Promise<MadeLink> {
   const secret = newSecret();
   const expires_at = linkEnd(context);
-  await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId`, { userId });
-  await execute(
-    tx,
-    `INSERT INTO sign_in_links (sha256, user_id, expires_at, event_id)
-     VALUES (:sha256, :userId, :expiresAt::timestamptz, :eventId)`,
-    { sha256: hashOf(secret), userId, expiresAt: expires_at, eventId },
-  );
+  await insertLink(tx, { sha256: hashOf(secret), userId, expiresAt: expires_at, eventId });
   return { secret, expires_at };
-}
-
-/** The user of a usable link; otherwise undefined. */
-export async function readSignInLink(
-  tx: Transaction,
-  given: { secret: string; now: string },
-): Promise<User | undefined> {
-  if (!SECRET.test(given.secret)) return undefined;
-  const rows = await query<User>(
-    tx,
-    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles
-     FROM sign_in_links l JOIN active_users u USING (user_id)
-     WHERE l.sha256 = :sha256 AND l.used_at IS NULL AND l.expires_at > :now::timestamptz`,
-    { sha256: hashOf(given.secret), now: given.now },
-  );
-  return rows[0];
-}
-
-/** Uses a link up. Of two concurrent uses, one gets the user. */
-export async function takeSignInLink(
-  tx: Transaction,
-  given: { secret: string; now: string },
-): Promise<User | undefined> {
-  const user = await readSignInLink(tx, given);
-  if (user === undefined) return undefined;
-  const used = await execute(
-    tx,
-    `UPDATE sign_in_links SET used_at = :now::timestamptz WHERE sha256 = :sha256 AND used_at IS NULL`,
-    { sha256: hashOf(given.secret), now: given.now },
-  );
-  return used === 1 ? user : undefined;
 }

@@ -125,3 +125,61 @@ export async function countWithRole(tx: Transaction, role: Role): Promise<number
   );
   return users;
 }
+
+export interface Assignment {
+  readonly item: string;
+  readonly login: string;
+  readonly name: string;
+}
+
+/** Only active users count: a deactivated user's items are unassigned. */
+export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>
+  query(
+    tx,
+    `SELECT w.item, u.login, u.name FROM present_work_assignments w JOIN active_users u USING (user_id)
+     WHERE u.kind = 'person'`,
+  );
+
+export async function readByIdentity(
+  tx: Transaction,
+  { issuer, subject }: { issuer: string; subject: string },
+): Promise<User | undefined> {
+  const rows = await query<User>(
+    tx,
+    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles
+     FROM user_identities i JOIN active_users u USING (user_id) WHERE i.issuer = :issuer AND i.subject = :subject`,
+    { issuer, subject },
+  );
+  return rows[0];
+}
+
+export const hasIdentity = async (tx: Transaction, given: { userId: number; issuer: string }): Promise<boolean> =>
+  (await query(tx, `SELECT FROM user_identities WHERE user_id = :userId AND issuer = :issuer`, given)).length > 0;
+
+export const insertIdentity = (
+  tx: Transaction,
+  given: { userId: number; issuer: string; subject: string; now: string; eventId: number },
+): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO user_identities (user_id, issuer, subject, recorded_at, event_id)
+     VALUES (:userId, :issuer, :subject, :now::timestamptz, :eventId)`,
+    given,
+  );
+
+/** A deactivated user comes back only by invitation, not through the provider. */
+export async function hasEnded(
+  tx: Transaction,
+  { issuer, subject, email = '' }: { issuer: string; subject: string; email: string | undefined },
+): Promise<boolean> {
+  const rows = await query(
+    tx,
+    `SELECT FROM users u JOIN user_ends USING (user_id)
+     WHERE u.login = :login
+        OR EXISTS (SELECT FROM user_identities i
+                   WHERE i.user_id = u.user_id AND i.issuer = :issuer AND i.subject = :subject)
+     LIMIT 1`,
+    { issuer, subject, login: loginOf(email) },
+  );
+  return rows.length > 0;
+}

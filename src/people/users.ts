@@ -4,14 +4,14 @@
  * role_unchanged, last_administrator.
  */
 
-import { LOCKS } from '../database/locks.ts';
-import { execute, type Transaction } from '../database/transaction.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
+import { setLocally, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { type PresentRole, type Role, requireRole, type User } from './roles.ts';
-import { endSessions } from './sessions.ts';
+import { endSessions } from './sign-in.sql.ts';
 import { insertSignInLink, linkEnd, type MadeLink } from './sign-in-links.ts';
 import {
   countWithRole,
@@ -31,7 +31,7 @@ const CRON = 'cron';
 /** From here on this transaction's events are recorded as the user's. */
 export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
   if (user === undefined) return;
-  await execute(tx, `SELECT set_config('reckoner.user_id', :userId, true)`, { userId: String(user.user_id) });
+  await setLocally(tx, 'reckoner.user_id', String(user.user_id));
 }
 
 /**
@@ -222,4 +222,4 @@ async function refuseWithoutAdministrator(tx: Transaction, login: string): Promi
 }
 
 /** If two change users at once, one waits: each counts the remaining administrators. */
-export const lockUsers = (tx: Transaction) => execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.users})`);
+export const lockUsers = (tx: Transaction) => takeLock(tx, LOCKS.users);

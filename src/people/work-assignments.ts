@@ -3,26 +3,12 @@
  * event, so assignments can be proved and no second copy can disagree. Refusals: user_unknown, work_assignee_unfit,
  * work_assigned_already.
  */
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import { scopeOf } from './roles.ts';
-import { readActiveUser } from './users.sql.ts';
-
-export interface Assignment {
-  readonly item: string;
-  readonly login: string;
-  readonly name: string;
-}
-
-/** Only active users count: a deactivated user's items are unassigned. */
-export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>
-  query(
-    tx,
-    `SELECT w.item, u.login, u.name FROM present_work_assignments w JOIN active_users u USING (user_id)
-     WHERE u.kind = 'person'`,
-  );
+import { readActiveUser, readAssignments } from './users.sql.ts';
 
 interface AssignmentRequest {
   /** Its name in the queue: `dispute:INV-2026-000003`. */

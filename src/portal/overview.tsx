@@ -16,7 +16,7 @@ import { checkoutProvider } from '../delivery/checkouts/open.ts';
 import { linkProvider } from '../delivery/link.ts';
 import { readLinkTokens } from '../delivery/links/links.sql.ts';
 import { Amount, moneyText } from '../money.ts';
-import type { OpenItem } from '../reports/open-items.ts';
+import type { OpenItem } from '../reports/open-items.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
 import { plural } from '../text.ts';
 import type { PartnerScreen, PartnerVisit } from './route.ts';

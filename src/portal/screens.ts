@@ -5,7 +5,7 @@ import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../cons
 import { refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { invoices } from '../lists/invoices.ts';
-import { endPartnerSession } from '../partners/sign-in.ts';
+import { endPartnerSession } from '../partners/sign-in.sql.ts';
 import { disputeInvoice, disputeScreen } from './dispute.tsx';
 import { documentScreen, FILE_LINKS, readOwnInvoice } from './document.tsx';
 import { FILE_ROUTES, openFile } from './files.ts';

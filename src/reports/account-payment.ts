@@ -1,7 +1,8 @@
 /** How an account's balance can be paid: today's bank details, and the payment pages of its open invoices. */
 import { type Instructions, instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { readPrinted } from './account-statement.sql.ts';
 import type { AccountStatement } from './account-statement.ts';
 
 export interface AccountPayment {
@@ -38,21 +39,4 @@ export async function readHowToPay(
     }),
     links: new Map(printed.flatMap(({ number, url }) => (url === null ? [] : [[number, url]]))),
   };
-}
-
-/** The payment page and the bank details that these documents print. */
-function readPrinted(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<{ number: string; currency: string; url: string | null; instructions: Instructions | null }[]> {
-  return query(
-    tx,
-    `SELECT d.number, d.currency, k.url, v.content AS instructions
-     FROM documents d
-     LEFT JOIN current_links k USING (document_id)
-     LEFT JOIN document_pdfs w USING (document_id)
-     LEFT JOIN instruction_versions v USING (instruction_version_id)
-     WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`,
-    { documentIds },
-  );
 }

@@ -19,9 +19,9 @@ import { bankDetails } from '../documents/present.ts';
 import { addressText, instructionsText, type NamedText } from '../documents/printable.ts';
 import { Amount, isZero } from '../money.ts';
 import type { HowToPay } from './account-payment.ts';
+import type { ActivityLine } from './account-statement.sql.ts';
 import {
   type AccountStatement,
-  type ActivityLine,
   activityName,
   type CurrencyAccount,
   overdueOf,

@@ -3,45 +3,22 @@
  * is billed receivables less open credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
  */
 import type { Address } from '../config/validation.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import type { ReversalKind } from '../payments/enums.ts';
+import {
+  type Activity,
+  type ActivityLine,
+  type ActivityRow,
+  readActivity,
+  readAddressee,
+} from './account-statement.sql.ts';
 import { BUCKETS, type Bucket, bucketOf } from './aging.ts';
-import { readPresentDay, TIED_ACCOUNTS } from './journal.ts';
-import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.ts';
+import { readPresentDay } from './journal.sql.ts';
+import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
-
-/** What changes a partner's balance. Applying a payment or credit does not, and is not listed. */
-type Activity =
-  | 'document_issued'
-  | 'document_voided'
-  | 'written_off'
-  | 'write_off_undone'
-  | 'payment_received'
-  | 'payment_assigned'
-  | 'small_difference'
-  | 'small_difference_undone'
-  | 'payment_reversed'
-  | 'payment_reinstated'
-  | 'credit_refunded'
-  | 'credit_refund_returned';
-
-export interface ActivityLine {
-  /** The date of its journal entry. */
-  readonly date: string;
-  /** When it happened: earlier than `date` if the books of its own month were closed. */
-  readonly dated_on: string;
-  readonly fact: Activity;
-  /** Why a payment was reversed; null for anything else. */
-  readonly kind: ReversalKind | null;
-  readonly document: string | null;
-  readonly reference: string | null;
-  readonly amount: string;
-  /** The balance after this line. */
-  readonly balance: string;
-}
 
 export interface CurrencyAccount {
   readonly currency: string;
@@ -114,22 +91,12 @@ const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
 export const activityText = (line: ActivityLine): string =>
   [ACTIVITIES[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
-interface ActivityRow extends Omit<ActivityLine, 'balance'> {
-  readonly currency: string;
-}
-
 export async function readAccountStatement(
   tx: Transaction,
   request: AccountStatementRequest,
 ): Promise<AccountStatement> {
   const { partnerId } = request;
-  const [partner] = await query<{ name: string; address: Address }>(
-    tx,
-    `SELECT name, json_build_object('line1', address_line1, 'line2', address_line2, 'city', address_city,
-              'region', address_region, 'postal_code', address_postal_code, 'country', address_country) AS address
-     FROM partners WHERE partner_id = :partnerId`,
-    { partnerId },
-  );
+  const [partner] = await readAddressee(tx, partnerId);
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
   const asOf = request.asOf ?? (await readPresentDay(tx, request.today));
   const from = request.from ?? `${asOf.slice(0, 7)}-01`;
@@ -155,31 +122,6 @@ export async function readAccountStatement(
     ties: accounts.every((each) => each.ties),
     ...(await readBooksOfDay(tx, asOf)),
   };
-}
-
-/** The facts that changed the partner's balance, by date and within a day in the order of recording. */
-function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise<ActivityRow[]> {
-  return query(
-    tx,
-    `SELECT m.date, m.dated_on, m.fact, m.document, m.reference, m.currency, m.amount,
-            CASE m.fact WHEN 'payment_reversed' THEN (
-              SELECT r.kind FROM payment_reversals r WHERE r.payment_reversal_id = m.fact_id) END AS kind
-     FROM (
-       -- Not journal_of_facts, which reads every fact before it knows the partner: 200 ms for 36,000 facts, not 30.
-       SELECT j.entry_on AS date, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency, j.recorded,
-              sum(p.amount) AS amount
-       FROM journal_entries j
-       CROSS JOIN LATERAL (VALUES (j.debit, j.debit_partner, j.amount), (j.credit, j.credit_partner, -j.amount))
-         AS p (control, partner_id, amount)
-       WHERE (j.debit_partner = :partnerId OR j.credit_partner = :partnerId) AND j.entry_on <= :asOf::date
-         AND p.partner_id = :partnerId AND p.control IN (:receivable, :credit, :unapplied)
-         -- Applying changes no balance. Most facts are of these kinds, and are not even read.
-         AND j.fact NOT IN ('credit_applied', 'credit_released', 'payment_applied', 'payment_unapplied')
-       GROUP BY j.entry_on, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency, j.recorded
-       HAVING sum(p.amount) <> 0) AS m
-     ORDER BY m.date, m.recorded`,
-    { partnerId, asOf, ...TIED_ACCOUNTS },
-  );
 }
 
 /** The overdue part of an account's balance: never more than what is due after credit and unapplied cash. */

@@ -4,13 +4,14 @@
  */
 import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { numberOf, seriesInDoubt } from '../documents/resume.ts';
 import { readLastNumbers } from '../documents/skipped-numbers.sql.ts';
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
-import { type Pause, readPauses } from '../people/pauses.ts';
+import { type Pause, readPauses } from '../people/pauses.sql.ts';
 import { minuteOf, plural } from '../text.ts';
 import { table } from '../text-table.ts';
+import { type LastRecorded, readLastRecorded, readLastStatements, readUnsent } from './after-restore.sql.ts';
 
 interface AfterRestore {
   readonly pauses: readonly Pause[];
@@ -26,44 +27,18 @@ interface AfterRestore {
   /** Partners with a webhook: the position up to which they received events, as far as this ledger knows. */
   readonly webhooks: readonly { readonly partner_id: string; readonly acknowledged: number; readonly last: number }[];
   /** When the last of each was recorded. */
-  readonly last: {
-    readonly ledger_row: string | null;
-    readonly payment: string | null;
-    readonly processor_event: string | null;
-    /** Made at the processor. */
-    readonly payment_link: string | null;
-  };
+  readonly last: LastRecorded;
   /** The last day reported for each bank account. */
   readonly bank_accounts: readonly { readonly account: string; readonly reported_to: string }[];
 }
-
-const LISTED = 10;
 
 export async function readAfterRestore(
   tx: Transaction,
   context: { readonly environment: Environment; readonly settings: Settings },
 ): Promise<AfterRestore> {
-  const { unsent, documents } = await queryOne<{ unsent: number; documents: string[] }>(
-    tx,
-    `SELECT count(*) AS unsent,
-            coalesce((array_agg(d.number ORDER BY d.document_id) FILTER (WHERE d.number IS NOT NULL))[1:${LISTED}],
-                     '{}') AS documents
-     FROM unfinished_emails u JOIN emails e USING (email_id) LEFT JOIN documents d ON d.document_id = u.document_id
-     WHERE e.status IN ('queued', 'sending', 'held')`,
-  );
-  const last = await queryOne<AfterRestore['last']>(
-    tx,
-    `SELECT (SELECT recorded_at FROM ledger_rows ORDER BY entry_id DESC LIMIT 1) AS ledger_row,
-            (SELECT max(recorded_at) FROM payments) AS payment,
-            (SELECT max(created) FROM processor_events) AS processor_event,
-            (SELECT max(created_at) FROM (SELECT created_at FROM payment_link_objects UNION ALL
-                   SELECT created_at FROM checkout_sessions) AS made) AS payment_link`,
-  );
-  const bank_accounts = await query<AfterRestore['bank_accounts'][number]>(
-    tx,
-    `SELECT account, max(closed_on) AS reported_to FROM bank_statements WHERE closed_on IS NOT NULL
-     GROUP BY account ORDER BY account`,
-  );
+  const { unsent, documents } = await readUnsent(tx);
+  const last = await readLastRecorded(tx);
+  const bank_accounts = await readLastStatements(tx);
   const pauses = await readPauses(tx);
   const numbers = (await readLastNumbers(tx)).map(({ series, last: sequence }) => ({
     series,

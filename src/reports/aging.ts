@@ -2,13 +2,19 @@
  * Aging: what partners owe on a date, by days past due. Credit and unapplied cash are shown beside the buckets and
  * deducted only in `net`. It ties to the journal's three accounts, and as of today to the documents' balances.
  */
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import type { Scope } from '../people/scope.ts';
-import { readPresentDay, readTiedBalances, type TiedBalance } from './journal.ts';
-import { type OpenItem, readOpenItems, readUnappliedCash, type UnappliedCash } from './open-items.ts';
+import { readPresentDay, readTiedBalances, type TiedBalance } from './journal.sql.ts';
+import {
+  type OpenItem,
+  readOpenItems,
+  readOtherBalances,
+  readUnappliedCash,
+  type UnappliedCash,
+} from './open-items.sql.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
 /** By the days since the due date. */
@@ -84,29 +90,6 @@ export async function readAging(
   if (asOf < present) return aging;
   const documents = await readOtherBalances(tx, items, scope);
   return { ...aging, ties: aging.ties && documents.length === 0, documents_differ: documents };
-}
-
-/** Documents whose current balance differs from the one computed from the facts. */
-function readOtherBalances(
-  tx: Transaction,
-  items: readonly OpenItem[],
-  scope: Scope,
-): Promise<Aging['documents_differ']> {
-  return query(
-    tx,
-    `WITH found AS (
-       SELECT document_id, balance
-       FROM json_to_recordset(:items::json) AS i (document_id bigint, balance numeric)
-     )
-     SELECT d.number, coalesce(f.balance, 0)::text AS open_items, b.balance::text AS balance
-     -- Each document that is open in either.
-     FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN found f USING (document_id)
-     WHERE d.document_id = ANY (ARRAY(SELECT document_id FROM open_documents UNION SELECT document_id FROM found))
-       AND b.balance <> coalesce(f.balance, 0)
-       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
-     ORDER BY d.series, d.sequence`,
-    { items: JSON.stringify(items.map(({ document_id, balance }) => ({ document_id, balance }))), scope },
-  );
 }
 
 /** Pure: sums open items by partner and currency, and compares them with the journal. */

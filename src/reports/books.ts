@@ -3,14 +3,15 @@
  */
 
 import { type BankFeed, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Remedy } from '../remedy.ts';
-import { readBalances } from './journal.ts';
-import { readUnappliedCash } from './open-items.ts';
+import { countExceptions, readBankBalances, readBookClose } from './books.sql.ts';
+import { readBalances } from './journal.sql.ts';
+import { readUnappliedCash } from './open-items.sql.ts';
 import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
 
 export interface BooksReport {
@@ -50,16 +51,8 @@ export async function readBooksReport(
 ): Promise<BooksReport> {
   const { month } = request;
   const end = lastDay(month);
-  const [closed] = await query<{ closed_at: string; seal: string }>(
-    tx,
-    `SELECT closed_at, seal FROM book_closes WHERE month = :month`,
-    { month },
-  );
-  const exceptions = await query<{ kind: ExceptionKind; count: number }>(
-    tx,
-    `SELECT kind, count(*) AS count FROM payment_exceptions WHERE since <= :end::date GROUP BY kind ORDER BY kind`,
-    { end },
-  );
+  const [closed] = await readBookClose(tx, month);
+  const exceptions = await countExceptions(tx, end);
   const obstacles = await findObstacles(tx, context, request);
   return {
     month,
@@ -73,37 +66,6 @@ export async function readBooksReport(
     obstacles: obstacles.map(({ code, message, remedies }) => ({ code, message, remedies })),
     trial_balance: await readTrialBalance(tx, { asOf: end, today: end, detail: false }),
   };
-}
-
-/** An account's balance at the end of a day, by the bank's statements. */
-interface BankBalance {
-  readonly account: string;
-  readonly currency: string;
-  /** The closing balance of the last statement, with the lines booked after it. */
-  readonly balance: string;
-  /** The balance before the account's first statement, which no fact in our books explains. */
-  readonly before: string;
-}
-
-/** For accounts whose files state balances, by account and currency. */
-function readBankBalances(tx: Transaction, day: string): Promise<BankBalance[]> {
-  return query(
-    tx,
-    `SELECT s.account, s.currency, f.opening AS before,
-            s.closing + coalesce((
-              SELECT sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END) FROM bank_lines l
-              WHERE (l.account, l.currency) = (s.account, s.currency)
-                AND l.bank_booked_on > s.closed_on AND l.bank_booked_on <= :day::date), 0) AS balance
-     FROM (SELECT DISTINCT ON (account, currency) * FROM bank_statements
-           WHERE opening IS NOT NULL AND closing IS NOT NULL AND closed_on <= :day::date
-           ORDER BY account, currency, closed_on DESC, bank_statement_id DESC) AS s
-     JOIN (SELECT DISTINCT ON (account, currency) account, currency, opening FROM bank_statements
-           WHERE opening IS NOT NULL AND closing IS NOT NULL AND closed_on <= :day::date
-           ORDER BY account, currency, closed_on, bank_statement_id) AS f
-       ON (f.account, f.currency) = (s.account, s.currency)
-     ORDER BY s.account COLLATE "C", s.currency`,
-    { day },
-  );
 }
 
 async function compareBankBalances(tx: Transaction, end: string): Promise<BooksReport['bank_balances']> {

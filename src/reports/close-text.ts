@@ -5,7 +5,8 @@ import { Amount, groupThousands } from '../money.ts';
 import { monthName } from '../month.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
-import type { CloseReport, PartnerChange } from './close.ts';
+import type { PartnerChange } from './close.sql.ts';
+import type { CloseReport } from './close.ts';
 
 /** How many partners are listed per currency, largest change first; --json has all. */
 const LISTED = 20;

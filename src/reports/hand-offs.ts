@@ -5,16 +5,9 @@
 import { existsSync } from 'node:fs';
 import type { Environment } from '../config/environment.ts';
 import { accountsFile } from '../config/fields-file.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-
-export interface HandOff {
-  readonly month: Month;
-  /** The format it was exported in; null: none. */
-  readonly format: string | null;
-  /** `outdated`: exported before the books were closed, and changed since. */
-  readonly state: 'missing' | 'preliminary' | 'outdated' | 'final';
-}
+import { type HandOff, readHandOffs, readUnfinishedHandOffs } from './books.sql.ts';
 
 /**
  * Unexported months: the last with closed books, and every one since the first exported; plus every month exported too
@@ -22,14 +15,7 @@ export interface HandOff {
  */
 export async function readDueHandOffs(tx: Transaction, environment: Pick<Environment, 'home'>): Promise<HandOff[]> {
   if (!existsSync(accountsFile(environment))) return [];
-  return query(
-    tx,
-    `SELECT month, NULL AS format, 'missing' AS state FROM gl_unexported_months
-     WHERE month = (SELECT max(month) FROM book_closes) OR month > (SELECT min(month) FROM gl_export_states)
-     UNION ALL
-     SELECT month, format, state FROM gl_export_states WHERE state = 'outdated'
-     ORDER BY month, format`,
-  );
+  return readUnfinishedHandOffs(tx);
 }
 
 /** The exports of a month with closed books; `missing` if there are none. */
@@ -37,13 +23,6 @@ export async function readHandOffsOf(
   tx: Transaction,
   { environment, month }: { environment: Pick<Environment, 'home'>; month: Month },
 ): Promise<HandOff[]> {
-  const found = await query<HandOff>(
-    tx,
-    `SELECT month, format, state FROM gl_export_states WHERE month = :month
-     UNION ALL
-     SELECT month, NULL, 'missing' FROM gl_unexported_months WHERE month = :month
-     ORDER BY format`,
-    { month },
-  );
+  const found = await readHandOffs(tx, month);
   return found.filter(({ state }) => state !== 'missing' || existsSync(accountsFile(environment)));
 }

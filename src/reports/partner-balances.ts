@@ -2,8 +2,8 @@
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Scope } from '../people/scope.ts';
-import { readPresentDay } from './journal.ts';
-import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.ts';
+import { readPresentDay } from './journal.sql.ts';
+import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
 
 export interface PartnerBalance {
   readonly partner_id: string;

@@ -1,6 +1,6 @@
 /** Whether a report is final: while the books of its day's month are open, it can still change. */
 import type { Transaction } from '../database/transaction.ts';
-import { readLastClosedBooks } from '../ledger/closed-months.ts';
+import { readLastClosedBooks } from '../ledger/closed-months.sql.ts';
 import { type Month, monthName } from '../month.ts';
 
 /** How final a report of a day is. */

@@ -5,20 +5,22 @@
  */
 import type { Database } from '../database/database.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
-import { queryOne, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { countErasable, eraseEventData } from '../payments/processor-events/erase.ts';
+import { eraseEventData } from '../payments/processor-events/erase.ts';
+import { countErasable } from '../payments/processor-events/events.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
-
-/** How many rows of each table were deleted, or would be; for processor events, how many had their data erased. */
-export interface Purged {
-  readonly idempotency_keys: number;
-  readonly requotes: number;
-  readonly quotes: number;
-  readonly job_runs: number;
-  readonly processor_events: number;
-}
+import {
+  type Batch,
+  countOver,
+  deleteJobRuns,
+  deleteKeys,
+  deleteQuotes,
+  deleteRequotes,
+  type Purged,
+  type Range,
+} from './purge.sql.ts';
 
 /** The most rows that one transaction reads, so it blocks no one for long. */
 const BATCH = 5000;
@@ -26,84 +28,6 @@ const BATCH = 5000;
 /** Days that idempotency keys (docs/partners.md) and job runs are kept. The database enforces the same. */
 const KEY_DAYS = 30;
 const JOB_RUN_DAYS = 400;
-
-interface Batch {
-  readonly deleted: number;
-  readonly read: number;
-  /** The last row read: the next batch begins after it. */
-  readonly last_at: string | null;
-  readonly last_id: string | null;
-}
-
-/** What ended before a time, after the last row read. */
-interface Range {
-  readonly before: string;
-  readonly afterAt: string;
-  readonly afterId: string;
-  readonly batch: number;
-}
-
-const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
-  queryOne(
-    tx,
-    `WITH over AS MATERIALIZED (
-       SELECT partner_id, idempotency_key FROM idempotency_keys k
-       WHERE recorded_at < :before::timestamptz AND idempotency_key_may_go(k) ORDER BY recorded_at LIMIT :batch
-     ), gone AS (
-       DELETE FROM idempotency_keys k USING over o
-       WHERE k.partner_id = o.partner_id AND k.idempotency_key = o.idempotency_key RETURNING 1
-     )
-     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, NULL::timestamptz AS last_at, NULL AS last_id
-     FROM over`,
-    { ...range },
-  );
-
-/** Requotes that stay are read once: the index sorts them by expiry. */
-const deleteRequotes = (tx: Transaction, range: Range): Promise<Batch> =>
-  queryOne(
-    tx,
-    `WITH over AS MATERIALIZED (
-       SELECT expires_at, requote_id FROM requotes
-       WHERE expires_at < :before::timestamptz AND (expires_at, requote_id) > (:afterAt::timestamptz, :afterId)
-       ORDER BY expires_at, requote_id LIMIT :batch
-     ), gone AS (
-       DELETE FROM requotes r USING over o WHERE r.requote_id = o.requote_id AND requote_may_go(r) RETURNING 1
-     )
-     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, max(expires_at) AS last_at,
-            (array_agg(requote_id ORDER BY expires_at DESC, requote_id DESC))[1] AS last_id
-     FROM over`,
-    { ...range },
-  );
-
-const deleteQuotes = (tx: Transaction, range: Range): Promise<Batch> =>
-  queryOne(
-    tx,
-    `WITH over AS MATERIALIZED (
-       SELECT expires_at, quote_id FROM quotes
-       WHERE expires_at < :before::timestamptz AND (expires_at, quote_id) > (:afterAt::timestamptz, :afterId)
-       ORDER BY expires_at, quote_id LIMIT :batch
-     ), gone AS (
-       DELETE FROM quotes q USING over o WHERE q.quote_id = o.quote_id AND quote_may_go(q) RETURNING 1
-     )
-     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, max(expires_at) AS last_at,
-            (array_agg(quote_id ORDER BY expires_at DESC, quote_id DESC))[1] AS last_id
-     FROM over`,
-    { ...range },
-  );
-
-const deleteJobRuns = (tx: Transaction, range: Range): Promise<Batch> =>
-  queryOne(
-    tx,
-    `WITH over AS MATERIALIZED (
-       SELECT job_run_id FROM job_runs r
-       WHERE finished_at < :before::timestamptz AND job_run_may_go(r) ORDER BY job_run_id LIMIT :batch
-     ), gone AS (
-       DELETE FROM job_runs r USING over o WHERE r.job_run_id = o.job_run_id RETURNING 1
-     )
-     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, NULL::timestamptz AS last_at, NULL AS last_id
-     FROM over`,
-    { ...range },
-  );
 
 async function eraseEvents(tx: Transaction, { afterId, ...range }: Range, context: ActorContext): Promise<Batch> {
   const batch = await eraseEventData(tx, context, { ...range, afterId: Number(afterId) });
@@ -189,22 +113,12 @@ async function purgeTable(
 /** How many rows a purge would delete now. */
 export async function countPurgeable(tx: Transaction, context: ActorContext): Promise<Purged> {
   const before = Object.fromEntries(beginnings(context)) as Record<keyof Purged, string | null>;
-  const counts = await queryOne<Omit<Purged, 'processor_events'>>(
-    tx,
-    `SELECT (SELECT count(*) FROM idempotency_keys k
-             WHERE recorded_at < :idempotency_keys::timestamptz AND idempotency_key_may_go(k)) AS idempotency_keys,
-            (SELECT count(*) FROM requotes r
-             WHERE expires_at < :requotes::timestamptz AND requote_may_go(r)) AS requotes,
-            (SELECT count(*) FROM quotes q WHERE expires_at < :quotes::timestamptz AND quote_may_go(q)) AS quotes,
-            (SELECT count(*) FROM job_runs r
-             WHERE finished_at < :job_runs::timestamptz AND job_run_may_go(r)) AS job_runs`,
-    {
-      idempotency_keys: before.idempotency_keys,
-      requotes: before.requotes,
-      quotes: before.quotes,
-      job_runs: before.job_runs,
-    },
-  );
+  const counts = await countOver(tx, {
+    idempotency_keys: before.idempotency_keys,
+    requotes: before.requotes,
+    quotes: before.quotes,
+    job_runs: before.job_runs,
+  });
   const received = before.processor_events;
   return { ...counts, processor_events: received === null ? 0 : await countErasable(tx, received) };
 }

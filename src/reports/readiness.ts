@@ -8,7 +8,7 @@ import { refusePageOverrides } from '../config/overrides.ts';
 import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
 import { rulesOfOtherDays, type Tax, taxRuleFor } from '../config/tax.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { readPresentBuyers } from '../delivery/documents.sql.ts';
 import { lacksOfPartner, type PresentBuyer } from '../delivery/e-invoice.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
@@ -16,12 +16,13 @@ import { instructionsToAdopt } from '../documents/instructions.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { lastDay, type Month, monthOf } from '../month.ts';
-import { recordedOtherwise } from '../partners/presentation.ts';
+import { recordedOtherwise } from '../partners/partners.sql.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
 import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
 import { plural } from '../text.ts';
+import { type ActivePartner, readActivePartners } from './readiness.sql.ts';
 
 export interface Gap {
   readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
@@ -39,33 +40,11 @@ export interface Readiness {
   readonly link_limits: Readonly<Record<string, string>>;
 }
 
-interface ActivePartner {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly contact_email: string;
-  readonly address_line1: string;
-  readonly address_city: string;
-  readonly address_country: string;
-  readonly tax_id: string;
-  readonly arrangement: string;
-  readonly e_invoice: string;
-  readonly policies: readonly { readonly id: string; readonly kind: string }[];
-}
-
 export async function readReadiness(
   tx: Transaction,
   { environment, settings }: { environment: Environment; settings: Settings },
 ): Promise<Readiness> {
-  const partners = await query<ActivePartner>(
-    tx,
-    `SELECT p.partner_id, p.currency, p.contact_email, p.address_line1, p.address_city, p.address_country, p.tax_id,
-            p.e_invoice,
-            (SELECT a.arrangement FROM partner_arrangements a WHERE a.partner_id = p.partner_id
-             ORDER BY a.from_month DESC LIMIT 1) AS arrangement,
-            (SELECT coalesce(json_agg(json_build_object('id', o.policy_id, 'kind', o.kind) ORDER BY o.policy_id), '[]')
-             FROM policies o WHERE o.partner_id = p.partner_id AND o.inactive_since IS NULL) AS policies
-     FROM partners p WHERE p.inactive_since IS NULL ORDER BY p.partner_id`,
-  );
+  const partners = await readActivePartners(tx);
   const byCurrency = new Map<string, string[]>();
   for (const { currency, partner_id } of partners) {
     byCurrency.set(currency, [...(byCurrency.get(currency) ?? []), partner_id]);

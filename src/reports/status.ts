@@ -5,7 +5,7 @@ import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../
 import type { Feeds } from '../close/feeds.ts';
 import { readLedgerState, readPartnerZones } from '../close/months.sql.ts';
 import { readClockDifference } from '../database/fitness.ts';
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
 import { openAtProcessors, staleAccounts, troubledWebhooks } from '../findings/accounts.ts';
@@ -24,10 +24,11 @@ import {
   waitingFeeds,
 } from '../findings/months.ts';
 import { notPaidOut, receiptOf } from '../findings/payments.ts';
-import { type DifferingCuts, readOpenDifferingCuts } from '../ledger/quoted.ts';
+import { type DifferingCuts, readOpenDifferingCuts } from '../ledger/quoted.sql.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import type { EmailKind } from '../mail/kinds.ts';
-import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
+import { readEmails } from '../mail/log.sql.ts';
+import { nameOf, remediesOf } from '../mail/log.ts';
 import {
   countDeliveries,
   countOtherEmails,
@@ -40,16 +41,19 @@ import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countKinds, listExceptions } from '../payments/exceptions.ts';
 import type { Installation } from '../people/audit-events.ts';
-import { type Pause, readPauses } from '../people/pauses.ts';
+import { type Pause, readPauses } from '../people/pauses.sql.ts';
 import type { Remedy } from '../remedy.ts';
 import { readCheckpointStatus } from '../seals/checkpoint.ts';
 import { readSigning, type SigningStatus } from '../seals/signature.ts';
 import { readLateTimeStamps } from '../seals/time-stamps.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
-import { readToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
+import { readToldNotSeen, type ToldNotSeen } from '../splits/payouts.sql.ts';
+import type { HandOff } from './books.sql.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
-import { type HandOff, readDueHandOffs } from './hand-offs.ts';
-import type { AttentionItem } from './job-attention.ts';
+import { readDueHandOffs } from './hand-offs.ts';
+import type { AttentionItem } from './jobs.sql.ts';
+import { readLastRuns } from './jobs.sql.ts';
+import { countOpenEntries, readInstalled, readWaiting } from './status.sql.ts';
 import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.ts';
 
 export interface Status {
@@ -142,11 +146,7 @@ export async function readStatusAndItems(
   context: Installation,
 ): Promise<{ status: Status; items: AttentionItem[] }> {
   const now = context.environment.now();
-  const installation = await queryOne<{ environment: string; app_role: boolean; partners: number }>(
-    tx,
-    `SELECT environment, current_user = 'reckoner_app' AS app_role, (SELECT count(*) FROM partners) AS partners
-     FROM installation`,
-  );
+  const installation = await readInstalled(tx);
   const months = await readMonths(tx, now);
   const { open_entries } = await countOpenEntries(tx, months.last_closed);
   const deliveries = await countDeliveries(tx);
@@ -181,7 +181,7 @@ export async function readStatusAndItems(
     deliveries,
     emails,
     unfinished_emails,
-    waiting: await readWaiting(tx),
+    waiting: await readWaiting(tx, LISTED),
     mail_failing: await readMailFailure(tx),
     refused_in_a_row: refused && { ...refused, documents: refused.documents.length },
     links: links.slice(0, LISTED),
@@ -226,33 +226,6 @@ const trouble = (
   ...troubledWebhooks(found.webhooks, { now, today }),
 ];
 
-const readLastRuns = (tx: Transaction): Promise<LastRun[]> =>
-  query(tx, `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`);
-
-const readWaiting = (tx: Transaction): Promise<Status['waiting'][number][]> =>
-  query(
-    tx,
-    // Unfinished ones first: otherwise all documents are read in number order until there are enough.
-    `WITH unfinished AS MATERIALIZED (
-       SELECT d.number, d.partner_id, s.status, s.reason, d.series, d.sequence
-       FROM unfinished_emails JOIN document_emails s USING (email_id, document_id) JOIN documents d USING (document_id)
-     )
-     SELECT number, partner_id, status, reason FROM unfinished ORDER BY series, sequence LIMIT :listed`,
-    { listed: LISTED },
-  );
-
-const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readonly open_entries: number }> =>
-  queryOne(
-    tx,
-    // A void document's rows are unbilled until another document bills them.
-    `SELECT (count(*) + (
-              SELECT coalesce(sum(d.entries), 0) FROM documents d JOIN voids v USING (document_id)
-              WHERE d.purpose = 'month' AND NOT EXISTS (
-                SELECT FROM documents later WHERE later.replaces = d.document_id)))::bigint AS open_entries
-     FROM ledger_rows WHERE posted_month > coalesce(:last::text, '')`,
-    { last },
-  );
-
 /** The months that are closed, due, and overdue. */
 export async function readMonths(tx: Transaction, now: DateTime<true>): Promise<Status['months']> {
   const state = await readLedgerState(tx);
@@ -264,16 +237,4 @@ export async function readMonths(tx: Transaction, now: DateTime<true>): Promise<
     .filter(({ endedAt }) => now.diff(endedAt).as('hours') > OVERDUE_HOURS)
     .map(({ month, endedAt }) => ({ month, ended_at: endedAt.toUTC().toISO() }));
   return { first: state.first_month, last_closed: state.last_closed, due, overdue };
-}
-
-export async function recordJobRun(
-  tx: Transaction,
-  run: { job: string; startedAt: string; finishedAt: string; exitStatus: number },
-): Promise<void> {
-  await query(
-    tx,
-    `INSERT INTO job_runs (job, started_at, finished_at, exit_status)
-     VALUES (:job, :startedAt::timestamptz, :finishedAt::timestamptz, :exitStatus)`,
-    run,
-  );
 }

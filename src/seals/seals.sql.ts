@@ -2,7 +2,8 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { TreeSoFar } from './merkle.ts';
-import { type SigningKey, vkeyOf } from './signature.ts';
+import { vkeyOf } from './signature.ts';
+import type { SigningKey } from './signatures.sql.ts';
 
 export interface Seal {
   readonly month: Month;

@@ -7,31 +7,20 @@ import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:
 import type { Environment } from '../config/environment.ts';
 import type { SealKey } from '../config/seal-key.ts';
 import { readInstallation } from '../database/installation.sql.ts';
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
-
-export type SealKind = 'month' | 'books' | 'checkpoint';
-
-/** What a seal is of: its kind, and the month or the number of the checkpoint. */
-export interface SealName {
-  readonly kind: SealKind;
-  readonly name: string;
-}
+import {
+  insertSignature,
+  readLatestKey,
+  type SealName,
+  type SealSignature,
+  type SigningKey,
+} from './signatures.sql.ts';
 
 /** What a seal is called in a sentence. */
 export const sealTitle = ({ kind, name }: SealName): string =>
   ({ month: `seal of ${name}`, books: `seal of the books of ${name}`, checkpoint: `checkpoint ${name}` })[kind];
-
-/** A signature as it is stored. Base64 without the key id. */
-export interface SealSignature {
-  readonly key_name: string;
-  readonly public_key: string;
-  readonly signature: string;
-}
-
-/** The public half of a key. */
-export type SigningKey = Pick<SealSignature, 'key_name' | 'public_key'>;
 
 /** The byte that stands for Ed25519. */
 const ED25519 = Buffer.of(1);
@@ -122,21 +111,7 @@ export async function signSeal(
     const details = { key: vkeyOf(signature), previous: before === undefined ? null : vkeyOf(before) };
     await recordEvent(tx, actor, { action: 'signing_key.change', subject: signature.key_name, details, now });
   }
-  await execute(
-    tx,
-    `INSERT INTO seal_signatures (kind, name, seal, key_name, public_key, signature, signed_at, event_id)
-     VALUES (:kind, :name, :seal, :key_name, :public_key, :signature, :now::timestamptz, :eventId)`,
-    { kind, name, seal, ...signature, now, eventId },
-  );
-}
-
-/** The key of the latest signature; undefined before the first. */
-export async function readLatestKey(tx: Transaction): Promise<SigningKey | undefined> {
-  const [latest] = await query<SigningKey>(
-    tx,
-    `SELECT key_name, public_key FROM seal_signatures ORDER BY fact_id DESC LIMIT 1`,
-  );
-  return latest;
+  await insertSignature(tx, { kind, name, seal, ...signature, now, eventId });
 }
 
 /** How seals are signed. */
@@ -154,20 +129,4 @@ export async function readSigning(tx: Transaction, { sealKey }: Pick<Environment
     key: sealKey === undefined ? null : vkeyOf(signingKeyOf(sealKey, installation_id)),
     latest: latest === undefined ? null : vkeyOf(latest),
   };
-}
-
-/** The signature of a seal, and whether it is the first by its key. Undefined if the seal has none. */
-export async function readSignature(
-  tx: Transaction,
-  { kind, name }: SealName,
-): Promise<(SealSignature & { readonly previous_key: string | null }) | undefined> {
-  const [signature] = await query<SealSignature & { previous_key: string | null }>(
-    tx,
-    `SELECT key_name, public_key, signature,
-            (SELECT before.public_key FROM seal_signatures before WHERE before.fact_id < s.fact_id
-             ORDER BY before.fact_id DESC LIMIT 1) AS previous_key
-     FROM seal_signatures s WHERE kind = :kind AND name = :name`,
-    { kind, name },
-  );
-  return signature;
 }

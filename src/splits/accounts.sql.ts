@@ -1,6 +1,6 @@
 /** SQL over the connected accounts: their partners, their source of balance transactions, and how far each was read. */
 
-import { LOCKS } from '../database/locks.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
@@ -10,7 +10,7 @@ import type { Scope } from '../people/scope.ts';
  * ledger (shared, so that no month closes while entries are dated), then payments.
  */
 export async function lockProcessor(tx: Transaction): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.processor})`);
+  await takeLock(tx, LOCKS.processor);
 }
 
 /** What the facts of one action have in common. */

@@ -1,6 +1,6 @@
 /** SQL of the invoices for missing shares. */
 import { execute, type Transaction } from '../database/transaction.ts';
-import { createEmptyDrafts } from '../documents/issue/drafts.ts';
+import { createEmptyDrafts } from '../documents/issue/drafts.sql.ts';
 import type { Month } from '../month.ts';
 
 /** Drafts an invoice for each partner and currency of these quotes, with a line for each policy and month. */

@@ -10,7 +10,7 @@ import { beginIssue, type IssueContext } from '../documents/issue/context.ts';
 import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { readClosedMonth } from '../ledger/closed-months.ts';
+import { readClosedMonth } from '../ledger/closed-months.sql.ts';
 import type { Month } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { lockProcessor } from './accounts.sql.ts';

@@ -16,7 +16,7 @@ import { askForApproval } from '../../src/approvals/requests.ts';
 import { readQueue } from '../../src/console/screens/queue.tsx';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { deactivateUser } from '../../src/people/users.ts';
-import { recordAttention } from '../../src/reports/job-attention.ts';
+import { recordAttention } from '../../src/reports/jobs.sql.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { as, LEE, MARA, openApproving, PAT } from '../support/approving.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';

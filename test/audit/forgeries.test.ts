@@ -4,7 +4,8 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXPORT_KINDS, type ExportFormat, type ExportKind } from '../../src/audit/export.ts';
-import { prove, type Subject } from '../../src/audit/proof.ts';
+import type { Subject } from '../../src/audit/proof.sql.ts';
+import { prove } from '../../src/audit/proof.ts';
 import { packageRoot } from '../../src/package.ts';
 import { booksOf } from '../payments/books.ts';
 import { SEAL_KEY } from '../support/seal-keys.ts';
@@ -239,7 +240,11 @@ describe('a typing error is no accusation:', () => {
     ],
     ['a digit too few', (pack, seal) => [pack, '--seal', `2026-07=${seal.slice(1)}`], /not a whole seal/],
     ['a month that is none', (pack, seal) => [pack, '--seal', `2026-13=${seal}`], /does not name a month and a seal/],
-    ['a seal of a later month', (pack, seal) => [pack, '--seal', `2027-01=${seal}`], /this pack .* does not contain it/],
+    [
+      'a seal of a later month',
+      (pack, seal) => [pack, '--seal', `2027-01=${seal}`],
+      /this pack .* does not contain it/,
+    ],
     ['a folder that is not there', (pack) => [`${pack}-other`], /Cannot check/],
     ['a .zip', (pack) => [written(`${pack}.zip`)], /unzip it into an empty folder/],
   ])('%s', async (_, args, says) => {

@@ -1,7 +1,8 @@
 /** Proofs of single things, read back by the definition of their trees, and what cannot be proved. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Proved, type ProvedFact, prove, type Subject } from '../../src/audit/proof.ts';
+import type { Subject } from '../../src/audit/proof.sql.ts';
+import { type Proved, type ProvedFact, prove } from '../../src/audit/proof.ts';
 import { booksOf } from '../payments/books.ts';
 import type { World } from '../support/world.ts';
 import { openBooks } from './books.ts';

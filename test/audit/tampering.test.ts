@@ -11,7 +11,8 @@ import { verify } from '../../src/audit/verify.ts';
 import { copyOut } from '../../src/database/copy.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
-import { readClosedBooks, writeBooksRecord } from '../../src/seals/books.ts';
+import { readClosedBooks } from '../../src/seals/books.sql.ts';
+import { writeBooksRecord } from '../../src/seals/books.ts';
 import {
   copiesOfFacts,
   OTHER_TABLES,

@@ -22,9 +22,8 @@ import { createClient } from '../../src/partners/clients.ts';
 import { recordEvents } from '../../src/people/audit-events.ts';
 import type { Scope } from '../../src/people/scope.ts';
 import { readSettingsChanges, recordSettingsChanges } from '../../src/people/settings-changes.ts';
-import { recordAttention } from '../../src/reports/job-attention.ts';
-import { readSealLetters } from '../../src/reports/seal-letters.ts';
-import { recordJobRun } from '../../src/reports/status.ts';
+import { recordAttention, recordJobRun } from '../../src/reports/jobs.sql.ts';
+import { readSealLetters } from '../../src/reports/seal-letters.sql.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { type ConsoleBooks, FINANCE, html, listed, openConsole, READER, SCRIPT, textOf } from './books.ts';
 

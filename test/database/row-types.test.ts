@@ -19,7 +19,7 @@ const NOT_EVALUATED: Readonly<Record<string, string>> = {
 
 /** Columns that a table allows to be null, and that never are in these rows. */
 const NEVER_NULL: Readonly<Record<string, string>> = {
-  'src/documents/emails.ts reason': 'the statement sets it',
+  'src/documents/emails.sql.ts reason': 'the statement sets it',
   'src/payments/remind.sql.ts due_on': 'an invoice has one',
   'src/payments/remind.sql.ts partner_id': 'a reminder has one',
   'src/payments/payments.sql.ts duplicate_of': 'a reversal of the kind "duplicate" has one',

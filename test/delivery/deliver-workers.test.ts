@@ -8,7 +8,7 @@ import type { Database } from '../../src/database/database.ts';
 import { CLAIM_LOCKS } from '../../src/database/locks.ts';
 import { deliverForever, deliverPending } from '../../src/delivery/deliver.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from '../../src/delivery/document.ts';
-import { DUE_DOCUMENTS } from '../../src/delivery/due.ts';
+import { DUE_DOCUMENTS } from '../../src/delivery/due.sql.ts';
 import { linkProvider } from '../../src/delivery/link.ts';
 import { PdfRendererPool } from '../../src/delivery/pdf-renderer-pool.ts';
 import { DeliverySteps } from '../../src/delivery/steps.ts';

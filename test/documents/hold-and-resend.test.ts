@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
 import { Claims } from '../../src/database/claims.ts';
 import { readDocumentEmail } from '../../src/delivery/documents.sql.ts';
-import { DUE_DOCUMENTS } from '../../src/delivery/due.ts';
+import { DUE_DOCUMENTS } from '../../src/delivery/due.sql.ts';
 import { offerEmail } from '../../src/mail/outbox.sql.ts';
 import { refusalOf } from '../close/refusal.ts';
 import type { MailServer } from '../support/mail-server.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GL_FORMATS, type GlFormat } from '../../src/general-ledger/accounts.ts';
 import { exportGl, type GlRequest } from '../../src/general-ledger/export.ts';
-import { readExports } from '../../src/general-ledger/list.ts';
+import { readExports } from '../../src/general-ledger/exports.sql.ts';
 import { lastDay, type Month } from '../../src/month.ts';
 import { command } from '../support/program.ts';
 import { needs, tool } from '../support/tools.ts';

@@ -6,7 +6,7 @@ import { checkContext } from '../../src/audit/verify.ts';
 import { accountsFile } from '../../src/config/fields-file.ts';
 import { storedAccounts } from '../../src/general-ledger/accounts.ts';
 import { exportGl, type GlRequest } from '../../src/general-ledger/export.ts';
-import { readLines, readParts } from '../../src/general-ledger/exports.sql.ts';
+import { readExports, readLines, readParts } from '../../src/general-ledger/exports.sql.ts';
 import { filesOf, XERO_LINES } from '../../src/general-ledger/files.ts';
 import {
   balancedParts,
@@ -16,7 +16,6 @@ import {
   sharedNames,
   summarise,
 } from '../../src/general-ledger/journal.ts';
-import { readExports } from '../../src/general-ledger/list.ts';
 import type { Month } from '../../src/month.ts';
 import { readDueHandOffs } from '../../src/reports/hand-offs.ts';
 import { booksOf } from '../payments/books.ts';

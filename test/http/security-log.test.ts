@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { execute } from '../../src/database/transaction.ts';
-import { readSecurityEvents } from '../../src/reports/security.ts';
+import { readSecurityEvents } from '../../src/reports/security.sql.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 

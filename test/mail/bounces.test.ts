@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { retryEmails } from '../../src/delivery/retry-emails.ts';
 import { bouncesIn, messagesOf } from '../../src/mail/bounce-report.ts';
 import { type BouncesRecorded, recordBounces } from '../../src/mail/bounces.ts';
-import { readEmails } from '../../src/mail/log.ts';
+import { readEmails } from '../../src/mail/log.sql.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';

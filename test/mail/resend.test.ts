@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';
-import { type ListedEmail, readEmails } from '../../src/mail/log.ts';
+import { type ListedEmail, readEmails } from '../../src/mail/log.sql.ts';
 import { countOtherEmails } from '../../src/mail/outbox.sql.ts';
 import type { EmailResult } from '../../src/mail/outbox.ts';
 import { resendEmail } from '../../src/mail/resend.ts';

@@ -11,7 +11,7 @@ import { readWork } from '../../src/actions/work/items.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { ROLES, type Role } from '../../src/people/roles.ts';
 import { beginSession } from '../../src/people/sessions.ts';
-import { takeSignInLink } from '../../src/people/sign-in-links.ts';
+import { takeSignInLink } from '../../src/people/sign-in.sql.ts';
 import { readUsers } from '../../src/people/users.sql.ts';
 import { identify } from '../../src/people/users.ts';
 import type { Action, History } from '../property/actions.ts';

@@ -1,8 +1,8 @@
 /** What is deleted once nobody needs it, and that the database lets nothing else go, whoever asks. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { recordJobRun } from '../../src/reports/jobs.sql.ts';
 import { countPurgeable, purge } from '../../src/reports/purge.ts';
-import { recordJobRun } from '../../src/reports/status.ts';
 import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, quote as quoteRow, type World } from '../support/world.ts';
 

@@ -8,7 +8,7 @@ import { verify } from '../../src/audit/verify.ts';
 import { sendOtherEmails } from '../../src/mail/outbox.ts';
 import type { Month } from '../../src/month.ts';
 import { COMPOSERS } from '../../src/month-end/emails/composers.ts';
-import { readSealLetters } from '../../src/reports/seal-letters.ts';
+import { readSealLetters } from '../../src/reports/seal-letters.sql.ts';
 import { takeCheckpoint, takeDueCheckpoint } from '../../src/seals/checkpoint.ts';
 import { type Owner, openOwner } from '../audit/owner.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';

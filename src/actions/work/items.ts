@@ -12,7 +12,7 @@ import { Amount } from '../../money.ts';
 import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
-import { type Assignment, readAssignments } from '../../people/work-assignments.ts';
+import { type Assignment, readAssignments } from '../../people/users.sql.ts';
 
 /** An item of the queue, and its assignee; null: unassigned. */
 export interface WorkItem extends Finding {

@@ -3,7 +3,8 @@
  * made since the first signature has one.
  */
 import { query, type Transaction } from '../../database/transaction.ts';
-import { isValid, keyNameOf, type SealKind, type SealSignature, sealTitle } from '../../seals/signature.ts';
+import { isValid, keyNameOf, sealTitle } from '../../seals/signature.ts';
+import type { SealKind, SealSignature } from '../../seals/signatures.sql.ts';
 import type { CheckContext } from './check.ts';
 import type { Finding } from './query.ts';
 

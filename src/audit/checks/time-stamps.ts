@@ -3,7 +3,8 @@
  * recorded time.
  */
 import { query, type Transaction } from '../../database/transaction.ts';
-import { type SealName, sealTitle } from '../../seals/signature.ts';
+import { sealTitle } from '../../seals/signature.ts';
+import type { SealName } from '../../seals/signatures.sql.ts';
 import { checkTimeStamp } from '../../seals/time-stamp.ts';
 import type { CheckContext } from './check.ts';
 import type { Difference, Finding } from './query.ts';

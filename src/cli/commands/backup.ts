@@ -11,7 +11,7 @@ import { EXIT, exitOf, reasonOf, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { identifyIfKnown } from '../../people/users.ts';
-import { recordJobRun } from '../../reports/status.ts';
+import { recordJobRun } from '../../reports/jobs.sql.ts';
 import { repeatedArgument, wholeNumberArgument } from '../arguments.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';

@@ -8,7 +8,8 @@ import {
   exportFormats,
   exportPack,
 } from '../../audit/export.ts';
-import { type Proof, prove, type Subject } from '../../audit/proof.ts';
+import type { Subject } from '../../audit/proof.sql.ts';
+import { type Proof, prove } from '../../audit/proof.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';

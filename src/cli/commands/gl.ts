@@ -1,5 +1,7 @@
 /** `reckoner gl list`. */
-import { glListSheet, readExports } from '../../general-ledger/list.ts';
+
+import { readExports } from '../../general-ledger/exports.sql.ts';
+import { glListSheet } from '../../general-ledger/list.ts';
 import type { Month } from '../../month.ts';
 import { monthArgument, wholeNumberArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';

@@ -1,6 +1,7 @@
 /** `reckoner purge`. */
 import { groupThousands } from '../../money.ts';
-import { countPurgeable, type Purged, purge } from '../../reports/purge.ts';
+import type { Purged } from '../../reports/purge.sql.ts';
+import { countPurgeable, purge } from '../../reports/purge.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { table } from '../output.ts';
 

@@ -9,7 +9,7 @@ import type { ServerOptions } from '../../http/shared.ts';
 import { openLog } from '../../log.ts';
 import { processEvents } from '../../payments/processor-events/process.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
-import { isPaused, readPauses } from '../../people/pauses.ts';
+import { isPaused, readPauses } from '../../people/pauses.sql.ts';
 import { actingByItself } from '../../people/users.ts';
 import { addPortal } from '../../portal/plugin.tsx';
 import { SERVER_SECONDS, setReadingSeconds } from '../../reading/aside.ts';

@@ -2,7 +2,8 @@
 import { sessions } from '../../lists/sessions.ts';
 import { userJson } from '../../lists/users.ts';
 import { rolesInWords } from '../../people/roles.ts';
-import { liveAt, readSessions } from '../../people/sessions.ts';
+import { liveAt } from '../../people/sessions.ts';
+import { readSessions } from '../../people/sign-in.sql.ts';
 import { type ListedUser, readUsers } from '../../people/users.sql.ts';
 import { userNamed } from '../../people/users.ts';
 import { minuteOf } from '../../text.ts';

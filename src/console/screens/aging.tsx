@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type Aging, type AgingRow, BUCKETS, readAging as readAgingReport } from '../../reports/aging.ts';
-import { refuseFutureDay } from '../../reports/journal.ts';
+import { refuseFutureDay } from '../../reports/future-day.ts';
 import { agingDocumentsSheet, agingSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';

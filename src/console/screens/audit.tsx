@@ -4,7 +4,7 @@ import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export
 import type { AuditTask } from '../../audit/tasks.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type Month, monthName } from '../../month.ts';
-import type { ChangeEvent } from '../../people/field-changes.ts';
+import type { ChangeEvent } from '../../people/audit-events.sql.ts';
 import { plural } from '../../text.ts';
 import { ChangeLog } from '../change-log.tsx';
 import { Form } from '../form.tsx';

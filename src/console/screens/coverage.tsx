@@ -3,13 +3,9 @@ import type { Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import {
-  type Coverage,
-  type CoverageCell,
-  readCoverage as readCoverageReport,
-  readGaps,
-} from '../../reports/coverage.ts';
-import { refuseFutureDay } from '../../reports/journal.ts';
+import { type CoverageCell, readGaps } from '../../reports/coverage.sql.ts';
+import { type Coverage, readCoverage as readCoverageReport } from '../../reports/coverage.ts';
+import { refuseFutureDay } from '../../reports/future-day.ts';
 import { coverageSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';

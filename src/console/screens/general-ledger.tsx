@@ -1,6 +1,6 @@
 /** What was exported to the general ledger: each month's journals with their files, and what is left to export. */
 import type { Transaction } from '../../database/transaction.ts';
-import { type ListedExport, readExports, readUnexported } from '../../general-ledger/list.ts';
+import { type ListedExport, readExports, readUnexported } from '../../general-ledger/exports.sql.ts';
 import { type Month, monthName } from '../../month.ts';
 import { plural } from '../../text.ts';
 import { ActionLink, type Seer } from '../action-link.tsx';

@@ -5,14 +5,14 @@ import type { Transaction } from '../../database/transaction.ts';
 import { lastDay, type Month, monthBefore } from '../../month.ts';
 import type { PartnerView as Partner } from '../../partners/partners.sql.ts';
 import type { Scope } from '../../people/scope.ts';
+import type { ActivityLine } from '../../reports/account-statement.sql.ts';
 import {
   type AccountStatement,
-  type ActivityLine,
   activityText,
   type CurrencyAccount,
   readAccountStatement,
 } from '../../reports/account-statement.ts';
-import { refuseFutureDay } from '../../reports/journal.ts';
+import { refuseFutureDay } from '../../reports/future-day.ts';
 import { statementSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { ActionLink, type Seer } from '../action-link.tsx';

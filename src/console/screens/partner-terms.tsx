@@ -12,7 +12,7 @@ import {
   type PartnerView as Partner,
   readArrangements,
 } from '../../partners/partners.sql.ts';
-import type { ChangeEvent } from '../../people/field-changes.ts';
+import type { ChangeEvent } from '../../people/audit-events.sql.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
 import { ActionLink, MoreActions, type RareAction, type Seer } from '../action-link.tsx';

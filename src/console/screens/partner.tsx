@@ -7,7 +7,7 @@ import { refuse } from '../../errors/refusals.ts';
 import { type PartnerView as Partner, readPartners } from '../../partners/partners.sql.ts';
 import { scopeOf } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import type { OpenItem } from '../../reports/open-items.ts';
+import type { OpenItem } from '../../reports/open-items.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
 import { ActionLink, mayDo, type Seer } from '../action-link.tsx';

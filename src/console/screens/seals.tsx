@@ -2,8 +2,9 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type ChainedSeal, readChain } from '../../lists/seals.ts';
-import { readSealRecord } from '../../reports/seal-letters.ts';
-import { noteOf, readSignature, sealTitle } from '../../seals/signature.ts';
+import { readSealRecord } from '../../reports/seal-letters.sql.ts';
+import { noteOf, sealTitle } from '../../seals/signature.ts';
+import { readSignature } from '../../seals/signatures.sql.ts';
 import { ActionLink, type Seer } from '../action-link.tsx';
 import { addressOf, Card, Facts, Instant } from '../kit.tsx';
 import type { Screen } from '../page.tsx';

@@ -1,8 +1,9 @@
 /** Who is signed in, from where and with which passkeys. Administrators can end sessions and remove passkeys. */
 import type { Transaction } from '../../database/transaction.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
-import { type Passkey, readEverybodysPasskeys } from '../../people/passkeys.ts';
-import { type ListedSession, liveAt, readSessions } from '../../people/sessions.ts';
+import { type Passkey, readEverybodysPasskeys } from '../../people/passkeys.sql.ts';
+import { liveAt } from '../../people/sessions.ts';
+import { type ListedSession, readSessions } from '../../people/sign-in.sql.ts';
 import { browserName, METHODS, SESSIONS } from '../account.tsx';
 import { Form } from '../form.tsx';
 import { Card, DataTable, Instant } from '../kit.tsx';

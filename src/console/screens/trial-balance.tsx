@@ -3,7 +3,7 @@
  * it.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import { refuseFutureDay } from '../../reports/journal.ts';
+import { refuseFutureDay } from '../../reports/future-day.ts';
 import { trialBalanceSheet } from '../../reports/sheets.ts';
 import { readTrialBalance as readTrialBalanceReport, type TrialBalance } from '../../reports/trial-balance.ts';
 import type { Sheet } from '../../sheet.ts';

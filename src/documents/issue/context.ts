@@ -10,7 +10,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { ActorContext, Installation } from '../../people/audit-events.ts';
 import { type IssueBatch, readLatestAction } from './issue.sql.ts';
-import { recordIssuerVersion } from './issuer-version.ts';
+import { recordIssuerVersion } from './issuer-version.sql.ts';
 
 export interface IssueContext extends ActorContext {
   /**

@@ -1,43 +1,12 @@
 /**
- * SQL of drafts: documents to issue, in temporary tables that `issueDocuments` turns into documents. `drafts` has a row
- * for each document, keyed by partner, currency and arrangement, with the amounts as the document will print them;
- * `draft_lines` has its lines, signed as the ledger has them.
+ * Drafts the documents of a month, and taxes each sale by the rule of its tax point. Refusal: tax_rule_missing.
  */
-import type { Tax } from '../../config/tax.ts';
-import { execute, query, type Transaction } from '../../database/transaction.ts';
-import type { Month } from '../../month.ts';
-import type { CreditShare } from '../document-tax.ts';
-import { createDraftTaxes, draftCreditTaxes, taxDraftedLines } from './tax.sql.ts';
-
-/** Creates `drafts` and `draft_taxes`, empty. A draft's own due date and terms take precedence over the partner's terms. */
-async function createDrafts(tx: Transaction): Promise<void> {
-  await execute(tx, `DROP TABLE IF EXISTS pg_temp.drafts, pg_temp.draft_lines, pg_temp.draft_taxes`);
-  await execute(
-    tx,
-    `CREATE TEMPORARY TABLE drafts (
-       partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL, arrangement text NOT NULL,
-       document text NOT NULL, enrollments bigint NOT NULL, entries bigint NOT NULL, spot_price numeric NOT NULL,
-       partner_cut numeric NOT NULL, invoice_amount numeric NOT NULL, tax numeric NOT NULL DEFAULT 0, due_on date,
-       terms_days integer, replaces bigint, credits bigint, invoice_lowered_by numeric, invoice_left numeric,
-       reason text NOT NULL DEFAULT ''
-     ) ON COMMIT DROP`,
-  );
-  await createDraftTaxes(tx);
-}
-
-/** Creates `drafts` and `draft_lines`, empty, for documents of another purpose than a month's. */
-export async function createEmptyDrafts(tx: Transaction): Promise<void> {
-  await createDrafts(tx);
-  await execute(
-    tx,
-    `CREATE TEMPORARY TABLE draft_lines (
-       partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL, arrangement text NOT NULL,
-       policy_id text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL, month text COLLATE "C" NOT NULL,
-       count bigint NOT NULL, spot_price numeric NOT NULL, partner_cut numeric NOT NULL,
-       invoice_amount numeric NOT NULL, tax integer
-     ) ON COMMIT DROP`,
-  );
-}
+import { rulesOfOtherDays, type Tax, taxRuleFor } from '../../config/tax.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { lastDay, type Month } from '../../month.ts';
+import { createDrafts, totalDrafts, totalRows, totalRowsByTaxMonth } from './drafts.sql.ts';
+import { type DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, totalTaxes, UNNAMED } from './tax.sql.ts';
 
 /**
  * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. A closed
@@ -58,138 +27,37 @@ export async function draftMonth(
     await totalRowsByTaxMonth(tx, rows);
     await taxDraftedLines(tx, month, tax);
   }
-  await execute(tx, 'ANALYZE pg_temp.draft_lines');
-  await execute(
-    tx,
-    `INSERT INTO pg_temp.drafts (
-       partner_id, currency, arrangement, document, enrollments, entries, spot_price, partner_cut, invoice_amount, tax)
-     SELECT partner_id, currency, arrangement, document, enrollments, entries, sign * spot_price, sign * partner_cut,
-            sign * invoice_amount, sign * tax
-     FROM (
-       SELECT partner_id, currency, arrangement, sum(count) AS entries,
-              coalesce(sum(count) FILTER (WHERE kind = 'quote_accepted'), 0) AS enrollments,
-              sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
-       FROM pg_temp.draft_lines GROUP BY partner_id, currency, arrangement
-     ) AS totals
-     CROSS JOIN LATERAL (
-       SELECT coalesce(sum(t.tax), 0) AS tax FROM pg_temp.draft_taxes t
-       WHERE t.partner_id = totals.partner_id AND t.currency = totals.currency AND t.arrangement = totals.arrangement
-     ) AS taxes
-     CROSS JOIN LATERAL (
-       SELECT CASE WHEN arrangement = 'connected_account' THEN 'statement'
-                   WHEN invoice_amount + tax < 0 THEN 'credit_note' ELSE 'invoice' END AS document) AS kind
-     CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS sign`,
-  );
-}
-
-interface RowsOfMonth {
-  readonly month: Month;
-  readonly previous: Month | null;
-  readonly partnerId: string | null;
-}
-
-/** Creates `draft_lines`: rows by policy, kind and month. */
-async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<void> {
-  // Only CREATE TABLE AS totals the rows in parallel.
-  await execute(
-    tx,
-    `CREATE TEMPORARY TABLE draft_lines ON COMMIT DROP AS
-     SELECT partner_id, currency, arrangement, policy_id, kind, month, count(*) AS count,
-            sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
-            NULL::integer AS tax
-     FROM ledger_rows
-     WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :month
-       AND (:partnerId::text IS NULL OR partner_id = :partnerId)
-     GROUP BY partner_id, currency, arrangement, policy_id, kind, month`,
-    { ...rows },
-  );
+  await totalDrafts(tx);
 }
 
 /**
- * Creates `taxed_lines`: the same, divided by the month whose tax a row has. A reversal has that of what it reverses;
- * if an earlier month billed it, `billed_month` and `billed_kind` name its lines, otherwise they are empty.
+ * Taxes the drafted lines of a month. `taxed_lines` has them divided by tax month and by where the sale they reverse
+ * was billed; they become `draft_lines`, with the position of their total. If sales have no rule, refuses and names all
+ * of them.
  */
-async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): Promise<void> {
-  await execute(tx, `DROP TABLE IF EXISTS pg_temp.taxed_lines`);
-  await execute(
-    tx,
-    `CREATE TEMPORARY TABLE taxed_lines ON COMMIT DROP AS
-     SELECT e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month,
-            coalesce(q.month, e.month) AS tax_month,
-            CASE WHEN q.posted_month <= :previous::text THEN q.posted_month ELSE '' END AS billed_month,
-            CASE WHEN q.posted_month <= :previous::text THEN q.kind ELSE '' END AS billed_kind,
-            count(*) AS count, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
-            sum(e.invoice_amount) AS invoice_amount
-     FROM ledger_rows e
-     LEFT JOIN ledger_rows q ON e.kind = 'reversal' AND q.partner_id = e.partner_id
-       AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-       AND own_id(q) = coalesce(e.requote_id, e.quote_id)
-     WHERE e.posted_month > coalesce(:previous::text, '') AND e.posted_month <= :month
-       AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
-     GROUP BY e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month, 7, 8, 9`,
-    { ...rows },
-  );
-  await execute(tx, 'ANALYZE pg_temp.taxed_lines');
+async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): Promise<void> {
+  await takeBilledTaxes(tx, tax);
+  const sales = await readUntaxedSales(tx);
+  const ruled = sales.map((sale) => ({ ...sale, rule: taxRuleFor(tax, { ...saleOf(sale), ...pointOf(sale) }) }));
+  const missing = ruled.filter(({ rule }) => rule === undefined);
+  if (missing.length > 0) {
+    const lines = missing.map((sale) => ({
+      ...{ partner_id: sale.partner_id, policy_id: sale.policy_id, country: sale.country },
+      ...pointOf(sale),
+      other_days: rulesOfOtherDays(tax, { ...saleOf(sale), ...pointOf(sale) }),
+    }));
+    throw refuse('tax_rule_missing', { month, lines });
+  }
+  const rules = ruled.map(({ partner_id, policy_id, tax_month, country, rule }) => {
+    const { name, registration } = tax.countries[country] ?? UNNAMED;
+    return { ...rule, partner_id, policy_id, tax_month, country, name, registration };
+  });
+  await insertRules(tx, rules);
+  await totalTaxes(tx);
 }
 
-/** The currencies of the drafts. */
-export async function readDraftCurrencies(tx: Transaction): Promise<string[]> {
-  const rows = await query<{ currency: string }>(tx, `SELECT DISTINCT currency FROM pg_temp.drafts`);
-  return rows.map((row) => row.currency);
-}
-
-/** Keeps the drafts that replace these void documents, due as they were unless the terms are new. */
-export async function keepReplacements(
-  tx: Transaction,
-  documentIds: readonly number[],
-  newTerms: boolean,
-): Promise<void> {
-  await execute(
-    tx,
-    `UPDATE pg_temp.drafts AS draft
-     SET replaces = d.document_id,
-         due_on = CASE WHEN :newTerms::boolean THEN NULL ELSE d.due_on END,
-         terms_days = CASE WHEN :newTerms::boolean THEN NULL ELSE d.terms_days END
-     FROM documents d
-     WHERE d.document_id = ANY (:documentIds::bigint[])
-       AND (d.partner_id, d.currency, d.arrangement) = (draft.partner_id, draft.currency, draft.arrangement)`,
-    { documentIds, newTerms },
-  );
-  await execute(tx, `DELETE FROM pg_temp.drafts WHERE replaces IS NULL`);
-  await execute(
-    tx,
-    `DELETE FROM pg_temp.draft_lines l WHERE NOT EXISTS (
-       SELECT FROM pg_temp.drafts draft
-       WHERE draft.partner_id = l.partner_id AND draft.currency = l.currency AND draft.arrangement = l.arrangement)`,
-  );
-}
-
-/** Drafts a credit note against an invoice. It has no lines: it stands for no ledger rows. */
-export async function draftAdjustment(
-  tx: Transaction,
-  adjustment: {
-    documentId: number;
-    amount: string;
-    reason: string;
-    /** How much of it is applied to the invoice at once, and what then remains to be paid. */
-    loweredBy: string;
-    left: string;
-    tax: string;
-    /** The share of each tax total of the invoice; none on an invoice without tax. */
-    shares: readonly CreditShare[];
-  },
-): Promise<void> {
-  const { shares, ...amounts } = adjustment;
-  await createEmptyDrafts(tx);
-  await execute(
-    tx,
-    `INSERT INTO pg_temp.drafts (
-       partner_id, currency, arrangement, document, enrollments, entries, spot_price, partner_cut, invoice_amount, tax,
-       credits, invoice_lowered_by, invoice_left, reason)
-     SELECT partner_id, currency, arrangement, 'credit_note', 0, 0, :amount::numeric, 0, :amount::numeric,
-            :tax::numeric, document_id, :loweredBy::numeric, :left::numeric, :reason
-     FROM documents WHERE document_id = :documentId`,
-    amounts,
-  );
-  await draftCreditTaxes(tx, adjustment.documentId, shares);
-}
+const saleOf = ({ partner_id, policy_id, policy_kind, country }: DraftedSale) => ({
+  ...{ partner: partner_id, policy: policy_id, kind: policy_kind, country },
+});
+/** The tax point of a month's sales is its last day (docs/tax.md). */
+const pointOf = ({ tax_month }: DraftedSale) => ({ date: lastDay(tax_month) });

@@ -1,10 +1,10 @@
 /**
- * Issues the documents that the drafts describe (`drafts.ts`): for a month's rows, as an adjustment, for missing shares.
+ * Issues the documents that the drafts describe (`drafts.sql.ts`): for a month's rows, as an adjustment, for missing shares.
  * The caller holds the ledger's lock exclusively until the documents are committed, so the next number of a series is safe to
  * read: `insertDocuments` in `issue.sql.ts` takes it.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import { queueIssuedDocuments } from '../emails.ts';
+import { queueIssuedDocuments } from '../emails.sql.ts';
 import {
   applyOpenCredit,
   type IssueBatch,

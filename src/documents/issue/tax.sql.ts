@@ -1,14 +1,13 @@
 /**
- * SQL that gives drafts their tax: each sale by the rule of its tax point, a reversal of a billed sale as that was
- * taxed, totals by category and rate, and the drafted lines divided by total. Refusal: tax_rule_missing.
+ * SQL that gives drafts their tax: a reversal of a billed sale as that was taxed, any other sale by its rule, totals by
+ * category and rate, and the drafted lines divided by total.
  */
-import { rulesOfOtherDays, type Tax, taxRuleFor } from '../../config/tax.ts';
+import type { Tax } from '../../config/tax.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { lastDay, type Month } from '../../month.ts';
+import type { Month } from '../../month.ts';
 import type { CreditedTax, CreditShare } from '../document-tax.ts';
 
-interface DraftedSale {
+export interface DraftedSale {
   readonly partner_id: string;
   readonly country: string;
   readonly policy_id: string;
@@ -18,7 +17,7 @@ interface DraftedSale {
 }
 
 /** For a country that the settings do not name. */
-const UNNAMED = { name: 'VAT', registration: '' };
+export const UNNAMED = { name: 'VAT', registration: '' };
 
 /** The columns that identify a tax in `sale_taxes`. */
 const SALE = 'partner_id, currency, policy_id, tax_month, billed_month, billed_kind';
@@ -41,50 +40,22 @@ export async function createDraftTaxes(tx: Transaction): Promise<void> {
   );
 }
 
-/**
- * Taxes the drafted lines of a month. `taxed_lines` has them divided by tax month and by where the sale they reverse
- * was billed; they become `draft_lines`, with the position of their total. If sales have no rule, refuses and names all
- * of them.
- */
-export async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): Promise<void> {
-  await takeBilledTaxes(tx, tax);
-  const sales = await query<DraftedSale>(
+/** The sales of the month that have no tax yet. */
+export const readUntaxedSales = (tx: Transaction): Promise<DraftedSale[]> =>
+  query(
     tx,
     `SELECT DISTINCT l.partner_id, p.address_country AS country, l.policy_id, o.kind AS policy_kind, l.tax_month
      FROM pg_temp.taxed_lines l JOIN partners p ON p.partner_id = l.partner_id
      JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
      WHERE l.arrangement = 'invoicing' AND ${NOT_BILLED} ORDER BY l.partner_id, l.policy_id, l.tax_month`,
   );
-  const ruled = sales.map((sale) => ({ ...sale, rule: taxRuleFor(tax, { ...saleOf(sale), ...pointOf(sale) }) }));
-  const missing = ruled.filter(({ rule }) => rule === undefined);
-  if (missing.length > 0) {
-    const lines = missing.map((sale) => ({
-      ...{ partner_id: sale.partner_id, policy_id: sale.policy_id, country: sale.country },
-      ...pointOf(sale),
-      other_days: rulesOfOtherDays(tax, { ...saleOf(sale), ...pointOf(sale) }),
-    }));
-    throw refuse('tax_rule_missing', { month, lines });
-  }
-  const rules = ruled.map(({ partner_id, policy_id, tax_month, country, rule }) => {
-    const { name, registration } = tax.countries[country] ?? UNNAMED;
-    return { ...rule, partner_id, policy_id, tax_month, country, name, registration };
-  });
-  await insertRules(tx, rules);
-  await totalTaxes(tx);
-}
-
-const saleOf = ({ partner_id, policy_id, policy_kind, country }: DraftedSale) => ({
-  ...{ partner: partner_id, policy: policy_id, kind: policy_kind, country },
-});
-/** The tax point of a month's sales is its last day (docs/tax.md). */
-const pointOf = ({ tax_month }: DraftedSale) => ({ date: lastDay(tax_month) });
 
 /**
  * Creates `sale_taxes` with the reversals of earlier months' sales: taxed as on the live document that billed them,
  * whatever the rules and the partner's country are today. Only our tax number and the name of the tax are today's. The
  * first month billed all rows before it. A policy's sales of a month are on one line, so they have one tax.
  */
-async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Promise<void> {
+export async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.sale_taxes`);
   await execute(
     tx,
@@ -104,7 +75,7 @@ async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Promise<voi
   await execute(tx, 'ANALYZE pg_temp.sale_taxes');
 }
 
-async function insertRules(tx: Transaction, rules: readonly object[]): Promise<void> {
+export async function insertRules(tx: Transaction, rules: readonly object[]): Promise<void> {
   await execute(
     tx,
     `INSERT INTO pg_temp.sale_taxes (
@@ -124,7 +95,7 @@ async function insertRules(tx: Transaction, rules: readonly object[]): Promise<v
  * are first: the document has our tax number there. Different reasons of one total are joined, each once, and a code is
  * kept only if it is the same for all.
  */
-async function totalTaxes(tx: Transaction): Promise<void> {
+export async function totalTaxes(tx: Transaction): Promise<void> {
   await execute(
     tx,
     `INSERT INTO pg_temp.draft_taxes

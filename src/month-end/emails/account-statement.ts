@@ -6,14 +6,14 @@
 
 import { createHash } from 'node:crypto';
 import { todayOf } from '../../config/today.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { type Locale, localeOf } from '../../documents/locale.ts';
 import { bankDetails } from '../../documents/present.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
-import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.ts';
+import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.sql.ts';
 import { achView, wireView } from '../../mail/document-text.ts';
 import type { EmailComposer, EmailSubject } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
@@ -27,6 +27,7 @@ import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts'
 import { type CurrencyAccount, overdueOf, readAccountStatement } from '../../reports/account-statement.ts';
 import { pdfOfStatement } from '../../reports/account-statement-file.ts';
 import { BUCKETS } from '../../reports/aging.ts';
+import { readDueStatements, readQueued, type Statements } from './due.sql.ts';
 
 /** Months closed longer ago are not mailed automatically: the setting may have been turned on just now. */
 const NEWS_FOR_DAYS = 7;
@@ -129,30 +130,9 @@ function payView(way: AccountPayment | undefined) {
   };
 }
 
-/**
- * The partners that want a statement of the month whose books were closed last, if that was recent, and those that have
- * a preliminary one for it.
- */
 async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const since = context.environment.now().minus({ days: NEWS_FOR_DAYS }).toISO();
-  const due = await query<{ month: Month; partner_id: string }>(
-    tx,
-    `SELECT c.month, p.partner_id
-     FROM book_closes c CROSS JOIN partners p
-     CROSS JOIN LATERAL (
-       SELECT ((c.month || '-01')::date + interval '1 month' - interval '1 day')::date AS day) AS ended
-     WHERE c.closed_at >= :since::timestamptz AND c.month = (SELECT max(month) FROM book_closes)
-       AND (p.account_statement = 'monthly' AND p.inactive_since IS NULL
-            OR EXISTS (SELECT FROM emails e
-                       WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
-                         AND e.preliminary))
-       AND NOT EXISTS (
-         SELECT FROM emails e
-         WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
-           AND NOT e.preliminary)
-     ORDER BY p.partner_id`,
-    { since },
-  );
+  const due = await readDueStatements(tx, since);
   const [first] = due;
   if (first === undefined) return;
   const partnerIds = due.map(({ partner_id }) => partner_id);
@@ -192,27 +172,6 @@ export async function sendStatements(
   const unsent = queued.filter(({ partner_id, unsent }) => unsent && ids.includes(partner_id as string));
   const added = fresh.length === 0 ? [] : await queueStatements(tx, context, statements, fresh);
   return { ...statements, emails: [...unsent, ...added] };
-}
-
-interface Statements {
-  readonly month: Month;
-  readonly preliminary: boolean;
-}
-
-/** The statements of a month that were requested before, and which of them are still unsent. */
-function readQueued(
-  tx: Transaction,
-  { month, preliminary }: Statements,
-): Promise<(EmailSubject & { readonly unsent: boolean })[]> {
-  return query(
-    tx,
-    `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to, payment_id,
-            credit_refund_id, checkpoint_number, approval_request_id,
-            status IN ('queued', 'sending', 'held') AS unsent
-     FROM emails WHERE kind = 'account_statement' AND day = :day::date AND preliminary = :preliminary
-     ORDER BY email_id`,
-    { day: lastDay(month), preliminary },
-  );
 }
 
 async function queueStatements(

@@ -5,7 +5,7 @@
 
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { requestNumbered, statusOf } from '../../approvals/requests.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
@@ -17,6 +17,7 @@ import { moneyText } from '../../money.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readActiveUser } from '../../people/users.sql.ts';
 import { minuteOf } from '../../text.ts';
+import { type DueApproval, readDueApprovalDecisions, readDueApprovalRequests } from './due.sql.ts';
 
 /** Older decisions are not reported. */
 const NEWS_FOR_DAYS = 7;
@@ -25,24 +26,10 @@ const NEWS_FOR_DAYS = 7;
 const CHANGES_SHOWN = 20;
 const LINES_SHOWN = 40;
 
-interface Due {
-  readonly request_id: number;
-  readonly event_id: number;
-}
-
 export const approvalRequestEmail: EmailComposer = {
   kind: 'approval_request',
   async queueDue(tx, context) {
-    const due = await query<Due>(
-      tx,
-      `SELECT r.request_id, r.event_id FROM approval_requests r
-       WHERE r.expires_at > :now::timestamptz
-         AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
-         AND NOT EXISTS (SELECT FROM emails e
-                         WHERE e.kind = 'approval_request' AND e.approval_request_id = r.request_id)
-       ORDER BY r.request_id`,
-      { now: context.environment.now().toISO() },
-    );
+    const due = await readDueApprovalRequests(tx, context.environment.now().toISO());
     await queueOnce(tx, context, 'approval_request', due);
   },
   async compose(tx, email, context, templates) {
@@ -87,18 +74,10 @@ export const approvalDecisionEmail: EmailComposer = {
   kind: 'approval_decision',
   async queueDue(tx, context) {
     const now = context.environment.now();
-    const due = await query<Due>(
-      tx,
-      `SELECT r.request_id, coalesce(d.event_id, r.event_id) AS event_id
-       FROM approval_requests r JOIN users u ON u.user_id = r.requested_by AND u.kind = 'person'
-       LEFT JOIN approval_decisions d ON d.request_id = r.request_id
-       WHERE CASE WHEN d.request_id IS NULL THEN r.expires_at BETWEEN :since::timestamptz AND :now::timestamptz
-                  ELSE d.decision <> 'withdraw' AND d.recorded_at >= :since::timestamptz END
-         AND NOT EXISTS (SELECT FROM emails e
-                         WHERE e.kind = 'approval_decision' AND e.approval_request_id = r.request_id)
-       ORDER BY r.request_id`,
-      { now: now.toISO(), since: now.minus({ days: NEWS_FOR_DAYS }).toISO() },
-    );
+    const due = await readDueApprovalDecisions(tx, {
+      now: now.toISO(),
+      since: now.minus({ days: NEWS_FOR_DAYS }).toISO(),
+    });
     await queueOnce(tx, context, 'approval_decision', due);
   },
   async compose(tx, email, context, templates) {
@@ -143,7 +122,7 @@ async function queueOnce(
   tx: Transaction,
   { environment, settings }: ActorContext,
   kind: OtherEmailKind,
-  due: readonly Due[],
+  due: readonly DueApproval[],
 ): Promise<void> {
   if (due.length === 0) return;
   const emails = due.map(({ request_id, event_id }) => ({

@@ -1,8 +1,8 @@
 /** The e-mail to finance after a close: the documents of the month, as `report close` shows them. */
 
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
-import { LOCKS } from '../../database/locks.ts';
-import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { LOCKS, takeLock } from '../../database/locks.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
 import type { EmailComposer } from '../../mail/email.ts';
@@ -16,6 +16,7 @@ import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { approvalsOf, beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
 import { plural } from '../../text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
+import { readMonthsWithoutReport } from './due.sql.ts';
 
 /** Closes older than this are not reported, so months closed before reports were turned on are not sent. */
 const NEWS_FOR_DAYS = 7;
@@ -45,14 +46,8 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
   const now = environment.now();
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
   // Two closes that end at once would both find it missing.
-  await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.closeReports})`);
-  const months = await query<{ month: Month }>(
-    tx,
-    `SELECT month FROM closed_months m
-     WHERE closed_at >= :since::timestamptz
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'close_report' AND e.month = m.month) ORDER BY month`,
-    { since },
-  );
+  await takeLock(tx, LOCKS.closeReports);
+  const months = await readMonthsWithoutReport(tx, since);
   if (months.length === 0) return;
   const names = months.map((each) => each.month);
   const eventId = await recordEvent(tx, actor, {

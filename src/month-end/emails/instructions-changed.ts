@@ -4,7 +4,7 @@
  * change in force, and also to the addresses that the same change replaced.
  */
 import type { Settings } from '../../config/settings.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { needsAdoption } from '../../documents/instructions.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
@@ -12,10 +12,12 @@ import { issuerView } from '../../mail/issuer-view.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
+import type { ChangeEvent } from '../../people/audit-events.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
-import type { ChangeEvent, FieldChange } from '../../people/field-changes.ts';
+import type { FieldChange } from '../../people/field-changes.ts';
 import { readSettingsChanges } from '../../people/settings-changes.ts';
 import { minuteOf } from '../../text.ts';
+import { readAlarmedEvents } from './due.sql.ts';
 
 export const instructionsChangedEmail: EmailComposer = {
   kind: 'instructions_changed',
@@ -66,10 +68,7 @@ const replacedAddresses = ({ changes }: ChangeEvent): string[] =>
 async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   const events = await readAlarming(tx);
   if (events.length === 0) return;
-  const told = await query<{ event_id: number | null }>(
-    tx,
-    `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`,
-  );
+  const told = await readAlarmedEvents(tx);
   const known = new Set<number | null>(told.map(({ event_id }) => event_id));
   const due = events.filter(
     (event) => !known.has(event.event_id) && [...addressesOf(settings), ...replacedAddresses(event)].length > 0,

@@ -2,7 +2,7 @@
 import { readNextFeeds } from '../../close/close.ts';
 import { closeAnyway, type Feeds, isIncomplete, missingFeeds } from '../../close/feeds.ts';
 import { publicAddress, type Settings } from '../../config/settings.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
@@ -10,6 +10,7 @@ import { queueEmails } from '../../mail/outbox.sql.ts';
 import { monthName } from '../../month.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { actionAddress } from '../../remedy.ts';
+import { readMissingFeedsEmails } from './due.sql.ts';
 
 export const missingFeedsEmail: EmailComposer = {
   kind: 'missing_feeds',
@@ -62,7 +63,7 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   if (feeds === undefined) return;
   // The e-mail outlives its month's close, so it names the month by its first day instead of a closed month.
   const day = `${feeds.month}-01`;
-  const told = await query(tx, `SELECT FROM emails WHERE kind = 'missing_feeds' AND day = :day::date`, { day });
+  const told = await readMissingFeedsEmails(tx, day);
   if (told.length > 0) return;
   const email = { kind: 'missing_feeds', day, name: `missing-feeds.${feeds.month}` } as const;
   await queueEmails(tx, [email], { now: environment.now().toISO(), eventId: null, mailDomain: mailDomain(settings) });

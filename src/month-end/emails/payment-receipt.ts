@@ -3,7 +3,7 @@
  * and what it paid. A payment that was reversed before its receipt was sent gets none; one whose payer was corrected is
  * acknowledged to the right payer too.
  */
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { localeOf } from '../../documents/locale.ts';
 import { failpoint } from '../../failpoint.ts';
@@ -14,6 +14,7 @@ import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
+import { readDueReceipts, readReceipt } from './due.sql.ts';
 
 /** Older applications get no receipt when the setting is turned on. */
 const NEWS_FOR_DAYS = 7;
@@ -64,81 +65,10 @@ export const paymentReceiptEmail: EmailComposer = {
   },
 };
 
-interface Receipt {
-  /** Its payer now. */
-  readonly partner_id: string | null;
-  readonly currency: string;
-  /** The amount received, without what was recorded by mistake or twice. */
-  readonly amount: string;
-  readonly received_on: string;
-  readonly method: keyof typeof METHODS;
-  readonly reference: string;
-  readonly status: 'reversed' | 'applied' | 'unapplied' | 'partly_applied';
-  readonly paid_back: string;
-  /** The part received that is not a payment of the partner. */
-  readonly elsewhere: string;
-  readonly unapplied: string;
-  /** The amount it pays now, by invoice. */
-  readonly paid: readonly {
-    readonly number: string;
-    readonly partner_id: string;
-    readonly partner_name: string;
-    readonly amount: string;
-    /** The small difference that was written to bank charges. */
-    readonly bank_charges: string;
-    /** What is left to pay. */
-    readonly balance: string;
-  }[];
-}
-
-async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt> {
-  const [payment] = await query<Receipt>(
-    tx,
-    `SELECT b.partner_id, p.currency, (p.amount - r.mistaken)::text AS amount, p.received_on, p.method,
-            p.reference, b.status,
-            r.paid_back::text AS paid_back, r.elsewhere::text AS elsewhere, b.unapplied::text AS unapplied,
-            coalesce((
-              SELECT json_agg(json_build_object('number', d.number, 'partner_id', d.partner_id, 'partner_name', n.name,
-                       'amount', a.amount::text, 'bank_charges', a.bank_charges::text, 'balance', o.balance::text)
-                     ORDER BY d.series, d.sequence)
-              FROM (SELECT a.document_id, sum(a.amount) AS amount, sum(coalesce(s.amount, 0)) AS bank_charges
-                    FROM live_payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
-                    WHERE a.payment_id = p.payment_id GROUP BY a.document_id) AS a
-              JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
-              JOIN partners n ON n.partner_id = d.partner_id), '[]') AS paid
-     FROM payments p JOIN payment_balances b USING (payment_id)
-     CROSS JOIN LATERAL (
-       SELECT coalesce(sum(amount) FILTER (WHERE kind IN ('mistake', 'duplicate')), 0) AS mistaken,
-              coalesce(sum(amount) FILTER (WHERE kind IN ('returned', 'refunded', 'disputed')), 0) AS paid_back,
-              coalesce(sum(amount) FILTER (WHERE kind = 'other'), 0) AS elsewhere
-       FROM live_payment_reversals WHERE payment_id = p.payment_id) AS r
-     WHERE p.payment_id = :paymentId`,
-    { paymentId },
-  );
-  if (payment === undefined) throw new Error(`no payment ${paymentId} to send a receipt for`);
-  return payment;
-}
-
-/**
- * Payments recently applied to monthly or carried-over invoices whose current payer has no receipt. Shares of connected
- * accounts, which pay invoices of another purpose, get none.
- */
 async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   if (!settings.payment_receipts) return;
   const now = environment.now();
-  const due = await query<{ payment_id: number; partner_id: string; event_id: number; earlier: number }>(
-    tx,
-    `SELECT a.payment_id, b.partner_id, min(a.event_id) AS event_id,
-            (SELECT count(*) FROM emails e WHERE e.payment_id = a.payment_id) AS earlier
-     FROM live_payment_applications a JOIN payment_balances b USING (payment_id) JOIN documents d USING (document_id)
-     WHERE a.recorded_at >= :since::timestamptz AND d.purpose IN ('month', 'opening') AND b.partner_id IS NOT NULL
-       AND NOT EXISTS (
-         SELECT FROM emails e
-         WHERE (e.payment_id, e.partner_id) = (a.payment_id, b.partner_id)
-           AND (e.status <> 'withdrawn' OR e.dismissal_reason IS NOT NULL))
-     GROUP BY a.payment_id, b.partner_id ORDER BY a.payment_id`,
-    { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() },
-  );
+  const due = await readDueReceipts(tx, now.minus({ days: NEWS_FOR_DAYS }).toISO());
   if (due.length === 0) return;
   await queueEmails(
     tx,

@@ -1,7 +1,7 @@
 /**
  * The notice of a refund of credit, sent once to its partner. A refund returned before the notice was sent gets none.
  */
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { localeOf } from '../../documents/locale.ts';
 import type { EmailComposer } from '../../mail/email.ts';
@@ -11,6 +11,7 @@ import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
+import { readDueRefundNotices, readRefund } from './due.sql.ts';
 
 /** Older refunds get no notice when the setting is turned on. */
 const NEWS_FOR_DAYS = 7;
@@ -51,43 +52,10 @@ export const refundNoticeEmail: EmailComposer = {
   },
 };
 
-interface Refund {
-  readonly number: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly refunded_on: string;
-  readonly method: keyof typeof METHODS;
-  /** Empty if it is not known. */
-  readonly reference: string;
-  readonly returned: boolean;
-  /** The open amount of the credit note. */
-  readonly balance: string;
-}
-
-async function readRefund(tx: Transaction, refundId: number): Promise<Refund> {
-  const [refund] = await query<Refund>(
-    tx,
-    `SELECT d.number, f.currency, f.amount, f.refunded_on, f.method, f.reference, o.balance,
-            EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id) AS returned
-     FROM credit_refunds f JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
-     WHERE f.credit_refund_id = :refundId`,
-    { refundId },
-  );
-  if (refund === undefined) throw new Error(`no refund ${refundId} to announce`);
-  return refund;
-}
-
 async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   if (!settings.refund_notices) return;
   const now = environment.now();
-  const due = await query<{ credit_refund_id: number; partner_id: string; event_id: number }>(
-    tx,
-    `SELECT f.credit_refund_id, f.partner_id, f.event_id FROM live_credit_refunds f
-     WHERE f.recorded_at >= :since::timestamptz
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.credit_refund_id = f.credit_refund_id)
-     ORDER BY f.credit_refund_id`,
-    { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() },
-  );
+  const due = await readDueRefundNotices(tx, now.minus({ days: NEWS_FOR_DAYS }).toISO());
   if (due.length === 0) return;
   await queueEmails(
     tx,

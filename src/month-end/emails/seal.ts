@@ -7,7 +7,7 @@ import { readBooksState } from '../../close/books.sql.ts';
 import { booksDueOn, openBooks } from '../../close/books.ts';
 import { endOfMonthEverywhere, nextToClose } from '../../close/close.ts';
 import { readLedgerState, readPartnerZones } from '../../close/months.sql.ts';
-import { query, queryOne, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
@@ -16,7 +16,9 @@ import { queueEmails } from '../../mail/outbox.sql.ts';
 import { monthName } from '../../month.ts';
 import { packageRoot } from '../../package.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
-import { noteOf, readSignature, type SealKind, type SealName, sealTitle, vkeyOf } from '../../seals/signature.ts';
+import { noteOf, sealTitle, vkeyOf } from '../../seals/signature.ts';
+import { readSignature, type SealKind } from '../../seals/signatures.sql.ts';
+import { readPlace, readSealsToMail } from './due.sql.ts';
 
 /** The seals of one kind. */
 interface Seals {
@@ -24,8 +26,6 @@ interface Seals {
   readonly of: SealKind;
   /** What the Message-ID begins with. */
   readonly name: string;
-  /** The names of those made since `:since` and of the latest, without those that have an e-mail. */
-  readonly untold: string;
 }
 
 /** The verifiers of this release: an auditor compares the hash of their own copy before they run it. */
@@ -83,26 +83,6 @@ const sealEmailOf = (seals: Seals): EmailComposer => ({
   },
 });
 
-/** A seal and the one before it, whose letter came before. */
-function readPlace(
-  tx: Transaction,
-  { kind, name }: SealName,
-): Promise<{
-  readonly seal: string;
-  readonly record: string;
-  readonly sealed_at: string;
-  readonly before: (SealName & { readonly seal: string }) | null;
-}> {
-  return queryOne(
-    tx,
-    `SELECT s.seal, s.record, s.sealed_at,
-            (SELECT json_build_object('kind', b.kind, 'name', b.name, 'seal', b.seal) FROM every_seal b
-             WHERE b.facts_to < s.facts_to ORDER BY b.facts_to DESC LIMIT 1) AS before
-     FROM every_seal s WHERE s.kind = :kind AND s.name = :name`,
-    { kind, name },
-  );
-}
-
 /** Which letters come next, and the day by which each arrives, in the issuer's time zone. */
 async function readDueLetters(
   tx: Transaction,
@@ -128,29 +108,18 @@ export const sealEmail = sealEmailOf({
   kind: 'seal',
   of: 'month',
   name: 'seal',
-  untold: `SELECT month AS name FROM seals s
-     WHERE (sealed_at >= :since::timestamptz OR month = (SELECT max(month) FROM seals))
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'seal' AND e.month = s.month) ORDER BY month`,
 });
 
 export const booksSealEmail = sealEmailOf({
   kind: 'books_seal',
   of: 'books',
   name: 'books-seal',
-  untold: `SELECT month AS name FROM book_closes s
-     WHERE (closed_at >= :since::timestamptz OR month = (SELECT max(month) FROM book_closes))
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'books_seal' AND e.month = s.month) ORDER BY month`,
 });
 
 export const checkpointEmail = sealEmailOf({
   kind: 'checkpoint',
   of: 'checkpoint',
   name: 'checkpoint',
-  untold: `SELECT checkpoint_number::text AS name FROM checkpoints c
-     WHERE (taken_at >= :since::timestamptz OR checkpoint_number = (SELECT max(checkpoint_number) FROM checkpoints))
-       AND NOT EXISTS (
-         SELECT FROM emails e WHERE e.kind = 'checkpoint' AND e.checkpoint_number = c.checkpoint_number)
-     ORDER BY checkpoint_number`,
 });
 
 /** Seals this recent are mailed; of those made before there was an address, only the latest, which covers them all. */
@@ -159,11 +128,11 @@ const NEWS_FOR_DAYS = 7;
 async function queueDue(
   tx: Transaction,
   { environment, settings }: ActorContext,
-  { kind, name, untold }: Seals,
+  { kind, name }: Seals,
 ): Promise<void> {
   if (settings.auditor_email === '') return;
   const now = environment.now();
-  const seals = await query<{ name: string }>(tx, untold, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });
+  const seals = await readSealsToMail(tx, kind, now.minus({ days: NEWS_FOR_DAYS }).toISO());
   if (seals.length === 0) return;
   const emails = seals.map((each) => ({
     kind,

@@ -276,3 +276,55 @@ export async function paymentOf(
   );
   return paymentId === undefined ? undefined : await readState(tx, paymentId);
 }
+
+/** Events received before an instant, those after a number. */
+export interface ErasureRange {
+  /** ISO instant. */
+  readonly before: string;
+  readonly afterId: number;
+  /** The most that are read. */
+  readonly batch: number;
+}
+
+export interface ErasureBatch {
+  readonly deleted: number;
+  readonly read: number;
+  readonly last_id: number | null;
+}
+
+const READ = `
+  WITH over AS MATERIALIZED (
+    SELECT processor_event_id FROM processor_events
+    WHERE processor_event_id > :afterId::bigint AND payload IS NOT NULL AND received_at < :before::timestamptz
+    ORDER BY processor_event_id LIMIT :batch
+  )
+  SELECT count(*) AS read, max(processor_event_id) AS last_id,
+         count(*) FILTER (WHERE payload_may_go(processor_event_id)) AS deleted FROM over`;
+
+export const readErasable = (tx: Transaction, range: ErasureRange): Promise<ErasureBatch> =>
+  queryOne(tx, READ, { ...range });
+
+export const insertErasures = (
+  tx: Transaction,
+  given: { before: string; afterId: number; last_id: number | null; now: string; eventId: number },
+): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO processor_event_erasures (processor_event_id, recorded_at, event_id)
+     SELECT processor_event_id, :now::timestamptz, :eventId::bigint FROM processor_events
+     WHERE processor_event_id > :afterId::bigint AND processor_event_id <= :last_id::bigint AND payload IS NOT NULL
+       AND received_at < :before::timestamptz AND payload_may_go(processor_event_id)
+     ORDER BY processor_event_id`,
+    given,
+  );
+
+/** How many events would be erased now. */
+export async function countErasable(tx: Transaction, before: string): Promise<number> {
+  const { due } = await queryOne<{ due: number }>(
+    tx,
+    `SELECT count(*) AS due FROM processor_events
+     WHERE payload IS NOT NULL AND received_at < :before::timestamptz AND payload_may_go(processor_event_id)`,
+    { before },
+  );
+  return due;
+}

@@ -24,7 +24,7 @@ export interface Asked {
   readonly texts: readonly string[];
   /** undefined for `execute`, and where the caller does not say what a row is. */
   readonly row: ReadonlyMap<string, Property> | undefined;
-  /** Names of the values that the call gives; `exact` where it writes them down. */
+  /** Names of the values that the call gives; `exact` where these are for it alone. */
   readonly bindings: { readonly names: ReadonlySet<string>; readonly exact: boolean };
 }
 
@@ -166,6 +166,23 @@ function bindingsOf(checker: ts.TypeChecker, call: ts.CallExpression): Asked['bi
   const given = call.arguments[2];
   if (given === undefined) return { names: new Set(), exact: true };
   const names = checker.getPropertiesOfType(checker.getTypeAtLocation(given)).map(({ name }) => name);
-  const exact = ts.isObjectLiteralExpression(given) && !given.properties.some(ts.isSpreadAssignment);
+  const exact = ts.isObjectLiteralExpression(given)
+    ? !given.properties.some(ts.isSpreadAssignment)
+    : isOnlyFor(checker, given);
   return { names: new Set(names), exact };
+}
+
+/** Whether it is a parameter whose type writes its names down, and that nothing else in its function reads. */
+function isOnlyFor(checker: ts.TypeChecker, given: ts.Expression): boolean {
+  const symbol = checker.getSymbolAtLocation(given);
+  const declaration = symbol?.valueDeclaration;
+  if (declaration === undefined || !ts.isParameter(declaration)) return false;
+  if (declaration.type === undefined || !ts.isTypeLiteralNode(declaration.type)) return false;
+  let uses = 0;
+  const count = (node: ts.Node): void => {
+    if (ts.isIdentifier(node) && node !== declaration.name && checker.getSymbolAtLocation(node) === symbol) uses += 1;
+    ts.forEachChild(node, count);
+  };
+  count(declaration.parent);
+  return uses === 1;
 }

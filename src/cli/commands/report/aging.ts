@@ -5,7 +5,7 @@ import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, type Bucket, readAging } from '../../../reports/aging.ts';
-import { refuseFutureDay } from '../../../reports/journal.ts';
+import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { agingDocumentsSheet, agingSheet } from '../../../reports/sheets.ts';
 import { plural } from '../../../text.ts';

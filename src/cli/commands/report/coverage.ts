@@ -2,7 +2,7 @@
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
-import { refuseFutureDay } from '../../../reports/journal.ts';
+import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { coverageSheet } from '../../../reports/sheets.ts';
 import { plural } from '../../../text.ts';
 import { dateArgument } from '../../arguments.ts';

@@ -6,7 +6,7 @@ import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { type AccountStatement, activityText, readAccountStatement } from '../../../reports/account-statement.ts';
 import { pdfOfStatement } from '../../../reports/account-statement-file.ts';
-import { refuseFutureDay } from '../../../reports/journal.ts';
+import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { statementSheet } from '../../../reports/sheets.ts';
 import { dateArgument } from '../../arguments.ts';

@@ -2,7 +2,7 @@
 
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
-import { refuseFutureDay } from '../../../reports/journal.ts';
+import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { readRates } from '../../../reports/rates.ts';
 import { trialBalanceSheet } from '../../../reports/sheets.ts';
 import { describeTrialBalance, readTrialBalance } from '../../../reports/trial-balance.ts';

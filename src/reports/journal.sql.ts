@@ -1,9 +1,5 @@
-/**
- * SQL over the journal: its balances on any date, and whether those of the three accounts match the open items.
- * Refusal: date_in_future.
- */
+/** SQL over the journal: its balances on any date, and whether those of the three accounts are what is open. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
 import { lastDay, type Month, monthAfter } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
@@ -114,13 +110,6 @@ export async function readTiedBalances(tx: Transaction, asOf: string, scope: Sco
      GROUP BY partner_id, currency ORDER BY partner_id COLLATE "C" NULLS LAST, currency`,
     { ...(await upTo(tx, asOf)), ...TIED_ACCOUNTS, scope },
   );
-}
-
-/** Refuses a report as of a future day: what will be paid and issued until then is unknown. */
-export async function refuseFutureDay(tx: Transaction, asOf: string | undefined, today: string): Promise<void> {
-  if (asOf === undefined || asOf <= today) return;
-  const present = await readPresentDay(tx, today);
-  if (asOf > present) throw refuse('date_in_future', { argument: '--as-of', value: asOf, today: present });
 }
 
 /**

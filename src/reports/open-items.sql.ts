@@ -59,3 +59,26 @@ export function readUnappliedCash(tx: Transaction, asOf: string, scope: Scope = 
     { asOf, scope },
   );
 }
+
+/** Documents whose current balance differs from the one computed from the facts. */
+export function readOtherBalances(
+  tx: Transaction,
+  items: readonly OpenItem[],
+  scope: Scope,
+): Promise<{ number: string; open_items: string; balance: string }[]> {
+  return query(
+    tx,
+    `WITH found AS (
+       SELECT document_id, balance
+       FROM json_to_recordset(:items::json) AS i (document_id bigint, balance numeric)
+     )
+     SELECT d.number, coalesce(f.balance, 0)::text AS open_items, b.balance::text AS balance
+     -- Each document that is open in either.
+     FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN found f USING (document_id)
+     WHERE d.document_id = ANY (ARRAY(SELECT document_id FROM open_documents UNION SELECT document_id FROM found))
+       AND b.balance <> coalesce(f.balance, 0)
+       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+     ORDER BY d.series, d.sequence`,
+    { items: JSON.stringify(items.map(({ document_id, balance }) => ({ document_id, balance }))), scope },
+  );
+}

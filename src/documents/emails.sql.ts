@@ -13,22 +13,26 @@ export async function queueIssuedDocuments(tx: Transaction, batch: IssueBatch): 
   );
 }
 
-interface RepeatedEmail {
-  readonly documentId: number;
-  /** An address that replaces the partner's contacts. */
-  readonly addressedTo: string | null;
-  readonly eventId: number;
-  readonly mailDomain: string;
-  readonly now: string;
-}
-
-/** Queues another e-mail of a document, under a permanent Message-ID. */
-export async function queueResend(tx: Transaction, email: RepeatedEmail): Promise<void> {
+/** Queues one more e-mail of each document, under a Message-ID that stays. */
+export async function queueResends(
+  tx: Transaction,
+  {
+    documents,
+    ...given
+  }: {
+    /** `addressed_to`: an address that replaces the partner's contacts. */
+    documents: readonly { readonly document_id: number | null; readonly addressed_to: string | null }[];
+    eventId: number;
+    mailDomain: string;
+    now: string;
+  },
+): Promise<void> {
   await execute(
     tx,
-    `SELECT queue_document_emails(ARRAY[:documentId::bigint], 'resend', :addressedTo::text, :eventId::bigint,
-                                  :mailDomain::text, :now::timestamptz)`,
-    { ...email },
+    `SELECT queue_document_emails(array_agg(d.document_id ORDER BY d.document_id), 'resend', d.addressed_to,
+                                  :eventId::bigint, :mailDomain::text, :now::timestamptz)
+     FROM json_to_recordset(:documents::json) AS d (document_id bigint, addressed_to text) GROUP BY d.addressed_to`,
+    { ...given, documents: JSON.stringify(documents) },
   );
 }
 

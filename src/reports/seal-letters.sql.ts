@@ -1,7 +1,7 @@
 /** Every seal with its letter: what the auditor should have. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
-import type { SealName } from '../seals/signature.ts';
+import type { SealName } from '../seals/signatures.sql.ts';
 
 export interface SealLetter extends SealName {
   readonly seal: string;

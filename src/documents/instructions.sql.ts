@@ -1,0 +1,12 @@
+/** SQL over the payment instructions in force. */
+
+import type { Settings } from '../config/settings.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+
+export type AllInstructions = Settings['instructions'];
+
+/** Those in force, by currency; undefined before the first are adopted. */
+export async function readInstructionsInForce(tx: Transaction): Promise<AllInstructions | undefined> {
+  const [found] = await query<{ instructions: AllInstructions }>(tx, `SELECT instructions FROM instructions_in_force`);
+  return found?.instructions;
+}

@@ -1,0 +1,49 @@
+/** SQL over e-mails that came back. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { ListedEmail } from './log.sql.ts';
+
+export type Target = Pick<ListedEmail, 'email_id' | 'to' | 'status' | 'dismissal_reason'>;
+
+export const readByMessageIds = (
+  tx: Transaction,
+  messageIds: readonly string[],
+): Promise<(Target & { message_id: string })[]> =>
+  query(
+    tx,
+    `SELECT email_id, message_id, recipients AS "to", status, dismissal_reason
+     FROM emails WHERE message_id = ANY (:messageIds::text[]) ORDER BY email_id`,
+    { messageIds },
+  );
+
+/** Which recipients of e-mails are known to have come back. */
+export const readBounces = (
+  tx: Transaction,
+  ids: readonly number[],
+): Promise<{ email_id: number; recipient: string }[]> =>
+  query(tx, `SELECT email_id, recipient FROM email_bounces WHERE email_id = ANY (:ids::bigint[])`, { ids });
+
+export async function insertBounces(
+  tx: Transaction,
+  values: { readonly bounces: string; readonly now: string; readonly eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO email_bounces (
+       email_id, recipient, status, diagnostic, reporting_server, report_sha256, recorded_at, event_id)
+     SELECT email_id, recipient, status, diagnostic, reporting_server, report_sha256, :now::timestamptz,
+            :eventId::bigint
+     FROM json_to_recordset(:bounces::json) AS b (email_id bigint, recipient text, status text, diagnostic text,
+       reporting_server text, report_sha256 text)
+     ORDER BY email_id, recipient`,
+    values,
+  );
+  await execute(
+    tx,
+    `UPDATE emails e SET status = 'bounced', message = NULL,
+            reason = format('returned from %s: %s', b.recipient, concat_ws(' ', b.status, nullif(b.diagnostic, '')))
+     FROM json_to_recordset(:bounces::json) AS b (email_id bigint, recipient text, status text, diagnostic text,
+       bounced boolean)
+     WHERE e.email_id = b.email_id AND b.bounced AND e.status IN ('sent', 'uncertain') AND e.dismissal_reason IS NULL`,
+    { bounces: values.bounces },
+  );
+}

@@ -1,0 +1,261 @@
+/** SQL of the e-mails that follow what happened: which of them are to be queued, and what they are about. */
+import { query, queryOne, type Transaction } from '../../database/transaction.ts';
+import type { EmailSubject } from '../../mail/email.ts';
+import { lastDay, type Month } from '../../month.ts';
+import type { SealName } from '../../seals/signatures.sql.ts';
+
+export interface DueApproval {
+  readonly request_id: number;
+  readonly event_id: number;
+}
+
+/** Requests that wait for a decision and of which no e-mail has been queued. */
+export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<DueApproval[]> =>
+  query(
+    tx,
+    `SELECT r.request_id, r.event_id FROM approval_requests r
+     WHERE r.expires_at > :now::timestamptz
+       AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
+       AND NOT EXISTS (SELECT FROM emails e
+                       WHERE e.kind = 'approval_request' AND e.approval_request_id = r.request_id)
+     ORDER BY r.request_id`,
+    { now },
+  );
+
+/** Requests of people that were decided or expired lately, of which no e-mail has been queued. */
+export const readDueApprovalDecisions = (
+  tx: Transaction,
+  given: { now: string; since: string },
+): Promise<DueApproval[]> =>
+  query(
+    tx,
+    `SELECT r.request_id, coalesce(d.event_id, r.event_id) AS event_id
+     FROM approval_requests r JOIN users u ON u.user_id = r.requested_by AND u.kind = 'person'
+     LEFT JOIN approval_decisions d ON d.request_id = r.request_id
+     WHERE CASE WHEN d.request_id IS NULL THEN r.expires_at BETWEEN :since::timestamptz AND :now::timestamptz
+                ELSE d.decision <> 'withdraw' AND d.recorded_at >= :since::timestamptz END
+       AND NOT EXISTS (SELECT FROM emails e
+                       WHERE e.kind = 'approval_decision' AND e.approval_request_id = r.request_id)
+     ORDER BY r.request_id`,
+    given,
+  );
+
+/** The months that were closed lately and have no report. */
+export const readMonthsWithoutReport = (tx: Transaction, since: string): Promise<{ month: Month }[]> =>
+  query(
+    tx,
+    `SELECT month FROM closed_months m
+     WHERE closed_at >= :since::timestamptz
+       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'close_report' AND e.month = m.month) ORDER BY month`,
+    { since },
+  );
+
+/** The changes of instructions that have an e-mail. */
+export const readAlarmedEvents = (tx: Transaction): Promise<{ event_id: number | null }[]> =>
+  query(tx, `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`);
+
+export const readMissingFeedsEmails = (tx: Transaction, day: string): Promise<unknown[]> =>
+  query(tx, `SELECT FROM emails WHERE kind = 'missing_feeds' AND day = :day::date`, { day });
+
+interface Receipt {
+  /** Its payer now. */
+  readonly partner_id: string | null;
+  readonly currency: string;
+  /** The amount received, without what was recorded by mistake or twice. */
+  readonly amount: string;
+  readonly received_on: string;
+  readonly method: 'ach' | 'wire' | 'link' | 'other';
+  readonly reference: string;
+  readonly status: 'reversed' | 'applied' | 'unapplied' | 'partly_applied';
+  readonly paid_back: string;
+  /** The part received that is not a payment of the partner. */
+  readonly elsewhere: string;
+  readonly unapplied: string;
+  /** The amount it pays now, by invoice. */
+  readonly paid: readonly {
+    readonly number: string;
+    readonly partner_id: string;
+    readonly partner_name: string;
+    readonly amount: string;
+    /** The small difference that was written to bank charges. */
+    readonly bank_charges: string;
+    /** What is left to pay. */
+    readonly balance: string;
+  }[];
+}
+
+export async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt> {
+  const [payment] = await query<Receipt>(
+    tx,
+    `SELECT b.partner_id, p.currency, (p.amount - r.mistaken)::text AS amount, p.received_on, p.method,
+            p.reference, b.status,
+            r.paid_back::text AS paid_back, r.elsewhere::text AS elsewhere, b.unapplied::text AS unapplied,
+            coalesce((
+              SELECT json_agg(json_build_object('number', d.number, 'partner_id', d.partner_id, 'partner_name', n.name,
+                       'amount', a.amount::text, 'bank_charges', a.bank_charges::text, 'balance', o.balance::text)
+                     ORDER BY d.series, d.sequence)
+              FROM (SELECT a.document_id, sum(a.amount) AS amount, sum(coalesce(s.amount, 0)) AS bank_charges
+                    FROM live_payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
+                    WHERE a.payment_id = p.payment_id GROUP BY a.document_id) AS a
+              JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
+              JOIN partners n ON n.partner_id = d.partner_id), '[]') AS paid
+     FROM payments p JOIN payment_balances b USING (payment_id)
+     CROSS JOIN LATERAL (
+       SELECT coalesce(sum(amount) FILTER (WHERE kind IN ('mistake', 'duplicate')), 0) AS mistaken,
+              coalesce(sum(amount) FILTER (WHERE kind IN ('returned', 'refunded', 'disputed')), 0) AS paid_back,
+              coalesce(sum(amount) FILTER (WHERE kind = 'other'), 0) AS elsewhere
+       FROM live_payment_reversals WHERE payment_id = p.payment_id) AS r
+     WHERE p.payment_id = :paymentId`,
+    { paymentId },
+  );
+  if (payment === undefined) throw new Error(`no payment ${paymentId} to send a receipt for`);
+  return payment;
+}
+
+/**
+ * Payments recently applied to monthly or carried-over invoices whose current payer has no receipt. Shares of connected
+ * accounts, which pay invoices of another purpose, get none.
+ */
+export const readDueReceipts = (
+  tx: Transaction,
+  since: string,
+): Promise<{ payment_id: number; partner_id: string; event_id: number; earlier: number }[]> =>
+  query(
+    tx,
+    `SELECT a.payment_id, b.partner_id, min(a.event_id) AS event_id,
+            (SELECT count(*) FROM emails e WHERE e.payment_id = a.payment_id) AS earlier
+     FROM live_payment_applications a JOIN payment_balances b USING (payment_id) JOIN documents d USING (document_id)
+     WHERE a.recorded_at >= :since::timestamptz AND d.purpose IN ('month', 'opening') AND b.partner_id IS NOT NULL
+       AND NOT EXISTS (
+         SELECT FROM emails e
+         WHERE (e.payment_id, e.partner_id) = (a.payment_id, b.partner_id)
+           AND (e.status <> 'withdrawn' OR e.dismissal_reason IS NOT NULL))
+     GROUP BY a.payment_id, b.partner_id ORDER BY a.payment_id`,
+    { since },
+  );
+
+interface Refund {
+  readonly number: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly refunded_on: string;
+  readonly method: 'ach' | 'wire' | 'other';
+  /** Empty if it is not known. */
+  readonly reference: string;
+  readonly returned: boolean;
+  /** The open amount of the credit note. */
+  readonly balance: string;
+}
+
+export async function readRefund(tx: Transaction, refundId: number): Promise<Refund> {
+  const [refund] = await query<Refund>(
+    tx,
+    `SELECT d.number, f.currency, f.amount, f.refunded_on, f.method, f.reference, o.balance,
+            EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id) AS returned
+     FROM credit_refunds f JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
+     WHERE f.credit_refund_id = :refundId`,
+    { refundId },
+  );
+  if (refund === undefined) throw new Error(`no refund ${refundId} to announce`);
+  return refund;
+}
+
+/** Refunds recorded lately that have no notice. */
+export const readDueRefundNotices = (
+  tx: Transaction,
+  since: string,
+): Promise<{ credit_refund_id: number; partner_id: string; event_id: number }[]> =>
+  query(
+    tx,
+    `SELECT f.credit_refund_id, f.partner_id, f.event_id FROM live_credit_refunds f
+     WHERE f.recorded_at >= :since::timestamptz
+       AND NOT EXISTS (SELECT FROM emails e WHERE e.credit_refund_id = f.credit_refund_id)
+     ORDER BY f.credit_refund_id`,
+    { since },
+  );
+
+/**
+ * The partners that want a statement of the month whose books were closed last, if that was recent, and those that have
+ * a preliminary one for it.
+ */
+export const readDueStatements = (tx: Transaction, since: string): Promise<{ month: Month; partner_id: string }[]> =>
+  query(
+    tx,
+    `SELECT c.month, p.partner_id
+     FROM book_closes c CROSS JOIN partners p
+     CROSS JOIN LATERAL (
+       SELECT ((c.month || '-01')::date + interval '1 month' - interval '1 day')::date AS day) AS ended
+     WHERE c.closed_at >= :since::timestamptz AND c.month = (SELECT max(month) FROM book_closes)
+       AND (p.account_statement = 'monthly' AND p.inactive_since IS NULL
+            OR EXISTS (SELECT FROM emails e
+                       WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
+                         AND e.preliminary))
+       AND NOT EXISTS (
+         SELECT FROM emails e
+         WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
+           AND NOT e.preliminary)
+     ORDER BY p.partner_id`,
+    { since },
+  );
+
+export interface Statements {
+  readonly month: Month;
+  readonly preliminary: boolean;
+}
+
+/** The statements of a month that were requested before, and which of them are still unsent. */
+export function readQueued(
+  tx: Transaction,
+  { month, preliminary }: Statements,
+): Promise<(EmailSubject & { readonly unsent: boolean })[]> {
+  return query(
+    tx,
+    `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to, payment_id,
+            credit_refund_id, checkpoint_number, approval_request_id,
+            status IN ('queued', 'sending', 'held') AS unsent
+     FROM emails WHERE kind = 'account_statement' AND day = :day::date AND preliminary = :preliminary
+     ORDER BY email_id`,
+    { day: lastDay(month), preliminary },
+  );
+}
+
+const SEALS_TO_MAIL = {
+  seal: `SELECT month AS name FROM seals s
+     WHERE (sealed_at >= :since::timestamptz OR month = (SELECT max(month) FROM seals))
+       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'seal' AND e.month = s.month) ORDER BY month`,
+  books_seal: `SELECT month AS name FROM book_closes s
+     WHERE (closed_at >= :since::timestamptz OR month = (SELECT max(month) FROM book_closes))
+       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'books_seal' AND e.month = s.month) ORDER BY month`,
+  checkpoint: `SELECT checkpoint_number::text AS name FROM checkpoints c
+     WHERE (taken_at >= :since::timestamptz OR checkpoint_number = (SELECT max(checkpoint_number) FROM checkpoints))
+       AND NOT EXISTS (
+         SELECT FROM emails e WHERE e.kind = 'checkpoint' AND e.checkpoint_number = c.checkpoint_number)
+     ORDER BY checkpoint_number`,
+} as const;
+
+/** The names of the seals of a kind made since an instant and of the latest, without those that an e-mail tells. */
+export const readSealsToMail = (
+  tx: Transaction,
+  kind: keyof typeof SEALS_TO_MAIL,
+  since: string,
+): Promise<{ name: string }[]> => query(tx, SEALS_TO_MAIL[kind], { since });
+
+/** A seal and the one before it, whose letter came before. */
+export function readPlace(
+  tx: Transaction,
+  { kind, name }: SealName,
+): Promise<{
+  readonly seal: string;
+  readonly record: string;
+  readonly sealed_at: string;
+  readonly before: (SealName & { readonly seal: string }) | null;
+}> {
+  return queryOne(
+    tx,
+    `SELECT s.seal, s.record, s.sealed_at,
+            (SELECT json_build_object('kind', b.kind, 'name', b.name, 'seal', b.seal) FROM every_seal b
+             WHERE b.facts_to < s.facts_to ORDER BY b.facts_to DESC LIMIT 1) AS before
+     FROM every_seal s WHERE s.kind = :kind AND s.name = :name`,
+    { kind, name },
+  );
+}

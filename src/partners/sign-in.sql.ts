@@ -1,0 +1,114 @@
+/** SQL over the links and sessions of partners' contacts. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import { hashOf, SECRET } from '../people/secrets.ts';
+
+export interface PartnerContact {
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly contact_name: string;
+  readonly contact_email: string;
+}
+
+export interface PartnerSession extends PartnerContact {
+  readonly last_seen_at: string;
+}
+
+const CONTACT = `p.partner_id, p.name AS partner_name, p.contact_name, p.contact_email`;
+
+/** Whether `held`, a link or session, is the current contact's. */
+const isOfContact = (held: string) =>
+  `p.inactive_since IS NULL AND (p.contact_name, p.contact_email) = (${held}.contact_name, ${held}.contact_email)`;
+
+/** For the contact on file, if there is one. Forgets links that have expired. */
+export const insertPartnerLink = (
+  tx: Transaction,
+  given: { partnerId: string; sha256: string; expiresAt: string; now: string },
+): Promise<PartnerContact[]> =>
+  query(
+    tx,
+    `WITH p AS (
+       SELECT partner_id, name, contact_name, contact_email FROM partners
+       WHERE partner_id = :partnerId AND contact_email <> '' AND inactive_since IS NULL
+     ), expired AS (
+       DELETE FROM partner_sign_in_links WHERE expires_at < :now::timestamptz
+     ), made AS (
+       INSERT INTO partner_sign_in_links (sha256, partner_id, contact_name, contact_email, expires_at)
+       SELECT :sha256, partner_id, contact_name, contact_email, :expiresAt::timestamptz FROM p
+     )
+     SELECT ${CONTACT} FROM p`,
+    given,
+  );
+
+/** Uses a link up: of two at once, one counts a row. */
+export const usePartnerLink = (tx: Transaction, given: { sha256: string; now: string }): Promise<number> =>
+  execute(
+    tx,
+    `UPDATE partner_sign_in_links SET used_at = :now::timestamptz WHERE sha256 = :sha256 AND used_at IS NULL`,
+    given,
+  );
+
+/** Forgets sessions that have ended. */
+export const insertPartnerSession = (
+  tx: Transaction,
+  given: Omit<PartnerContact, 'partner_name'> & { sha256: string; now: string; endsAt: string; eventId: number },
+): Promise<number> =>
+  execute(
+    tx,
+    `WITH ended AS (DELETE FROM partner_sessions WHERE ends_at < :now::timestamptz)
+     INSERT INTO partner_sessions (sha256, partner_id, contact_name, contact_email, last_seen_at, ends_at, event_id)
+     VALUES (:sha256, :partner_id, :contact_name, :contact_email, :now::timestamptz, :endsAt::timestamptz, :eventId)`,
+    given,
+  );
+
+/** The contact that a link would sign in; undefined if it cannot be used. */
+export async function readPartnerLink(
+  tx: Transaction,
+  given: { readonly secret: string; readonly now: string },
+): Promise<PartnerContact | undefined> {
+  if (!SECRET.test(given.secret)) return undefined;
+  const [contact] = await query<PartnerContact>(
+    tx,
+    `SELECT ${CONTACT} FROM partner_sign_in_links l JOIN partners p USING (partner_id)
+     WHERE l.sha256 = :sha256 AND l.used_at IS NULL AND l.expires_at > :now::timestamptz AND ${isOfContact('l')}`,
+    { sha256: hashOf(given.secret), now: given.now },
+  );
+  return contact;
+}
+
+/** The session of a cookie's secret; undefined if it has ended. */
+export async function readPartnerSession(
+  tx: Transaction,
+  { secret, ...given }: { readonly secret: string; readonly now: string; readonly idleSince: string },
+): Promise<PartnerSession | undefined> {
+  if (!SECRET.test(secret)) return undefined;
+  const [session] = await query<PartnerSession>(
+    tx,
+    `SELECT ${CONTACT}, s.last_seen_at FROM partner_sessions s JOIN partners p USING (partner_id)
+     WHERE s.sha256 = :sha256 AND s.ends_at > :now::timestamptz AND s.last_seen_at > :idleSince::timestamptz
+       AND ${isOfContact('s')}`,
+    { ...given, sha256: hashOf(secret) },
+  );
+  return session;
+}
+
+export async function touchPartnerSession(
+  tx: Transaction,
+  { secret, now }: { readonly secret: string; readonly now: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE partner_sessions SET last_seen_at = :now::timestamptz
+     WHERE sha256 = :sha256 AND last_seen_at < :now::timestamptz`,
+    { sha256: hashOf(secret), now },
+  );
+}
+
+export async function endPartnerSession(tx: Transaction, secret: string): Promise<void> {
+  await execute(tx, `DELETE FROM partner_sessions WHERE sha256 = :sha256`, { sha256: hashOf(secret) });
+}
+
+/** After a restore: every contact must request a new link. */
+export async function forgetPartnerSignIns(tx: Transaction): Promise<void> {
+  await execute(tx, `DELETE FROM partner_sessions`);
+  await execute(tx, `DELETE FROM partner_sign_in_links`);
+}

@@ -1,0 +1,51 @@
+/** SQL over audit events. */
+import { query, type Transaction } from '../database/transaction.ts';
+import type { FieldChange } from './field-changes.ts';
+
+/** Inserts events, which are given as JSON, in their order. */
+export const insertEvents = (
+  tx: Transaction,
+  given: {
+    claimedBy: string | null;
+    osUser: string;
+    host: string;
+    via: string;
+    userId: number | null;
+    events: string;
+  },
+): Promise<{ event_id: number }[]> =>
+  query(
+    tx,
+    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
+     SELECT now, action, subject, details || approval_details(), :claimedBy, :osUser, :host, :via,
+            coalesce(:userId::bigint, acting_user())
+     FROM ROWS FROM (json_to_recordset(:events::json) AS (now timestamptz, action text, subject text, details jsonb))
+       WITH ORDINALITY AS event (now, action, subject, details, position)
+     ORDER BY position
+     RETURNING event_id`,
+    given,
+  );
+
+/** An event with field changes in its details. */
+export interface ChangeEvent {
+  readonly event_id: number;
+  /** ISO instant. */
+  readonly occurred_at: string;
+  readonly action: string;
+  readonly claimed_by: string | null;
+  readonly os_user: string;
+  readonly host: string;
+  readonly via: string;
+  readonly changes: readonly FieldChange[];
+}
+
+/** The changes of one thing, oldest first. */
+export function readChangeEvents(tx: Transaction, subject: string, actions: readonly string[]): Promise<ChangeEvent[]> {
+  return query(
+    tx,
+    `SELECT event_id, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at, action,
+            claimed_by, os_user, host, via, details->'changes' AS changes
+     FROM audit_events WHERE subject = :subject AND action = ANY (:actions::text[]) ORDER BY event_id`,
+    { subject, actions },
+  );
+}

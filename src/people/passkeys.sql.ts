@@ -1,0 +1,116 @@
+/** SQL over the passkeys of users. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { User } from './roles.ts';
+import { ROLES_OF_USER } from './users.sql.ts';
+
+/** Inserts a passkey with its first use. */
+export const insertPasskey = (
+  tx: Transaction,
+  given: {
+    userId: number;
+    credentialId: string;
+    publicKey: Buffer;
+    counter: number;
+    name: string;
+    now: string;
+    eventId: number;
+  },
+): Promise<number> =>
+  execute(
+    tx,
+    `WITH added AS (
+       INSERT INTO passkeys (user_id, credential_id, public_key, name, recorded_at, event_id)
+       VALUES (:userId, :credentialId, :publicKey::bytea, :name, :now::timestamptz, :eventId) RETURNING passkey_id
+     ) INSERT INTO passkey_uses (passkey_id, counter, used_at)
+     SELECT passkey_id, :counter, :now::timestamptz FROM added`,
+    given,
+  );
+
+/** A passkey that has not ended, of this user or of anybody. */
+export const readPasskey = (
+  tx: Transaction,
+  given: { passkeyId: number; userId: number | null },
+): Promise<(Pick<Passkey, 'name' | 'credential_id'> & { login: string })[]> =>
+  query(
+    tx,
+    `SELECT p.name, p.credential_id, u.login FROM passkeys p JOIN users u USING (user_id)
+     WHERE p.passkey_id = :passkeyId AND (:userId::bigint IS NULL OR p.user_id = :userId::bigint)
+       AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)`,
+    given,
+  );
+
+export const insertPasskeyEnd = (
+  tx: Transaction,
+  given: { passkeyId: number; now: string; eventId: number },
+): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO passkey_ends (passkey_id, recorded_at, event_id) VALUES (:passkeyId, :now::timestamptz, :eventId)
+     ON CONFLICT (passkey_id) DO NOTHING`,
+    given,
+  );
+
+/** Counts one row unless the counter has not risen, as that of a copied passkey. */
+export const updatePasskeyUse = (
+  tx: Transaction,
+  given: { passkeyId: number; counter: number; now: string },
+): Promise<number> =>
+  execute(
+    tx,
+    `UPDATE passkey_uses SET counter = :counter::bigint, used_at = :now::timestamptz
+     WHERE passkey_id = :passkeyId AND (counter < :counter::bigint OR (counter = 0 AND :counter::bigint = 0))`,
+    given,
+  );
+
+export interface Passkey {
+  readonly passkey_id: number;
+  readonly credential_id: string;
+  readonly name: string;
+  readonly recorded_at: string;
+  readonly used_at: string | null;
+}
+
+export const readPasskeys = (tx: Transaction, userId: number): Promise<Passkey[]> =>
+  query(
+    tx,
+    `SELECT p.passkey_id, p.credential_id, p.name, p.recorded_at, u.used_at
+     FROM passkeys p LEFT JOIN passkey_uses u USING (passkey_id)
+     WHERE p.user_id = :userId AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
+     ORDER BY p.passkey_id`,
+    { userId },
+  );
+
+/** All passkeys, by user. */
+export const readEverybodysPasskeys = (tx: Transaction): Promise<(Passkey & { login: string })[]> =>
+  query(
+    tx,
+    `SELECT p.passkey_id, p.credential_id, p.name, p.recorded_at, c.used_at, u.login
+     FROM passkeys p JOIN active_users u USING (user_id) LEFT JOIN passkey_uses c USING (passkey_id)
+     WHERE NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
+     ORDER BY u.login, p.passkey_id`,
+    {},
+  );
+
+interface KnownCredential {
+  readonly passkey_id: number;
+  readonly public_key: Buffer;
+  readonly counter: number;
+  readonly user: User;
+}
+
+/** An active user's live passkey. Locks its count: of two concurrent answers, one waits. */
+export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {
+  const rows = await query<Omit<KnownCredential, 'user'> & User>(
+    tx,
+    `SELECT p.passkey_id, p.public_key, c.counter, u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles
+     FROM passkeys p JOIN passkey_uses c USING (passkey_id) JOIN active_users u USING (user_id)
+     WHERE p.credential_id = :credentialId
+       AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
+     FOR UPDATE OF c`,
+    { credentialId },
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { passkey_id, public_key, counter, ...user } = row;
+  return { passkey_id, public_key, counter, user };
+}

@@ -1,0 +1,199 @@
+/** SQL of signing in: sessions of the console, one-time links, and what a browser was asked. */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { User } from './roles.ts';
+import { hashOf, SECRET } from './secrets.ts';
+import { loginOf, ROLES_OF_USER } from './users.sql.ts';
+
+/** Forgets those that have expired. */
+export const insertChallenge = (
+  tx: Transaction,
+  given: { sha256: string; kind: string; content: string; now: string; expiresAt: string },
+): Promise<number> =>
+  execute(
+    tx,
+    `WITH expired AS (DELETE FROM sign_in_challenges WHERE expires_at < :now::timestamptz)
+     INSERT INTO sign_in_challenges (sha256, kind, content, expires_at)
+     VALUES (:sha256, :kind, :content::jsonb, :expiresAt::timestamptz)`,
+    given,
+  );
+
+/** Takes a challenge that has not expired: of two at once, one gets it. */
+export const deleteChallenge = (
+  tx: Transaction,
+  given: { sha256: string; kind: string; now: string },
+): Promise<{ content: Record<string, string> }[]> =>
+  query(
+    tx,
+    `DELETE FROM sign_in_challenges WHERE sha256 = :sha256 AND kind = :kind AND expires_at > :now::timestamptz
+     RETURNING content`,
+    given,
+  );
+
+/** Forgets sessions that ended before an instant. */
+export const insertSession = (
+  tx: Transaction,
+  given: {
+    sha256: string;
+    userId: number;
+    method: SignInMethod;
+    network: string;
+    browser: string;
+    now: string;
+    endsAt: string;
+    eventId: number;
+    forgetBefore: string;
+  },
+): Promise<number> =>
+  execute(
+    tx,
+    `WITH old AS (DELETE FROM sessions WHERE ends_at < :forgetBefore::timestamptz)
+     INSERT INTO sessions (sha256, user_id, method, network, browser, created_at, last_seen_at, ends_at, event_id)
+     VALUES (:sha256, :userId, :method, :network, :browser, :now::timestamptz, :now::timestamptz, :endsAt::timestamptz,
+             :eventId)`,
+    given,
+  );
+
+/** Ends one session, of this user or of anybody. Gives whose it was. */
+export const endSessionNumbered = (
+  tx: Transaction,
+  given: { sessionId: number; userId: number | null; now: string },
+): Promise<{ login: string }[]> =>
+  query(
+    tx,
+    `UPDATE sessions s SET ended_at = :now::timestamptz FROM users u
+     WHERE s.session_id = :sessionId AND u.user_id = s.user_id AND s.ended_at IS NULL
+       AND (:userId::bigint IS NULL OR s.user_id = :userId::bigint)
+     RETURNING u.login`,
+    given,
+  );
+
+/** The user's earlier links end. */
+export async function insertLink(
+  tx: Transaction,
+  given: { sha256: string; userId: number; expiresAt: string; eventId: number },
+): Promise<void> {
+  await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId`, { userId: given.userId });
+  await execute(
+    tx,
+    `INSERT INTO sign_in_links (sha256, user_id, expires_at, event_id)
+     VALUES (:sha256, :userId, :expiresAt::timestamptz, :eventId)`,
+    given,
+  );
+}
+
+export type SignInMethod = 'link' | 'passkey' | 'provider';
+
+export interface Session {
+  readonly session_id: number;
+  readonly user: User;
+  readonly method: SignInMethod;
+  readonly last_seen_at: string;
+  readonly ends_at: string;
+}
+
+export interface ListedSession {
+  readonly session_id: number;
+  readonly login: string;
+  readonly method: SignInMethod;
+  readonly network: string;
+  readonly browser: string;
+  readonly created_at: string;
+  readonly last_seen_at: string;
+  readonly ends_at: string;
+}
+
+const LIVE = `s.ended_at IS NULL AND s.ends_at > :now::timestamptz AND s.last_seen_at > :idleSince::timestamptz`;
+
+/** The session of a cookie's secret with its user and current roles, in one query; undefined if it has ended. */
+export async function readSession(
+  tx: Transaction,
+  { secret, ...given }: { secret: string; now: string; idleSince: string },
+): Promise<Session | undefined> {
+  if (!SECRET.test(secret)) return undefined;
+  const rows = await query<Omit<Session, 'user'> & User>(
+    tx,
+    `SELECT s.session_id, s.method, s.last_seen_at, s.ends_at, u.user_id, u.kind, u.login, u.name,
+            ${ROLES_OF_USER} AS roles
+     FROM sessions s JOIN active_users u USING (user_id) WHERE s.sha256 = :sha256 AND ${LIVE}`,
+    { ...given, sha256: hashOf(secret) },
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { session_id, method, last_seen_at, ends_at, ...user } = row;
+  return { session_id, method, last_seen_at, ends_at, user };
+}
+
+export async function touchSession(tx: Transaction, given: { sessionId: number; now: string }): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE sessions SET last_seen_at = :now::timestamptz
+     WHERE session_id = :sessionId AND last_seen_at < :now::timestamptz AND ended_at IS NULL`,
+    given,
+  );
+}
+
+/** Ends all sessions and links of a user. Returns how many sessions were live. */
+export async function endSessions(tx: Transaction, given: { userId: number; now: string }): Promise<number> {
+  await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId AND used_at IS NULL`, given);
+  const { ended } = await queryOne<{ ended: number }>(
+    tx,
+    `WITH ended AS (
+       UPDATE sessions SET ended_at = :now::timestamptz
+       WHERE user_id = :userId AND ended_at IS NULL AND ends_at > :now::timestamptz RETURNING 1)
+     SELECT count(*) AS ended FROM ended`,
+    given,
+  );
+  return ended;
+}
+
+/** After a restore: all users sign in again. */
+export async function forgetSignIns(tx: Transaction): Promise<void> {
+  await execute(tx, `DELETE FROM sessions`);
+  await execute(tx, `DELETE FROM sign_in_links`);
+  await execute(tx, `DELETE FROM sign_in_challenges`);
+}
+
+/** The live sessions, of one user if given, latest first. */
+export const readSessions = (
+  tx: Transaction,
+  given: { login: string | null; now: string; idleSince: string },
+): Promise<ListedSession[]> =>
+  query(
+    tx,
+    `SELECT s.session_id, u.login, s.method, s.network, s.browser, s.created_at, s.last_seen_at, s.ends_at
+     FROM sessions s JOIN active_users u USING (user_id)
+     WHERE ${LIVE} AND (:login::text IS NULL OR u.login = :login::text)
+     ORDER BY s.last_seen_at DESC, s.session_id`,
+    { ...given, login: given.login === null ? null : loginOf(given.login) },
+  );
+
+/** The user of a usable link; otherwise undefined. */
+export async function readSignInLink(
+  tx: Transaction,
+  given: { secret: string; now: string },
+): Promise<User | undefined> {
+  if (!SECRET.test(given.secret)) return undefined;
+  const rows = await query<User>(
+    tx,
+    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles
+     FROM sign_in_links l JOIN active_users u USING (user_id)
+     WHERE l.sha256 = :sha256 AND l.used_at IS NULL AND l.expires_at > :now::timestamptz`,
+    { sha256: hashOf(given.secret), now: given.now },
+  );
+  return rows[0];
+}
+
+/** Uses a link up. Of two concurrent uses, one gets the user. */
+export async function takeSignInLink(
+  tx: Transaction,
+  given: { secret: string; now: string },
+): Promise<User | undefined> {
+  const user = await readSignInLink(tx, given);
+  if (user === undefined) return undefined;
+  const used = await execute(
+    tx,
+    `UPDATE sign_in_links SET used_at = :now::timestamptz WHERE sha256 = :sha256 AND used_at IS NULL`,
+    { sha256: hashOf(given.secret), now: given.now },
+  );
+  return used === 1 ? user : undefined;
+}

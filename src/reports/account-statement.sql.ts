@@ -1,0 +1,92 @@
+/** SQL of account statements: the partner, what changed its balance, and how that can be paid. */
+
+import type { Instructions } from '../config/instructions.ts';
+import type { Address } from '../config/validation.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+import type { ReversalKind } from '../payments/enums.ts';
+import { TIED_ACCOUNTS } from './journal.sql.ts';
+
+/** What changes a partner's balance. Applying a payment or credit does not, and is not listed. */
+export type Activity =
+  | 'document_issued'
+  | 'document_voided'
+  | 'written_off'
+  | 'write_off_undone'
+  | 'payment_received'
+  | 'payment_assigned'
+  | 'small_difference'
+  | 'small_difference_undone'
+  | 'payment_reversed'
+  | 'payment_reinstated'
+  | 'credit_refunded'
+  | 'credit_refund_returned';
+
+export interface ActivityLine {
+  /** The date of its journal entry. */
+  readonly date: string;
+  /** When it happened: earlier than `date` if the books of its own month were closed. */
+  readonly dated_on: string;
+  readonly fact: Activity;
+  /** Why a payment was reversed; null for anything else. */
+  readonly kind: ReversalKind | null;
+  readonly document: string | null;
+  readonly reference: string | null;
+  readonly amount: string;
+  /** The balance after this line. */
+  readonly balance: string;
+}
+
+export interface ActivityRow extends Omit<ActivityLine, 'balance'> {
+  readonly currency: string;
+}
+
+export const readAddressee = (tx: Transaction, partnerId: string): Promise<{ name: string; address: Address }[]> =>
+  query(
+    tx,
+    `SELECT name, json_build_object('line1', address_line1, 'line2', address_line2, 'city', address_city,
+              'region', address_region, 'postal_code', address_postal_code, 'country', address_country) AS address
+     FROM partners WHERE partner_id = :partnerId`,
+    { partnerId },
+  );
+
+/** The facts that changed the partner's balance, by date and within a day in the order of recording. */
+export function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise<ActivityRow[]> {
+  return query(
+    tx,
+    `SELECT m.date, m.dated_on, m.fact, m.document, m.reference, m.currency, m.amount,
+            CASE m.fact WHEN 'payment_reversed' THEN (
+              SELECT r.kind FROM payment_reversals r WHERE r.payment_reversal_id = m.fact_id) END AS kind
+     FROM (
+       -- Not journal_of_facts, which reads every fact before it knows the partner: 200 ms for 36,000 facts, not 30.
+       SELECT j.entry_on AS date, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency, j.recorded,
+              sum(p.amount) AS amount
+       FROM journal_entries j
+       CROSS JOIN LATERAL (VALUES (j.debit, j.debit_partner, j.amount), (j.credit, j.credit_partner, -j.amount))
+         AS p (control, partner_id, amount)
+       WHERE (j.debit_partner = :partnerId OR j.credit_partner = :partnerId) AND j.entry_on <= :asOf::date
+         AND p.partner_id = :partnerId AND p.control IN (:receivable, :credit, :unapplied)
+         -- Applying changes no balance. Most facts are of these kinds, and are not even read.
+         AND j.fact NOT IN ('credit_applied', 'credit_released', 'payment_applied', 'payment_unapplied')
+       GROUP BY j.entry_on, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency, j.recorded
+       HAVING sum(p.amount) <> 0) AS m
+     ORDER BY m.date, m.recorded`,
+    { partnerId, asOf, ...TIED_ACCOUNTS },
+  );
+}
+
+/** The payment page and the bank details that these documents print. */
+export function readPrinted(
+  tx: Transaction,
+  documentIds: readonly number[],
+): Promise<{ number: string; currency: string; url: string | null; instructions: Instructions | null }[]> {
+  return query(
+    tx,
+    `SELECT d.number, d.currency, k.url, v.content AS instructions
+     FROM documents d
+     LEFT JOIN current_links k USING (document_id)
+     LEFT JOIN document_pdfs w USING (document_id)
+     LEFT JOIN instruction_versions v USING (instruction_version_id)
+     WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`,
+    { documentIds },
+  );
+}

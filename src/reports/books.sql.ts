@@ -1,0 +1,75 @@
+/** SQL over the books of months: their close, what banks say of them, and what of them was handed over. */
+import { query, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { ExceptionKind } from '../payments/exceptions.sql.ts';
+
+export interface HandOff {
+  readonly month: Month;
+  /** The format it was exported in; null: none. */
+  readonly format: string | null;
+  /** `outdated`: exported before the books were closed, and changed since. */
+  readonly state: 'missing' | 'preliminary' | 'outdated' | 'final';
+}
+
+/** The last month whose books are closed, and every one since the first that was exported, if no program has it; and every one that was exported too early. */
+export const readUnfinishedHandOffs = (tx: Transaction): Promise<HandOff[]> =>
+  query(
+    tx,
+    `SELECT month, NULL AS format, 'missing' AS state FROM gl_unexported_months
+     WHERE month = (SELECT max(month) FROM book_closes) OR month > (SELECT min(month) FROM gl_export_states)
+     UNION ALL
+     SELECT month, format, state FROM gl_export_states WHERE state = 'outdated'
+     ORDER BY month, format`,
+  );
+
+export const readHandOffs = (tx: Transaction, month: Month): Promise<HandOff[]> =>
+  query(
+    tx,
+    `SELECT month, format, state FROM gl_export_states WHERE month = :month
+     UNION ALL
+     SELECT month, NULL, 'missing' FROM gl_unexported_months WHERE month = :month
+     ORDER BY format`,
+    { month },
+  );
+
+/** Payment exceptions that arose by a day, by kind. */
+export const countExceptions = (tx: Transaction, end: string): Promise<{ kind: ExceptionKind; count: number }[]> =>
+  query(
+    tx,
+    `SELECT kind, count(*) AS count FROM payment_exceptions WHERE since <= :end::date GROUP BY kind ORDER BY kind`,
+    { end },
+  );
+
+export const readBookClose = (tx: Transaction, month: Month): Promise<{ closed_at: string; seal: string }[]> =>
+  query(tx, `SELECT closed_at, seal FROM book_closes WHERE month = :month`, { month });
+
+/** An account's balance at the end of a day, by the bank's statements. */
+interface BankBalance {
+  readonly account: string;
+  readonly currency: string;
+  /** The closing balance of the last statement, with the lines booked after it. */
+  readonly balance: string;
+  /** The balance before the account's first statement, which no fact in our books explains. */
+  readonly before: string;
+}
+
+/** For accounts whose files state balances, by account and currency. */
+export function readBankBalances(tx: Transaction, day: string): Promise<BankBalance[]> {
+  return query(
+    tx,
+    `SELECT s.account, s.currency, f.opening AS before,
+            s.closing + coalesce((
+              SELECT sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END) FROM bank_lines l
+              WHERE (l.account, l.currency) = (s.account, s.currency)
+                AND l.bank_booked_on > s.closed_on AND l.bank_booked_on <= :day::date), 0) AS balance
+     FROM (SELECT DISTINCT ON (account, currency) * FROM bank_statements
+           WHERE opening IS NOT NULL AND closing IS NOT NULL AND closed_on <= :day::date
+           ORDER BY account, currency, closed_on DESC, bank_statement_id DESC) AS s
+     JOIN (SELECT DISTINCT ON (account, currency) account, currency, opening FROM bank_statements
+           WHERE opening IS NOT NULL AND closing IS NOT NULL AND closed_on <= :day::date
+           ORDER BY account, currency, closed_on, bank_statement_id) AS f
+       ON (f.account, f.currency) = (s.account, s.currency)
+     ORDER BY s.account COLLATE "C", s.currency`,
+    { day },
+  );
+}

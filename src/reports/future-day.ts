@@ -1,0 +1,11 @@
+/** Refuses reports of days that have not come. Refusal: date_in_future. */
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { readPresentDay } from './journal.sql.ts';
+
+/** Refuses a report as of a future day: what will be paid and issued until then is unknown. */
+export async function refuseFutureDay(tx: Transaction, asOf: string | undefined, today: string): Promise<void> {
+  if (asOf === undefined || asOf <= today) return;
+  const present = await readPresentDay(tx, today);
+  if (asOf > present) throw refuse('date_in_future', { argument: '--as-of', value: asOf, today: present });
+}

@@ -1,0 +1,71 @@
+/** SQL over the runs of jobs, and what they found. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { LastRun } from '../findings/machine.ts';
+
+export const readLastRuns = (tx: Transaction): Promise<LastRun[]> =>
+  query(tx, `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`);
+
+export async function recordJobRun(
+  tx: Transaction,
+  run: { job: string; startedAt: string; finishedAt: string; exitStatus: number },
+): Promise<void> {
+  await query(
+    tx,
+    `INSERT INTO job_runs (job, started_at, finished_at, exit_status)
+     VALUES (:job, :startedAt::timestamptz, :finishedAt::timestamptz, :exitStatus)`,
+    run,
+  );
+}
+
+export interface AttentionItem {
+  /** A stable name, such as `INV-2026-000003 failed (e-mail 17)`, that does not change while the thing persists. */
+  readonly item: string;
+  readonly count: number;
+}
+
+export interface Attention {
+  readonly job: string;
+  readonly items: readonly AttentionItem[];
+  /** ISO instant. */
+  readonly now: string;
+  /** After this many hours a persisting thing is reported again. */
+  readonly againAfterHours: number;
+}
+
+/** The things to report now: new since the last run, increased, or due to be reported again. */
+export async function readUntold(tx: Transaction, found: Attention): Promise<string[]> {
+  const rows = await query<{ item: string }>(
+    tx,
+    `SELECT g.item
+     FROM (SELECT item, sum(count) AS count
+           FROM json_to_recordset(:items::json) AS i (item text, count bigint) GROUP BY item) AS g
+     LEFT JOIN job_attention a ON a.job = :job AND a.item = g.item
+     WHERE a.item IS NULL OR g.count > a.count
+        OR a.told_at <= :now::timestamptz - make_interval(hours => :againAfterHours::integer)
+     ORDER BY g.item`,
+    { ...found, items: JSON.stringify(found.items) },
+  );
+  return rows.map(({ item }) => item);
+}
+
+/** Stores what a job found, replacing its earlier findings. */
+export async function recordAttention(tx: Transaction, found: Attention): Promise<void> {
+  await execute(
+    tx,
+    `WITH given AS (
+       SELECT item, sum(count) AS count
+       FROM json_to_recordset(:items::json) AS g (item text, count bigint) GROUP BY item
+     ), gone AS (
+       DELETE FROM job_attention WHERE job = :job AND item NOT IN (SELECT item FROM given)
+     )
+     INSERT INTO job_attention AS a (job, item, count, told_at)
+     SELECT :job, item, count, :now::timestamptz FROM given
+     ON CONFLICT (job, item) DO UPDATE SET count = EXCLUDED.count,
+       told_at = CASE WHEN EXCLUDED.count > a.count
+                        OR a.told_at <= EXCLUDED.told_at - make_interval(hours => :againAfterHours::integer)
+                      THEN EXCLUDED.told_at ELSE a.told_at END
+     WHERE a.count <> EXCLUDED.count
+        OR a.told_at <= EXCLUDED.told_at - make_interval(hours => :againAfterHours::integer)`,
+    { ...found, items: JSON.stringify(found.items) },
+  );
+}

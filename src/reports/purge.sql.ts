@@ -1,0 +1,106 @@
+/** SQL of the purge: each statement deletes a batch of what ended before an instant and may go. */
+import { queryOne, type Transaction } from '../database/transaction.ts';
+
+/** How many rows of each table were deleted, or would be; for processor events, how many had their data erased. */
+export interface Purged {
+  readonly idempotency_keys: number;
+  readonly requotes: number;
+  readonly quotes: number;
+  readonly job_runs: number;
+  readonly processor_events: number;
+}
+
+export interface Batch {
+  readonly deleted: number;
+  readonly read: number;
+  /** The last row read: the next batch begins after it. */
+  readonly last_at: string | null;
+  readonly last_id: string | null;
+}
+
+/** What ended before a time, after the last row read. */
+export interface Range {
+  readonly before: string;
+  readonly afterAt: string;
+  readonly afterId: string;
+  readonly batch: number;
+}
+
+export const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
+  queryOne(
+    tx,
+    `WITH over AS MATERIALIZED (
+       SELECT partner_id, idempotency_key FROM idempotency_keys k
+       WHERE recorded_at < :before::timestamptz AND idempotency_key_may_go(k) ORDER BY recorded_at LIMIT :batch
+     ), gone AS (
+       DELETE FROM idempotency_keys k USING over o
+       WHERE k.partner_id = o.partner_id AND k.idempotency_key = o.idempotency_key RETURNING 1
+     )
+     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, NULL::timestamptz AS last_at, NULL AS last_id
+     FROM over`,
+    { ...range },
+  );
+
+/** Requotes that stay are read once: the index sorts them by expiry. */
+export const deleteRequotes = (tx: Transaction, range: Range): Promise<Batch> =>
+  queryOne(
+    tx,
+    `WITH over AS MATERIALIZED (
+       SELECT expires_at, requote_id FROM requotes
+       WHERE expires_at < :before::timestamptz AND (expires_at, requote_id) > (:afterAt::timestamptz, :afterId)
+       ORDER BY expires_at, requote_id LIMIT :batch
+     ), gone AS (
+       DELETE FROM requotes r USING over o WHERE r.requote_id = o.requote_id AND requote_may_go(r) RETURNING 1
+     )
+     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, max(expires_at) AS last_at,
+            (array_agg(requote_id ORDER BY expires_at DESC, requote_id DESC))[1] AS last_id
+     FROM over`,
+    { ...range },
+  );
+
+export const deleteQuotes = (tx: Transaction, range: Range): Promise<Batch> =>
+  queryOne(
+    tx,
+    `WITH over AS MATERIALIZED (
+       SELECT expires_at, quote_id FROM quotes
+       WHERE expires_at < :before::timestamptz AND (expires_at, quote_id) > (:afterAt::timestamptz, :afterId)
+       ORDER BY expires_at, quote_id LIMIT :batch
+     ), gone AS (
+       DELETE FROM quotes q USING over o WHERE q.quote_id = o.quote_id AND quote_may_go(q) RETURNING 1
+     )
+     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, max(expires_at) AS last_at,
+            (array_agg(quote_id ORDER BY expires_at DESC, quote_id DESC))[1] AS last_id
+     FROM over`,
+    { ...range },
+  );
+
+export const deleteJobRuns = (tx: Transaction, range: Range): Promise<Batch> =>
+  queryOne(
+    tx,
+    `WITH over AS MATERIALIZED (
+       SELECT job_run_id FROM job_runs r
+       WHERE finished_at < :before::timestamptz AND job_run_may_go(r) ORDER BY job_run_id LIMIT :batch
+     ), gone AS (
+       DELETE FROM job_runs r USING over o WHERE r.job_run_id = o.job_run_id RETURNING 1
+     )
+     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, NULL::timestamptz AS last_at, NULL AS last_id
+     FROM over`,
+    { ...range },
+  );
+
+/** What ended before an instant of each table and may go; null: none of it may. */
+export const countOver = (
+  tx: Transaction,
+  given: { idempotency_keys: string | null; requotes: string | null; quotes: string | null; job_runs: string | null },
+): Promise<Omit<Purged, 'processor_events'>> =>
+  queryOne(
+    tx,
+    `SELECT (SELECT count(*) FROM idempotency_keys k
+             WHERE recorded_at < :idempotency_keys::timestamptz AND idempotency_key_may_go(k)) AS idempotency_keys,
+            (SELECT count(*) FROM requotes r
+             WHERE expires_at < :requotes::timestamptz AND requote_may_go(r)) AS requotes,
+            (SELECT count(*) FROM quotes q WHERE expires_at < :quotes::timestamptz AND quote_may_go(q)) AS quotes,
+            (SELECT count(*) FROM job_runs r
+             WHERE finished_at < :job_runs::timestamptz AND job_run_may_go(r)) AS job_runs`,
+    given,
+  );

@@ -1,0 +1,55 @@
+/** SQL of the tax report. */
+
+import type { TaxCategory } from '../config/tax.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
+
+export interface TaxLine {
+  /** Of the partners' addresses; empty where they have none. */
+  readonly country: string;
+  readonly category: TaxCategory;
+  /** In percent. */
+  readonly rate: string;
+  readonly currency: string;
+  /** Documents issued, and documents voided. */
+  readonly issued: number;
+  readonly voided: number;
+  /** Credit notes and voids lower both. */
+  readonly taxable: string;
+  readonly tax: string;
+}
+
+/** In how many accounts the journal has another tax than the lines, which are given as JSON. */
+export const countTaxDifferences = (
+  tx: Transaction,
+  given: { from: string; to: string; lines: string },
+): Promise<{ differences: number }> =>
+  queryOne(
+    tx,
+    `SELECT count(*) AS differences FROM (
+       SELECT account, currency FROM (
+         SELECT concat_ws(':', 'liabilities:tax', nullif(country, ''), category, rate) AS account, currency, tax
+         FROM json_to_recordset(:lines::json) AS l (country text, category text, rate text, currency text, tax numeric)
+         UNION ALL
+         SELECT account, currency, amount FROM journal_of_facts
+         WHERE control = 'liabilities:tax' AND fact IN ('document_issued', 'document_voided')
+           AND entry_on BETWEEN :from::date AND :to::date) AS both_ways
+       GROUP BY account, currency HAVING sum(tax) <> 0) AS off`,
+    given,
+  );
+
+export const readTaxLines = (tx: Transaction, given: { from: string; to: string }): Promise<TaxLine[]> =>
+  query(
+    tx,
+    `WITH dated AS (
+       SELECT document_id, entry_on, 1 AS issued, 0 AS voided, 1 AS sign FROM documents
+       UNION ALL SELECT document_id, entry_on, 0, 1, -1 FROM voids
+     )
+     SELECT t.country, t.category, trim_scale(t.rate)::text AS rate, t.currency, sum(d.issued)::bigint AS issued,
+            sum(d.voided)::bigint AS voided, sum(d.sign * s.sign * t.taxable) AS taxable,
+            sum(d.sign * s.sign * t.tax) AS tax
+     FROM dated d JOIN document_taxes t USING (document_id) JOIN documents n USING (document_id)
+     CROSS JOIN LATERAL (SELECT document_sign(n.document) AS sign) AS s
+     WHERE d.entry_on BETWEEN :from::date AND :to::date
+     GROUP BY t.country, t.category, t.rate, t.currency ORDER BY t.country, t.currency, t.category, t.rate DESC`,
+    given,
+  );
