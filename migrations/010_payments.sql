@@ -1216,7 +1216,7 @@ CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_appl
 CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_unapplications DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
 
--- The trigger's argument is the column that names the document.
+-- The trigger's arguments are the column that names the document, and the kind of document that takes the fact.
 CREATE FUNCTION refuse_overpaid_document() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   settled bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
@@ -1233,9 +1233,8 @@ BEGIN
     RAISE EXCEPTION 'document % over % is credited % and paid %', settled, found.amount_due, found.credited, found.amount_paid
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_not_overpaid';
   END IF;
-  SELECT d.document INTO kind FROM documents d JOIN balance_changes c USING (document_id)
-  WHERE d.document_id = settled AND c.document <> d.document LIMIT 1;
-  IF kind IS NOT NULL THEN
+  SELECT document INTO kind FROM documents WHERE document_id = settled;
+  IF kind <> TG_ARGV[1] THEN
     RAISE EXCEPTION 'document % is a % and takes no %', settled, kind, TG_TABLE_NAME
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_kind_takes_it';
   END IF;
@@ -1244,20 +1243,20 @@ END
 $$;
 
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice');
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON small_differences DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice');
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'credit_note');
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice');
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
 -- Credit applied at issue was counted when the documents were issued.
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id');
+  FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id', 'invoice');
 CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id');
+  FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id', 'credit_note');
 
 -- The dunning level that a document has reached, in days after its due date, and the e-mail that says so.
 CREATE TABLE reminders (
