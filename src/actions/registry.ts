@@ -77,4 +77,6 @@ const NEVER_APPROVED: readonly ActionName[] = [
 ];
 
 /** The actions that an approval rule can name. */
-export const APPROVABLE_ACTS = (Object.keys(LOADING) as ActionName[]).filter((name) => !NEVER_APPROVED.includes(name));
+export const APPROVABLE_ACTIONS = (Object.keys(LOADING) as ActionName[]).filter(
+  (name) => !NEVER_APPROVED.includes(name),
+);

@@ -2,11 +2,11 @@
 import type { Environment } from '../config/environment.ts';
 import { readSettings, type Settings, settingsFile } from '../config/settings.ts';
 import { refuse } from '../errors/refusals.ts';
-import { APPROVABLE_ACTS } from './registry.ts';
+import { APPROVABLE_ACTIONS } from './registry.ts';
 
 export function readCheckedSettings(environment: Environment): Settings {
   const settings = readSettings(environment);
-  const names: readonly string[] = APPROVABLE_ACTS;
+  const names: readonly string[] = APPROVABLE_ACTIONS;
   const problems = Object.keys(settings.approvals)
     .filter((name) => !names.includes(name))
     .map((name) => ({

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { execute } from '../database/transaction.ts';
-import { ACTS_APPROVED, ACTS_COMPARED } from './checks/approvals.ts';
+import { ACTIONS_APPROVED, ACTIONS_COMPARED } from './checks/approvals.ts';
 import * as books from './checks/books.ts';
 import type { Check } from './checks/check.ts';
 import * as delivery from './checks/delivery.ts';
@@ -93,8 +93,8 @@ export const CHECKS: readonly Check[] = [
     run: joinedByHashing(byScope(fromQuery(ROWS_HAVE_EVENTS), fromQuery(ROWS_OF_MONTH_HAVE_EVENTS))),
   },
   { name: 'partners_as_recorded', run: findChangedPartners },
-  { name: 'actions_approved', run: fromQuery(ACTS_APPROVED) },
-  { name: 'actions_compared', run: fromQuery(ACTS_COMPARED) },
+  { name: 'actions_approved', run: fromQuery(ACTIONS_APPROVED) },
+  { name: 'actions_compared', run: fromQuery(ACTIONS_COMPARED) },
   { name: 'rows_in_their_months', run: ofRows('rows_in_their_months') },
   { name: 'months_contiguous', run: fromQuery(ledger.MONTHS_CONTIGUOUS) },
   { name: 'documents_match_rows', run: ofRows('documents_match_rows') },

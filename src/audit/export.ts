@@ -29,10 +29,10 @@ import {
   readLedgerTotals,
   readPaymentTotals,
 } from './exports.sql.ts';
-import { readOpeningBalances, writeJournalText } from './journal.ts';
 import { BEANCOUNT, HLEDGER } from './journal-formats.ts';
 import { ledgerRows } from './ledger-rows.ts';
 import { type FileInPack, Pack, type PackedFile, type Totals } from './pack.ts';
+import { readOpeningBalances, writeJournalText } from './pack-journal.ts';
 
 export const EXPORT_KINDS = ['ledger', 'invoices', 'payments', 'partners', 'journal', 'events'] as const;
 export type ExportKind = (typeof EXPORT_KINDS)[number];

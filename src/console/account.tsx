@@ -5,11 +5,11 @@ import { rolesInWords, scopeOf } from '../people/roles.ts';
 import { endSession, liveAt } from '../people/sessions.ts';
 import { type ListedSession, readSessions, type Session } from '../people/sign-in.sql.ts';
 import { signOutUser } from '../people/users.ts';
+import { isNamed, type Place, setCookie, setKeys, setTheme, THEMES, type Theme } from './cookies.ts';
 import { Form, idSent } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
 import type { Screen } from './page.tsx';
 import type { Access, Routes, Visit } from './route.ts';
-import { isNamed, type Place, setCookie, setKeys, setTheme, THEMES, type Theme } from './session.ts';
 
 /** The page of all users' sessions. */
 export const SESSIONS = '/console/settings/sessions';

@@ -3,9 +3,9 @@ import type { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
 import type { User } from '../people/roles.ts';
 import { assetUrl } from './assets.ts';
+import type { Theme } from './cookies.ts';
 import { Form } from './form.tsx';
 import { type Place, type PlaceLink, placesOf } from './menu.ts';
-import type { Theme } from './session.ts';
 
 /** What every screen knows about its user. */
 export interface Reader {

@@ -20,9 +20,9 @@ import type { Shared } from '../http/shared.ts';
 import { keepChallenge, takeChallenge } from '../people/challenges.ts';
 import { readCredential, readPasskeys } from '../people/passkeys.sql.ts';
 import { addPasskey, countUse, removePasskey } from '../people/passkeys.ts';
+import { isNamed, type Place, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './cookies.ts';
 import { idSent } from './form.tsx';
 import { type Access, jsonOf, type Routes } from './route.ts';
-import { isNamed, type Place, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './session.ts';
 import { begin, countRefused, openRoute } from './sign-in.tsx';
 
 const OWN: Access = { role: 'viewer', scope: 'partners' };

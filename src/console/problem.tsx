@@ -2,11 +2,11 @@
 import type { FastifyRequest } from 'fastify';
 import type { Refusal } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
+import { themeOf } from './cookies.ts';
 import { inOneLine } from './kit.tsx';
 import { outerPage, page, type Reader } from './page.tsx';
 import { Remedies } from './remedies.tsx';
 import { settingsNow } from './route.ts';
-import { themeOf } from './session.ts';
 
 const TITLES: Partial<Record<Refusal['code'], string>> = {
   page_unknown: 'Page not found',

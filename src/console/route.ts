@@ -24,10 +24,10 @@ import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { readSession, type Session, touchSession } from '../people/sign-in.sql.ts';
 import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
+import { hasKeys, type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './cookies.ts';
 import { fieldsOfForm, formOf, LARGEST_UPLOAD, refuseNul, uploadOf } from './form.tsx';
 import { labelsOf } from './labels.ts';
 import { page, type Reader, type Screen } from './page.tsx';
-import { hasKeys, type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './session.ts';
 
 export interface Access {
   readonly role: Role;

@@ -14,10 +14,10 @@ import { thisProcess } from '../people/audit-events.ts';
 import { keepChallenge, takeChallenge } from '../people/challenges.ts';
 import { type Identity, userOfIdentity } from '../people/identities.ts';
 import type { Role } from '../people/roles.ts';
+import { type Place, pageToGoTo, placeOf, readCookie, setCookie } from './cookies.ts';
 import { outerPage } from './page.tsx';
 import { outerOf } from './problem.tsx';
 import { settingsNow } from './route.ts';
-import { type Place, pageToGoTo, placeOf, readCookie, setCookie } from './session.ts';
 import { begin, countRefused, openRoute, signIn } from './sign-in.tsx';
 
 const SIGN_IN = '/console/sign-in';

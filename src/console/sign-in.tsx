@@ -13,10 +13,10 @@ import { thisProcess } from '../people/audit-events.ts';
 import type { User } from '../people/roles.ts';
 import { beginSession } from '../people/sessions.ts';
 import { readSignInLink, type SignInMethod, takeSignInLink } from '../people/sign-in.sql.ts';
+import { isNamed, pageToGoTo, placeOf, refuseOtherOrigin, setCookie } from './cookies.ts';
 import { outerPage } from './page.tsx';
 import { outerOf } from './problem.tsx';
 import { settingsNow } from './route.ts';
-import { isNamed, pageToGoTo, placeOf, refuseOtherOrigin, setCookie } from './session.ts';
 
 const LARGEST_FORM = 16 * 1024;
 

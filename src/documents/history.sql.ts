@@ -13,7 +13,7 @@ export interface Happening {
 }
 
 /** What happened to the document itself. The ranks order what happened at the same instant. */
-const OWN_ACTS = `
+const OWN_ACTIONS = `
        SELECT 1, d.issued_at, 'issued',
               jsonb_build_object('replaces', r.number, 'credits', c.number, 'carried', o.cut_over_on),
               coalesce(o.event_id, (SELECT s.event_id FROM document_emails s
@@ -60,7 +60,7 @@ const OWN_ACTS = `
  * Credit applied to an invoice or from a credit note, and released by a void or a command. What an adjustment's issue
  * applied to its invoice is left out: the invoice has `credited` for it.
  */
-const CREDIT_ACTS = `
+const CREDIT_ACTIONS = `
        SELECT 2, a.recorded_at, CASE WHEN a.invoice_id = :documentId THEN 'credit_used' ELSE 'credit_given' END,
               jsonb_build_object('amount', a.amount::text, 'other', o.number), a.event_id
        FROM credit_applications a
@@ -85,9 +85,9 @@ export function readHappenings(tx: Transaction, documentId: number): Promise<Hap
   return query(
     tx,
     `WITH happenings (rank, at, action, facts, event_id) AS (
-       ${OWN_ACTS}
+       ${OWN_ACTIONS}
        UNION ALL
-       ${CREDIT_ACTS}
+       ${CREDIT_ACTIONS}
        UNION ALL
        SELECT rank, at, action, facts, event_id FROM document_email_history WHERE document_id = :documentId
        UNION ALL

@@ -13,7 +13,7 @@ import { failpoint } from '../failpoint.ts';
 import { Amount, minorDigits } from '../money.ts';
 import { lastDay, type Month, monthBefore } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import { readBalances } from '../reports/journal.sql.ts';
+import { readBalances } from '../reports/balances.sql.ts';
 import { type Accounts, type GlFormat, readAccounts } from './accounts.ts';
 import {
   type GlExport,

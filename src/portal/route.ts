@@ -4,10 +4,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ActionContext } from '../actions/action.ts';
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
-import { fieldsOfForm, formOf } from '../console/form.tsx';
-import { type PartnerReader, partnerPage, type Screen } from '../console/page.tsx';
-import { outerOf } from '../console/problem.tsx';
-import { addressParts, type ConsoleFile, SHEETS, sendFile, settingsNow } from '../console/route.ts';
 import {
   type Place,
   placeOf,
@@ -15,7 +11,11 @@ import {
   refuseForeignForm,
   refuseOtherOrigin,
   setCookie,
-} from '../console/session.ts';
+} from '../console/cookies.ts';
+import { fieldsOfForm, formOf } from '../console/form.tsx';
+import { type PartnerReader, partnerPage, type Screen } from '../console/page.tsx';
+import { outerOf } from '../console/problem.tsx';
+import { addressParts, type ConsoleFile, SHEETS, sendFile, settingsNow } from '../console/route.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { settingsInForce } from '../documents/instructions.ts';
 import { refuse } from '../errors/refusals.ts';

@@ -4,8 +4,8 @@
  * because programs that scan e-mails follow links and must not use them up.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { placeOf, refuseOtherOrigin, setCookie } from '../console/cookies.ts';
 import { settingsNow } from '../console/route.ts';
-import { placeOf, refuseOtherOrigin, setCookie } from '../console/session.ts';
 import { OneButton, openRoute, refuseLink } from '../console/sign-in.tsx';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { networkOf } from '../http/limits.ts';

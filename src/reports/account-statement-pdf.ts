@@ -9,7 +9,7 @@ import { type Canvas, type Element, MeasuringCanvas, PdfCanvas } from '../docume
 import { addresseeLines, issuerNames, paperSize } from '../documents/pdf/content.ts';
 import { drawAddressee, drawHeadline, drawNames } from '../documents/pdf/letterhead.ts';
 import { noticePart } from '../documents/pdf/notice-panel.ts';
-import { PageLayout } from '../documents/pdf/page-layout.ts';
+import { PageLayout } from '../documents/pdf/page.ts';
 import { drawBankDetails } from '../documents/pdf/payment.ts';
 import { cardsOf, webAddress } from '../documents/pdf/payment-content.ts';
 import { fill, readTemplate } from '../documents/pdf/template.ts';

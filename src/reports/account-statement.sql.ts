@@ -4,7 +4,7 @@ import type { Instructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import type { ReversalKind } from '../payments/enums.ts';
-import { TIED_ACCOUNTS } from './journal.sql.ts';
+import { TIED_ACCOUNTS } from './balances.sql.ts';
 
 /** What changes a partner's balance. Applying a payment or credit does not, and is not listed. */
 export type Activity =

@@ -16,7 +16,7 @@ import {
   readAddressee,
 } from './account-statement.sql.ts';
 import { BUCKETS, type Bucket, bucketOf } from './aging.ts';
-import { readPresentDay } from './journal.sql.ts';
+import { readPresentDay } from './balances.sql.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 

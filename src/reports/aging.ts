@@ -7,7 +7,7 @@ import { Amount, isZero } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import type { Scope } from '../people/scope.ts';
-import { readPresentDay, readTiedBalances, type TiedBalance } from './journal.sql.ts';
+import { readPresentDay, readTiedBalances, type TiedBalance } from './balances.sql.ts';
 import {
   type OpenItem,
   readOpenItems,

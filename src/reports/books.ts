@@ -9,8 +9,8 @@ import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Remedy } from '../remedy.ts';
+import { readBalances } from './balances.sql.ts';
 import { countExceptions, readBankBalances, readBookClose } from './books.sql.ts';
-import { readBalances } from './journal.sql.ts';
 import { readUnappliedCash } from './open-items.sql.ts';
 import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
 

@@ -1,7 +1,7 @@
 /** Refuses reports of days that have not come. Refusal: date_in_future. */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { readPresentDay } from './journal.sql.ts';
+import { readPresentDay } from './balances.sql.ts';
 
 /** Refuses a report as of a future day: what will be paid and issued until then is unknown. */
 export async function refuseFutureDay(tx: Transaction, asOf: string | undefined, today: string): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Scope } from '../people/scope.ts';
-import { readPresentDay } from './journal.sql.ts';
+import { readPresentDay } from './balances.sql.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
 
 export interface PartnerBalance {

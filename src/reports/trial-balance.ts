@@ -3,7 +3,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
 import { table } from '../text-table.ts';
-import { type Balance, readBalances, readPresentDay } from './journal.sql.ts';
+import { type Balance, readBalances, readPresentDay } from './balances.sql.ts';
 import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
 import { describePresentation, type Presentation, presented, sidesOf } from './presentation.ts';
 import type { Rates } from './rates.ts';

@@ -7,7 +7,7 @@ import { fieldsOf, inputOfForm } from '../../src/actions/fields.ts';
 import { invoiceVoid } from '../../src/actions/invoice/void.ts';
 import { ACTIONS } from '../../src/actions/loaded.ts';
 import { paymentApply } from '../../src/actions/payment/apply.ts';
-import { APPROVABLE_ACTS } from '../../src/actions/registry.ts';
+import { APPROVABLE_ACTIONS } from '../../src/actions/registry.ts';
 import { readInput } from '../../src/actions/run.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
@@ -118,7 +118,7 @@ test('the actions that a rule can name are those that only persons do, but for t
     'work.assign': 'says who does something, and does nothing',
   };
   const names = [...ACTIONS.keys()].filter((name) => !(name in without));
-  expect([...APPROVABLE_ACTS].sort()).toEqual(names.sort());
+  expect([...APPROVABLE_ACTIONS].sort()).toEqual(names.sort());
 });
 
 describe('a form', () => {

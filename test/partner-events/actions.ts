@@ -36,6 +36,6 @@ async function publishAndRead(history: History): Promise<boolean> {
   return added > 0;
 }
 
-export const EVENT_ACTS: readonly Action[] = [
+export const EVENT_ACTIONS: readonly Action[] = [
   { name: 'events are published and read', weight: 3, run: publishAndRead },
 ];

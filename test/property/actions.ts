@@ -51,7 +51,7 @@ import { CHECKOUT_ACTS } from '../delivery/checkouts/random-actions.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { report } from '../mail/report.ts';
 import { OPENING_ACTS } from '../opening/random-actions.ts';
-import { EVENT_ACTS } from '../partner-events/actions.ts';
+import { EVENT_ACTIONS } from '../partner-events/actions.ts';
 import { API_ACTS } from '../partners/random-actions.ts';
 import { booksOf } from '../payments/books.ts';
 import { PAYMENT_ACTS } from '../payments/random-actions.ts';
@@ -710,7 +710,7 @@ export const ACTIONS: readonly Action[] = [
     },
   },
   ...SPLIT_ACTS,
-  ...EVENT_ACTS,
+  ...EVENT_ACTIONS,
   ...PEOPLE_ACTS,
   ...APPROVAL_ACTS,
   ...CHECKOUT_ACTS,

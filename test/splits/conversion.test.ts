@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Amount } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
-import { readBalances } from '../../src/reports/journal.sql.ts';
+import { readBalances } from '../../src/reports/balances.sql.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { matchBalanceTransaction, unmatchBalanceTransaction } from '../../src/splits/match.ts';

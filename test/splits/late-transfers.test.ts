@@ -9,7 +9,7 @@ import type { Month } from '../../src/month.ts';
 import { unapplyPayment } from '../../src/payments/apply.ts';
 import { readPayments } from '../../src/payments/payments.sql.ts';
 import { recordPayment } from '../../src/payments/record.ts';
-import { readBalances } from '../../src/reports/journal.sql.ts';
+import { readBalances } from '../../src/reports/balances.sql.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { matchBalanceTransaction, unmatchBalanceTransaction } from '../../src/splits/match.ts';

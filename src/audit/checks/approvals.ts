@@ -5,7 +5,7 @@
  * state the user and the request. Where an event says that one person did it, no one else could have approved it then.
  * The next check tests whether an action without an approval needed one.
  */
-export const ACTS_APPROVED = `inspected AS MATERIALIZED (
+export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
   SELECT r.request_id, r.partner_ids, r.requested_by, d.decided_by, d.decision, d.recorded_at, d.fact_id, r.expires_at,
          r.fact_id AS request_fact_id
   FROM approval_requests r JOIN approval_decisions d ON d.request_id = r.request_id
@@ -91,7 +91,7 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
  *
  * A process may have started with the earlier settings, so a rule counts from an hour after its change was recorded.
  */
-export const ACTS_COMPARED = `rules AS MATERIALIZED (
+export const ACTIONS_COMPARED = `rules AS MATERIALIZED (
   SELECT c.change->>'field' AS field, c.change->>'new' AS value, e.fact_id, e.occurred_at,
          lead(e.fact_id) OVER (PARTITION BY c.change->>'field' ORDER BY e.fact_id) AS until_fact_id
   FROM audit_events e CROSS JOIN LATERAL jsonb_array_elements(e.details->'changes') AS c (change)

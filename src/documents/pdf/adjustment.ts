@@ -1,7 +1,7 @@
 /** What an adjustment credits: one amount against one invoice, and why. It stands for no ledger rows. */
 import type { Element } from './canvas.ts';
 import type { Adjustment } from './content.ts';
-import type { PageLayout } from './page-layout.ts';
+import type { PageLayout } from './page.ts';
 import type { Style } from './template.ts';
 import { type Run, shrunk } from './text.ts';
 import { Column } from './text-column.ts';

@@ -2,7 +2,7 @@
 
 import type { Logo } from '../../config/logo.ts';
 import type { Addressee, Headline, Names } from './content.ts';
-import type { PageLayout } from './page-layout.ts';
+import type { PageLayout } from './page.ts';
 import { filledWith } from './template.ts';
 import { type Run, scaled, shrunk, widthOf } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';

@@ -1,6 +1,6 @@
 /** The columns of the line table: numbers get the width that they need, policies the rest and at least a minimum. */
 import type { Table } from './content.ts';
-import type { PageLayout } from './page-layout.ts';
+import type { PageLayout } from './page.ts';
 import type { Style } from './template.ts';
 
 export const COLUMN_GAP = 12;

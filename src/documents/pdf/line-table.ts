@@ -2,7 +2,7 @@
 import type { Element } from './canvas.ts';
 import type { Section, Step, Sums, Table, TableLine } from './content.ts';
 import { COLUMN_GAP, type Columns, layOutColumns, type Place } from './line-columns.ts';
-import type { PageLayout } from './page-layout.ts';
+import type { PageLayout } from './page.ts';
 import type { Style } from './template.ts';
 import { type Line, shrunk } from './text.ts';
 

@@ -1,7 +1,7 @@
 /** A warning panel: a title and what to do. */
 
 import type { Notice } from './content.ts';
-import type { PageLayout } from './page-layout.ts';
+import type { PageLayout } from './page.ts';
 import { Column } from './text-column.ts';
 
 const PADDING_X = 12;

@@ -2,7 +2,7 @@
 import type { Box, Tag } from './canvas.ts';
 
 import { noticePart, type Part } from './notice-panel.ts';
-import type { PageLayout } from './page-layout.ts';
+import type { PageLayout } from './page.ts';
 import type { Card, Payment, PaymentLink } from './payment-content.ts';
 import type { Code } from './qr-code.ts';
 import type { Style } from './template.ts';

@@ -10,7 +10,7 @@ import { type Content, contentOf } from './content.ts';
 import { drawAddressee, drawHeadline, drawNames } from './letterhead.ts';
 import { drawLines } from './line-table.ts';
 import { noticePart } from './notice-panel.ts';
-import { PageLayout } from './page-layout.ts';
+import { PageLayout } from './page.ts';
 import { drawPayment } from './payment.ts';
 import { readTemplate } from './template.ts';
 import { Column } from './text-column.ts';

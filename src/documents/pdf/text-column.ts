@@ -1,6 +1,6 @@
 /** A column of paragraphs and labeled facts: measured before it is drawn, and broken only between lines. */
 import type { Box, Element, Tag } from './canvas.ts';
-import type { PageLayout } from './page-layout.ts';
+import type { PageLayout } from './page.ts';
 import type { Style } from './template.ts';
 import type { Line, Run } from './text.ts';
 

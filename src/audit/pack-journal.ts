@@ -2,8 +2,8 @@
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
-import { readAccounts, readLines, readOpening, type Sum } from './journal.sql.ts';
 import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
+import { readAccounts, readLines, readOpening, type Sum } from './pack-journal.sql.ts';
 
 /** The part of an account's name after its control account. */
 const detailOf = ({ control, account }: { control: string; account: string }): string =>
