@@ -445,7 +445,7 @@ test.each<[what: string, named: string[], ...statements: string[]]>([
   expect(chain.status).toBe(1);
   expect(chain.output).toMatch(/2026-07 had [0-9a-f]{64}, and has [0-9a-f]{64}/);
   for (const { month: of, seal } of old.months) {
-    expect(verifyPack([out, '--seal', `${of}=${seal}`]).output).toContain(`and you gave ${seal}`);
+    expect(verifyPack([out, '--seal', `${of}=${seal}`]).output).toContain(`but you gave ${seal}`);
   }
 });
 
