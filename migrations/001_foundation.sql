@@ -1,8 +1,8 @@
 -- What every other file builds on: the role of the program's connections, the guards of append-only tables, the numbers
 -- of facts, months, currencies, the installation itself, and its job runs.
 
--- Working connections take the role reckoner_app, which may do only what is granted to it. A hosted database may forbid
--- creating roles; then the triggers alone guard the tables.
+-- Working connections take the role reckoner_app, which has only granted privileges. A hosted database may forbid
+-- creating roles; then only the triggers guard the tables.
 DO $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app') THEN
@@ -13,7 +13,7 @@ EXCEPTION
   WHEN insufficient_privilege THEN
     RAISE NOTICE 'no role reckoner_app: this user may not make or take roles, triggers guard alone';
   WHEN duplicate_object OR unique_violation THEN
-    -- Another database of this server made the role a moment ago.
+    -- Another database of this server has just made the role.
     EXECUTE format('GRANT reckoner_app TO %I', current_user);
 END
 $$;
@@ -34,7 +34,7 @@ BEGIN
 END
 $$;
 
--- Append-only tables: a correction is a new row. The triggers bind everybody, the table's owner included.
+-- Append-only tables: a correction is a new row. The triggers bind everyone, including the table's owner.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% of % is refused: it is append-only, a correction is a new row', TG_OP, TG_TABLE_NAME
@@ -42,9 +42,9 @@ BEGIN
 END
 $$;
 
--- A statement is refused as a whole, even if it would touch no row. With an exception, an UPDATE or DELETE is allowed of the
--- rows that its condition on OLD and NEW is true for (`reckoner purge`). It calls a function whose body is parsed here, so
--- that a temporary table of a name in it changes nothing.
+-- A statement is refused as a whole, even if it would touch no row. With an exception, an UPDATE or DELETE is allowed
+-- for rows that match its condition on OLD and NEW (`reckoner purge`). It calls a function whose body is parsed here,
+-- so that a temporary table of a name in it changes nothing.
 CREATE PROCEDURE make_append_only(target regclass, allowed text DEFAULT NULL, condition text DEFAULT NULL,
                                   of_app text DEFAULT 'SELECT, INSERT')
 LANGUAGE plpgsql AS $$
@@ -60,8 +60,8 @@ BEGIN
 END
 $$;
 
--- Triggers fire whatever session_replication_role is: a setting of the database or of a role switches none of them off.
--- The program calls this after each migration (src/database/migrate.ts).
+-- Triggers fire under any session_replication_role: no setting of the database or a role disables them. The program
+-- calls this after each migration (src/database/migrate.ts).
 CREATE PROCEDURE enable_triggers_always() LANGUAGE plpgsql AS $$
 DECLARE
   guard record;
@@ -76,8 +76,9 @@ BEGIN
 END
 $$;
 
--- PostgreSQL lets everybody call a new function. Ours are the program's. Views call functions with the rights of whoever asks,
--- so the role for reports (roles.sql) may call those that only read. The program calls this after each migration, too.
+-- PostgreSQL lets everyone call a new function. Ours are for the program only. Views call functions with the caller's
+-- rights, so the role for reports (roles.sql) may call those that only read. The program calls this after each
+-- migration, too.
 CREATE PROCEDURE close_functions() LANGUAGE plpgsql AS $$
 DECLARE
   routine record;
@@ -100,18 +101,19 @@ BEGIN
 END
 $$;
 
--- Facts: append-only rows that a seal covers. Each has a number, fact_id, in the order of recording over all tables, and
--- a seal covers the facts after the last one of the seal before. USAGE without UPDATE: the app cannot set the sequence.
+-- Facts: append-only rows that a seal covers. Each has a number, fact_id, in the order of recording over all tables,
+-- and a seal covers the facts after the last one of the previous seal. USAGE without UPDATE: the app cannot set the
+-- sequence.
 CREATE SEQUENCE fact_numbers;
 CALL grant_to_app('SELECT, USAGE', 'fact_numbers');
 
--- Parsed here, so that it names this sequence for good: a temporary sequence of the same name changes nothing.
+-- Parsed here, so that it always names this sequence: a temporary sequence of the same name changes nothing.
 CREATE FUNCTION next_fact_number() RETURNS bigint LANGUAGE sql
 RETURN nextval('fact_numbers');
 
--- The database numbers a fact, whatever the statement says: a number of one's own choice could lie under no seal.
--- Numbers have gaps, of transactions that were rolled back. Under a seal a gap hides nothing: the seal states how many
--- facts of each table it covers. Numbers without gaps would make every writer wait for the one before to commit.
+-- The database numbers a fact, whatever the statement says: a chosen number could be under no seal. Rolled-back
+-- transactions leave gaps in the numbers. Under a seal a gap hides nothing: the seal states how many facts of each
+-- table it covers. Numbers without gaps would make every writer wait for the previous one to commit.
 CREATE FUNCTION number_fact() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.fact_id := next_fact_number();
@@ -119,10 +121,10 @@ BEGIN
 END
 $$;
 
--- in_order: a close holds the ledger's lock exclusively (src/database/ledger-lock.ts). Recording a fact holds it shared until
--- the commit, so that no fact with a lower number can appear after the close has read the last number.
+-- in_order: a close holds the ledger's lock exclusively (src/database/ledger-lock.ts). Recording a fact holds it shared
+-- until the commit, so that no fact with a lower number can appear after the close has read the last number.
 -- not_while_paused: while the ledger is paused (002_people.sql) nothing is closed, issued, sent or recorded. `pause`
--- holds the ledger's lock exclusively, too: a writer that waited for it sees the pause.
+-- also holds the ledger's lock exclusively, so a writer that waited for it sees the pause.
 CREATE FUNCTION begin_recording() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF 'in_order' = ANY (TG_ARGV) THEN
@@ -145,8 +147,8 @@ BEGIN
 END
 $$;
 
--- Few facts are recorded while the ledger is paused: events, pauses, access, holds, and how an e-mail ended that was under
--- way or came back: a mail server hands its report over once.
+-- Few facts are recorded while the ledger is paused: events, pauses, access, holds, and the outcome of an e-mail in
+-- progress or returned, because a mail server reports it only once.
 CREATE PROCEDURE make_fact(target regclass, while_paused boolean DEFAULT false) LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL CONSTRAINT %I CHECK (fact_id > 0)', target,
@@ -169,8 +171,8 @@ CREATE FUNCTION month_after(month text) RETURNS text STABLE STRICT LANGUAGE sql 
   SELECT to_char((month || '-01')::date + interval '1 month', 'YYYY-MM')
 $$;
 
--- The rule of identifiers, for whatever writes one: two that look alike, or that hide a character, are not possible. A bounded
--- repetition instead of length() took 30 µs for each value, this takes 0.5.
+-- The rule of identifiers, for any writer: it rules out two that look alike and hidden characters. A bounded repetition
+-- instead of length() took 30 µs per value, this takes 0.5.
 CREATE FUNCTION is_identifier(value text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN value ~ '^[A-Za-z0-9][A-Za-z0-9._:-]*$' AND length(value) <= 128;
 
@@ -184,7 +186,7 @@ RETURN CASE
   WHEN currency IN ('CLF', 'UYW') THEN 4
   ELSE 2 END;
 
--- The environment that a database belongs to for good, and an id for the Message-IDs that it creates.
+-- The environment that a database belongs to permanently, and an id for the Message-IDs that it creates.
 CREATE TABLE installation (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT installation_only_one CHECK (only_one),
   environment text NOT NULL CONSTRAINT installation_environment CHECK (environment IN ('sandbox', 'production')),
@@ -193,8 +195,8 @@ CREATE TABLE installation (
 );
 CALL make_append_only('installation');
 
--- What the migrations made on this server, for `verify` to compare with (src/database/schema.ts). Only the owner adds to it,
--- and an event names each row by its SHA-256. A property of this database: no backup has it.
+-- What the migrations made on this server, for `verify` to compare with (src/database/schema.ts). Only the owner adds
+-- to it, and an event names each row by its SHA-256. It belongs to this database: no backup contains it.
 CREATE TABLE schema_records (
   schema_record_id bigint PRIMARY KEY,
   recorded_at timestamptz NOT NULL DEFAULT now(),
@@ -221,17 +223,17 @@ RETURN run.finished_at < now() - interval '400 days'
 CALL make_append_only('job_runs', 'DELETE', 'job_run_may_go(OLD)');
 CALL grant_to_app('DELETE', 'job_runs');
 
--- The security log: what was refused at the server's door, counted by kind, network and client within an hour, so that an
--- attack cannot fill the disk. The program only adds to it; the owner of the database may delete rows, since they hold
--- addresses of persons. Who changed clients and instructions is in the audit events, which are append-only and sealed.
+-- The security log: requests refused by the server, counted by kind, network and client per hour, so that an attack
+-- cannot fill the disk. The program only adds to it; the owner of the database may delete rows, since they contain
+-- addresses of persons. Audit events, which are append-only and sealed, record who changed clients and instructions.
 CREATE TABLE security_events (
   security_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT security_event_kind_known
     CHECK (kind IN ('exchange_refused', 'exchange_locked', 'webhook_refused', 'webhook_locked', 'requests_limited',
                     'sign_in_refused', 'sign_in_locked')),
-  -- An IPv4 address or a /64; 'others' counts what was too much to be told apart.
+  -- An IPv4 address or a /64; 'others' counts the excess that is not distinguished.
   network text NOT NULL CONSTRAINT security_event_network_short CHECK (length(network) <= 64),
-  -- The client that the caller claimed to be.
+  -- The client claimed by the caller.
   client_id text CONSTRAINT security_event_client_short CHECK (length(client_id) <= 128),
   tries bigint NOT NULL CONSTRAINT security_event_counted CHECK (tries > 0),
   first_at timestamptz NOT NULL,
@@ -242,8 +244,8 @@ CREATE TABLE security_events (
 CREATE INDEX security_events_latest ON security_events (last_at);
 CALL grant_to_app('SELECT, INSERT', 'security_events');
 
--- What needed attention when each job last ran, how many of each, and when that was last told. A working state: a job exits
--- 4 for what is new in it (src/reports/job-attention.ts).
+-- Items that needed attention when each job last ran, how many of each, and when they were last reported. A working
+-- state: a job exits 4 for new items (src/reports/job-attention.ts).
 CREATE TABLE job_attention (
   job text NOT NULL,
   item text NOT NULL,

@@ -4,7 +4,7 @@
 CREATE FUNCTION acting_user() RETURNS bigint STABLE LANGUAGE sql
 RETURN nullif(current_setting('reckoner.user_id', true), '')::bigint;
 
--- For the details of its events, what this transaction does under an approval, or was compared with where it needs none.
+-- For the details of its events: the approval that this transaction acts under, or the amounts that needed none.
 CREATE FUNCTION approval_details() RETURNS jsonb STABLE LANGUAGE sql
 RETURN coalesce(nullif(current_setting('reckoner.approval', true), '')::jsonb, '{}');
 
@@ -16,29 +16,29 @@ CREATE TABLE audit_events (
   -- Its subject: a document's number, a partner, a month, a file.
   subject text NOT NULL,
   details jsonb NOT NULL,
-  -- The value of --by, and of a job its name. The next two come from the machine.
+  -- The value of --by; for a job, its name. The next two come from the machine.
   claimed_by text,
   os_user text NOT NULL,
   host text NOT NULL,
   via text NOT NULL CONSTRAINT event_via_known CHECK (via IN ('command', 'job', 'http', 'console')),
-  -- Who did it. Null before an installation has users, and for what no user did, such as a partner's acceptance.
+  -- Who did it. Null before an installation has users, and if no user did it, as for a partner's acceptance.
   user_id bigint DEFAULT acting_user(),
   CONSTRAINT event_of_the_console_has_its_user CHECK (via <> 'console' OR user_id IS NOT NULL)
 );
 CREATE INDEX audit_events_of_subject ON audit_events (subject);
 CREATE INDEX audit_events_of_action ON audit_events (action, event_id);
--- What no user did is searched by the name that it claims, or else by that of the machine's user.
+-- Events without a user are found by the claimed name, or else by the machine's user.
 CREATE INDEX audit_events_of_user ON audit_events (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX audit_events_of_name ON audit_events (lower(coalesce(claimed_by, os_user))) WHERE user_id IS NULL;
 -- What approvals sum up (src/people/approval-thresholds.ts).
 CREATE INDEX audit_events_compared ON audit_events (user_id, occurred_at) WHERE jsonb_exists(details, 'compared');
--- Events are recorded in the order of their times, but for a clock that was set.
+-- Events are recorded in the order of their times, unless a clock was set.
 CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize = on);
 CALL make_fact('audit_events', while_paused => true);
--- An acceptance over HTTP takes the number of its event for its row, and then records both in one statement.
+-- An acceptance over HTTP takes its event's number for its row, then records both in one statement.
 CALL grant_to_app('USAGE', 'audit_events_event_id_seq');
 
--- Users: persons, and programs such as cron. Facts, because they say who may act.
+-- Users: persons, and programs such as cron. Facts, because they determine who may act.
 CREATE TABLE users (
   user_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT user_kind_known CHECK (kind IN ('person', 'program')),
@@ -46,7 +46,7 @@ CREATE TABLE users (
   login text COLLATE "C" NOT NULL
     CONSTRAINT user_login_form CHECK (login = lower(login) AND (kind = 'person') = (strpos(login, '@') > 0)),
   name text NOT NULL CONSTRAINT user_has_name CHECK (btrim(name) <> ''),
-  -- The deactivated user of the same login, whose place this one takes.
+  -- The deactivated user with the same login whom this one replaces.
   follows bigint,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -73,7 +73,7 @@ CREATE TABLE user_roles (
   role text NOT NULL CONSTRAINT user_role_known CHECK (role IN ('viewer', 'finance', 'approver', 'administrator')),
   -- Null: all partners.
   partner_id text COLLATE "C",
-  -- An administrator's decision, or a claim of the identity provider: each takes back only what it gave.
+  -- An administrator's decision, or a claim of the identity provider: each revokes only what it granted.
   source text NOT NULL CONSTRAINT user_role_source_known CHECK (source IN ('administrator', 'claim')),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -93,7 +93,7 @@ SELECT user_id, role, partner_id, source FROM (
 WHERE action = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = latest.user_id);
 CALL grant_to_app('SELECT', 'present_roles');
 
--- Who a user is at an identity provider (OpenID Connect).
+-- A user's identity at an identity provider (OpenID Connect).
 CREATE TABLE user_identities (
   user_id bigint NOT NULL REFERENCES users,
   issuer text COLLATE "C" NOT NULL,
@@ -125,16 +125,16 @@ CREATE TABLE passkey_ends (
 );
 CALL make_fact('passkey_ends', while_paused => true);
 
--- Who is responsible for an item of the work queue: the latest event that says so. Null: nobody.
+-- Who is responsible for an item of the work queue, by the latest event. Null: unassigned.
 CREATE INDEX audit_events_of_work ON audit_events (subject, event_id DESC) WHERE action = 'work.assign';
 CREATE VIEW present_work_assignments AS
 SELECT DISTINCT ON (subject) subject AS item, (details->>'user_id')::bigint AS user_id, event_id
 FROM audit_events WHERE action = 'work.assign' ORDER BY subject, event_id DESC;
 CALL grant_to_app('SELECT', 'present_work_assignments');
 
--- Working state from here on: it ends by itself, and no seal covers it.
+-- Working state from here on: it expires, and no seal covers it.
 
--- How often a passkey has signed, as it counts itself: a smaller count is a copy's.
+-- How often a passkey has signed, by its own count: a smaller count reveals a copy.
 CREATE TABLE passkey_uses (
   passkey_id bigint PRIMARY KEY REFERENCES passkeys,
   counter bigint NOT NULL,
@@ -152,7 +152,7 @@ CREATE TABLE sign_in_links (
 CREATE INDEX sign_in_links_of_user ON sign_in_links (user_id);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sign_in_links');
 
--- What a browser was asked by a sign-in that has begun, under the hash of its cookie.
+-- The challenge of a started sign-in, under the hash of the browser's cookie.
 CREATE TABLE sign_in_challenges (
   sha256 text COLLATE "C" PRIMARY KEY,
   kind text NOT NULL CONSTRAINT sign_in_challenge_known CHECK (kind IN ('passkey', 'new_passkey', 'provider')),
@@ -164,12 +164,12 @@ CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sign_in_challenges');
 
 CREATE TABLE sessions (
   session_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- Of the secret in the cookie.
+  -- The hash of the secret in the cookie.
   sha256 text COLLATE "C" NOT NULL CONSTRAINT session_once UNIQUE
     CONSTRAINT session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   user_id bigint NOT NULL REFERENCES users,
   method text NOT NULL CONSTRAINT session_method_known CHECK (method IN ('link', 'passkey', 'provider')),
-  -- Where it was begun.
+  -- Where it was started.
   network text NOT NULL,
   browser text NOT NULL,
   created_at timestamptz NOT NULL,
@@ -182,7 +182,7 @@ CREATE INDEX sessions_of_user ON sessions (user_id);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sessions');
 
 -- Pauses: while one is open, nothing is closed, issued, sent or recorded (begin_recording). A restore leaves one: the
--- ledger as it was at `state_of`, and what happened later may have been seen outside.
+-- ledger is as of `state_of`, but later events may have been seen outside.
 CREATE TABLE pauses (
   pause_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   cause text NOT NULL CONSTRAINT pause_cause_known CHECK (cause IN ('command', 'restore')),
@@ -205,7 +205,7 @@ CREATE VIEW open_pauses AS
 SELECT * FROM pauses p WHERE NOT EXISTS (SELECT FROM resumptions r WHERE r.pause_id = p.pause_id);
 CALL grant_to_app('SELECT', 'open_pauses');
 
--- For previews, which are undone. Nothing is written, and no lock taken, where no pause is open.
+-- For previews, which are rolled back. If no pause is open, nothing is written and no lock taken.
 CREATE FUNCTION end_open_pauses() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF is_paused() THEN

@@ -1,4 +1,4 @@
--- Who sells: partners, the arrangements under which they sell, the policies that they sell, and their API clients.
+-- Sellers: partners, their arrangements, the policies that they sell, and their API clients.
 
 CREATE TABLE partners (
   partner_id text COLLATE "C" PRIMARY KEY CONSTRAINT partner_id_form CHECK (is_identifier(partner_id)),
@@ -25,7 +25,7 @@ CREATE TABLE partners (
   -- Whether the partner gets its account statement by e-mail after each month.
   account_statement text NOT NULL DEFAULT 'none'
     CONSTRAINT partner_account_statement_known CHECK (account_statement IN ('none', 'monthly')),
-  -- The e-invoice that goes with its documents, and what that says of the partner.
+  -- The e-invoice that goes with its documents, and the partner's data on it.
   e_invoice text NOT NULL DEFAULT 'none'
     CONSTRAINT partner_e_invoice_known CHECK (e_invoice IN ('none', 'facturx', 'ubl', 'xrechnung')),
   buyer_reference text NOT NULL DEFAULT '',
@@ -37,7 +37,7 @@ CREATE TABLE partners (
 CREATE INDEX partners_of_parent ON partners (parent) WHERE parent IS NOT NULL;
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'partners');
 
--- Imports of partners wait for one another (src/database/ledger-lock.ts), so no two add a half of a cycle each.
+-- Imports of partners wait for each other (src/database/ledger-lock.ts), so no two add half of a cycle each.
 CREATE FUNCTION refuse_cyclic_parent() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (
@@ -79,14 +79,14 @@ CREATE TABLE partner_arrangements (
   connected_account_id text,
   merchant_of_record text CONSTRAINT merchant_known CHECK (merchant_of_record IN ('platform', 'third_party')),
   split text CONSTRAINT split_known CHECK (split IN ('real_time', 'sequential')),
-  -- In which the partner's platform is paid out; NULL: not stated.
+  -- The currencies in which the partner's platform is paid out; NULL: not stated.
   settlement_currencies text[],
   connected_account_type text
     CONSTRAINT connected_account_type_known CHECK (connected_account_type IN ('standard', 'express', 'custom')),
   connected_account_state text CONSTRAINT connected_account_state_known
     CHECK (connected_account_state IN ('invited', 'onboarding', 'active', 'restricted', 'disconnected')),
-  -- Who reports the account's balance transactions. NULL: the processor. An account that gives us no key is known from
-  -- the partner's settlement files only.
+  -- Who reports the account's balance transactions. NULL: the processor. An account without a key for us is known only
+  -- from the partner's settlement files.
   balance_transactions_from text CONSTRAINT balance_transactions_from_known
     CHECK (balance_transactions_from IN ('processor', 'settlement_file')),
   PRIMARY KEY (partner_id, from_month),
@@ -94,7 +94,7 @@ CREATE TABLE partner_arrangements (
     (arrangement = 'connected_account') = (connected_account_id IS NOT NULL)
     AND (arrangement = 'connected_account') = (merchant_of_record IS NOT NULL)
     AND (arrangement = 'connected_account') = (split IS NOT NULL)),
-  -- A split in real time is the processor's own action, so the platform must be the merchant of record.
+  -- A real-time split is made by the processor itself, so the platform must be the merchant of record.
   CONSTRAINT real_time_needs_platform_merchant CHECK (NOT (split = 'real_time' AND merchant_of_record = 'third_party')),
   CONSTRAINT onboarding_is_of_a_connected_account CHECK (
     arrangement = 'connected_account'
@@ -112,7 +112,7 @@ CREATE TABLE policies (
   partner_cut_rate numeric NOT NULL CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate BETWEEN 0 AND 1),
   price_rate numeric CONSTRAINT price_rate_range CHECK (price_rate >= 0),
   price_minimum numeric CONSTRAINT price_minimum_range CHECK (price_minimum >= 0),
-  -- The most that one quote may come to, with its requotes, in the partner's currency. NULL: no limit of its own.
+  -- The highest total of one quote with its requotes, in the partner's currency. NULL: no limit of its own.
   largest_price numeric CONSTRAINT largest_price_positive CHECK (largest_price > 0),
   inactive_since timestamptz,
   PRIMARY KEY (partner_id, policy_id),
@@ -120,7 +120,8 @@ CREATE TABLE policies (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'policies');
 
--- Ledger rows name a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql). So policies stay.
+-- Ledger rows name a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql). So policies are never
+-- deleted.
 CREATE FUNCTION refuse_lost_policy() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% of policies is refused: rows name them for good, a policy is made inactive instead', TG_OP
@@ -146,12 +147,12 @@ CREATE TABLE api_clients (
 CREATE INDEX api_clients_of_partner ON api_clients (partner_id);
 CALL make_fact('api_clients', while_paused => true);
 
--- The secrets of a client are a chain. Only the last two can be valid, and the last but one only until the time that its
--- successor names, so three valid secrets cannot be recorded.
+-- The secrets of a client are a chain. Only the last two can be valid, and the second to last only until the time named
+-- by its successor, so three valid secrets cannot be recorded.
 CREATE TABLE client_secrets (
   client_id text COLLATE "C" NOT NULL REFERENCES api_clients,
   sequence integer NOT NULL CONSTRAINT client_secret_sequence_positive CHECK (sequence > 0),
-  -- Of 256 random bits, so a plain hash is as good as a slow one.
+  -- A hash of 256 random bits, so a plain hash is as good as a slow one.
   secret_sha256 text NOT NULL CONSTRAINT client_secret_is_a_hash CHECK (secret_sha256 ~ '^[0-9a-f]{64}$'),
   issued_at timestamptz NOT NULL,
   expires_at timestamptz CONSTRAINT client_secret_expires_after_issue CHECK (expires_at > issued_at),
@@ -171,29 +172,29 @@ CREATE TABLE client_revocations (
 );
 CALL make_fact('client_revocations', while_paused => true);
 
--- When a client called last, to some minutes: a working state, so that one that nobody uses any more can be revoked.
+-- When a client called last, to within minutes: a working state, so that an unused client can be revoked.
 CREATE TABLE client_uses (
   client_id text COLLATE "C" PRIMARY KEY REFERENCES api_clients,
   used_at timestamptz NOT NULL
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'client_uses');
 
--- The public keys. A private key exists only in the memory of the process that signs with it, so neither this database
--- nor a backup of it can sign a token.
+-- The public keys. A private key exists only in the memory of the signing process, so neither this database nor a
+-- backup of it can sign a token.
 CREATE TABLE signing_keys (
   kid text COLLATE "C" PRIMARY KEY,
   public_jwk jsonb NOT NULL CONSTRAINT signing_key_is_public CHECK (NOT jsonb_exists(public_jwk, 'd')),
   published_at timestamptz NOT NULL,
   signs_until timestamptz NOT NULL,
-  -- Until the last token that it may have signed has expired.
+  -- Kept until the last token that it may have signed has expired.
   published_until timestamptz NOT NULL,
   CONSTRAINT signing_key_outlives_its_tokens CHECK (published_at < signs_until AND signs_until < published_until)
 );
 CREATE INDEX signing_keys_in_use ON signing_keys (published_until);
 CALL make_append_only('signing_keys');
 
--- Wrong secrets at the token exchange and at sign-ins, and requests for sign-in links, counted for all servers: by network,
--- and by client of a network or payment page. A key's row is removed some time after its window has ended.
+-- Wrong secrets at the token exchange and at sign-ins, and requests for sign-in links, counted for all servers: by
+-- network, and by client of a network or payment page. A key's row is removed a while after its window has ended.
 CREATE TABLE failed_exchanges (
   key text PRIMARY KEY CONSTRAINT failed_exchange_key_length CHECK (length(key) <= 200),
   failures integer NOT NULL,
@@ -202,8 +203,8 @@ CREATE TABLE failed_exchanges (
 CREATE INDEX failed_exchanges_ended ON failed_exchanges (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'failed_exchanges');
 
--- Requests of the running minute, counted for all servers: by kind of request, and network or client. A working state:
--- after a crash of the server it is empty, and counting begins again.
+-- Requests of the current minute, counted for all servers: by kind of request, and network or client. A working state:
+-- after a crash of the server it is empty, and counting starts again.
 CREATE UNLOGGED TABLE request_counts (
   key text COLLATE "C" PRIMARY KEY CONSTRAINT request_count_key_length CHECK (length(key) <= 200),
   requests integer NOT NULL,
@@ -212,8 +213,8 @@ CREATE UNLOGGED TABLE request_counts (
 CREATE INDEX request_counts_ended ON request_counts (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'request_counts');
 
--- The partner's place, which an invoicing contact enters by a link in an e-mail. Working state: it ends by itself, and no
--- seal covers it. A link and a session hold only as long as the partner is active and has the contact who was written to.
+-- The partner's place, which an invoicing contact enters by a link in an e-mail. Working state: it expires, and no seal
+-- covers it. A link and a session are valid only while the partner is active and has the contact who received the link.
 CREATE TABLE partner_sign_in_links (
   sha256 text COLLATE "C" PRIMARY KEY CONSTRAINT partner_sign_in_link_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
@@ -226,7 +227,7 @@ CREATE INDEX partner_sign_in_links_ended ON partner_sign_in_links (expires_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_sign_in_links');
 
 CREATE TABLE partner_sessions (
-  -- Of the secret in the cookie.
+  -- The hash of the secret in the cookie.
   sha256 text COLLATE "C" PRIMARY KEY CONSTRAINT partner_session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   contact_name text NOT NULL,
@@ -238,9 +239,9 @@ CREATE TABLE partner_sessions (
 CREATE INDEX partner_sessions_ended ON partner_sessions (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_sessions');
 
--- What we are (settings.json, we_are): the supplier of our partners, whose sales are the invoice amounts, or the principal,
--- whose sales are the whole prices and whose partners' cuts are an expense. The journal follows it, so it is recorded with the
--- first partners and stays once there is a row.
+-- Our role (settings.json, we_are): the partners' supplier, whose sales are the invoice amounts, or the principal,
+-- whose sales are the whole prices and whose partners' cuts are an expense. The journal follows it, so it is recorded
+-- with the first partners and fixed once there is a row.
 CREATE TABLE presentation (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT presentation_only_one CHECK (only_one),
   we_are text NOT NULL CONSTRAINT presentation_known CHECK (we_are IN ('supplier_to_partner', 'principal'))

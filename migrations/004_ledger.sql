@@ -1,6 +1,6 @@
 -- The ledger: one row per acceptance or reversal, never changed, posted to exactly one month; and the two closes of a
--- month, each following the one before. The billing close (closed_months) shuts the month to rows; the close of its books
--- (book_closes) shuts it to every other fact.
+-- month, each following the previous one. The billing close (closed_months) shuts the month to rows; the close of its
+-- books (book_closes) shuts it to all other facts.
 
 CREATE TABLE closed_months (
   month billing_month PRIMARY KEY,
@@ -18,8 +18,8 @@ CREATE TABLE closed_months (
 CALL make_append_only('closed_months');
 CALL refuse_rows_while_paused('closed_months');
 
--- The first instant of a month in a time zone. Where clocks are set back to midnight there are two, and the first counts,
--- as in src/month.ts. A zone that this server does not know says nothing: the month has then begun somewhere on Earth.
+-- The first instant of a month in a time zone. If clocks are set back to midnight there are two, and the first counts,
+-- as in src/month.ts. For a zone unknown to this server, the month begins when it begins anywhere on Earth.
 CREATE FUNCTION first_instant(month text, zone text) RETURNS timestamptz STABLE LANGUAGE plpgsql AS $$
 DECLARE
   midnight timestamp := (month || '-01')::timestamp;
@@ -34,8 +34,8 @@ END
 $$;
 
 -- A month that has not ended by the database's own clock never closes: a machine whose clock is ahead would close the
--- running month for good. Only a sandbox whose clock is set by RECKONER_NOW may (src/database/session.ts). Checked at the
--- commit, so that a preview may look at a running month.
+-- current month permanently. Only a sandbox whose clock is set by RECKONER_NOW may (src/database/session.ts). Checked
+-- at the commit, so that a preview may include the current month.
 CREATE FUNCTION refuse_running_month() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   ended_at timestamptz;
@@ -56,8 +56,8 @@ $$;
 CREATE CONSTRAINT TRIGGER month_has_ended AFTER INSERT ON closed_months DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_running_month();
 
--- The books of a month end after its billing close: until then payments and corrections are dated in it. From then on its
--- balances never move. The table is append-only, and a fact: the next seal covers it.
+-- The books of a month end after its billing close: until then payments and corrections are dated in it. After that,
+-- its balances never change. The table is append-only, and a fact: the next seal covers it.
 CREATE TABLE book_closes (
   month billing_month PRIMARY KEY CONSTRAINT book_close_after_billing REFERENCES closed_months,
   -- NULL for the first month only; UNIQUE makes the closed books one unbroken chain.
@@ -74,7 +74,7 @@ CREATE TABLE book_closes (
 );
 CALL make_fact('book_closes');
 
--- The balance of every account at the end of a month whose books are closed; accounts at zero are left out.
+-- The balance of every account at the end of a month with closed books, except zeros.
 CREATE TABLE book_balances (
   month billing_month NOT NULL CONSTRAINT book_balance_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
@@ -88,7 +88,7 @@ CREATE TABLE book_balances (
 );
 CALL make_fact('book_balances');
 
--- The first day that the entry of a fact may have now: of the first month whose books are open. NULL while no books are
+-- The earliest entry date for a fact now: the first day of the first month with open books. NULL while no books are
 -- closed. Ledger rows follow the billing close instead (refuse_closed_month).
 CREATE FUNCTION earliest_postable_date() RETURNS date STABLE LANGUAGE sql AS $$
   SELECT (month_after(max(month)) || '-01')::date FROM book_closes
@@ -96,7 +96,7 @@ $$;
 
 -- The balances of closed books never change. Every fact with a journal entry has its true date (applied_on, issued_on,
 -- …) and entry_on, the date of its journal entry: the true date, but never before the first month whose books were open
--- when the fact was recorded. The program takes the lock that decides the date; if it forgets to, this trigger fails.
+-- when the fact was recorded. The program takes the lock that decides the date; if it does not, this trigger fails.
 CREATE FUNCTION refuse_entry_in_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_closed text;
@@ -135,7 +135,7 @@ CREATE TABLE ledger_rows (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
-  -- Facts of the row at the time it was recorded, never recomputed.
+  -- Facts about the row when it was recorded, never recomputed.
   time_zone text NOT NULL,
   month text COLLATE "C" NOT NULL,
   arrangement text NOT NULL,
@@ -159,34 +159,35 @@ CREATE TABLE ledger_rows (
   CONSTRAINT ledger_rows_ids_form CHECK (
     is_identifier(quote_id) AND is_identifier(requote_id) IS NOT FALSE AND is_identifier(reversal_id) IS NOT FALSE
     AND is_identifier(enrollment_id) IS NOT FALSE),
-  -- A month that no close could come to would never be billed. LIKE costs a row a tenth of the domain's pattern.
+  -- A month that no close can reach would never be billed. Per row, LIKE costs a tenth of the domain's pattern.
   CONSTRAINT ledger_rows_months_form CHECK (month LIKE '____-__' AND posted_month LIKE '____-__'),
   CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement IN ('invoicing', 'connected_account')),
   CONSTRAINT ledger_rows_posted_in_own_month_or_later CHECK (posted_month >= month)
 );
--- A row is identified by partner, kind and its own id: the reversal's, else the requote's, else the quote's.
+-- A row is identified by partner, kind and its own id: the reversal's, or the requote's, or the quote's.
 CREATE UNIQUE INDEX ledger_rows_known_once
   ON ledger_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
--- What was added to or taken from a quote after its acceptance: few rows, so a small index.
+-- Additions to and reversals of a quote after its acceptance: few rows, so a small index.
 CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE kind <> 'quote_accepted';
--- Transfers that name an enrollment and no quote find it without reading the ledger. Connected accounts only.
+-- Finds the quote of a transfer that names only an enrollment, without reading the ledger. Connected accounts only.
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id)
   WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 -- When an account last sold something. Connected accounts only.
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows (partner_id, accepted_at)
   WHERE arrangement = 'connected_account';
--- The quotes of a month that are reconciled. Connected accounts only.
+-- The quotes of a month to reconcile. Connected accounts only.
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows (posted_month, partner_id, quote_id)
   WHERE arrangement = 'connected_account';
 -- A close reads a whole month. Rows arrive in the order of posting, so a block range index finds them and costs an import
 -- nothing.
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);
 CALL make_append_only('ledger_rows');
--- Whoever records a row holds the ledger's lock, shared, from before the row has its id until the commit. So the publisher
--- (013_partner_events.sql) can tell when every row up to an id is committed or never will be. Facts do the same (make_fact).
+-- A transaction that records a row holds the ledger's lock, shared, from before the row has its id until the commit. So
+-- the publisher (013_partner_events.sql) knows when every row up to an id is committed or never will be. The same holds
+-- for facts (make_fact).
 CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows
   FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(in_order, not_while_paused);
--- Verification compares the ids with the last one given.
+-- Verification compares the ids with the last one assigned.
 CALL grant_to_app('SELECT', 'ledger_rows_entry_id_seq');
 
 -- An identifier: it compares byte by byte.
@@ -197,7 +198,7 @@ CREATE FUNCTION own_id(e ledger_rows) RETURNS identifier IMMUTABLE PARALLEL SAFE
   SELECT coalesce(e.reversal_id, e.requote_id, e.quote_id)
 $$;
 
--- The program takes the lock that decides a row's month. If it forgets to, this trigger fails; no row is lost.
+-- The program takes the lock that decides a row's month. If it does not, this trigger fails; no row is lost.
 CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_closed text;
@@ -216,8 +217,8 @@ $$;
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
 
--- Instead of a foreign key, which looks up the policy of each row by a query of its own: 4.6 of the 21 µs that a row took
--- to insert. Policies are never removed, so one query per statement proves as much.
+-- Instead of a foreign key, which looks up the policy of each row in a separate query: 4.6 of the 21 µs that a row took
+-- to insert. Policies are never removed, so one query per statement is enough.
 CREATE FUNCTION refuse_unknown_policy() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   stranger record;
@@ -236,7 +237,7 @@ $$;
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
 
--- Instead of a foreign key, for the same reason: events are never removed either. An acceptance records its event in the
+-- Instead of a foreign key, for the same reason: events are not removed either. An acceptance records its event in the
 -- statement that records its row, and triggers run after both.
 CREATE FUNCTION refuse_unknown_event() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -254,7 +255,7 @@ $$;
 CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event();
 
--- What we are can change until there is a row.
+-- Our role can change until there is a row.
 CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
 RETURN NOT EXISTS (SELECT FROM ledger_rows);
 CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');

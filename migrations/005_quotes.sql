@@ -1,5 +1,5 @@
--- What is sold over the API: quotes and requotes with their prices, and the ledger row that each acceptance recorded. All
--- of it is append-only, but `reckoner purge` deletes what nobody accepted, some time after it expired.
+-- Sales through the API: quotes and requotes with their prices, and the ledger row recorded by each acceptance. All of
+-- it is append-only, except that `reckoner purge` deletes unaccepted offers a while after they expired.
 
 CREATE TABLE quotes (
   quote_id text COLLATE "C" PRIMARY KEY CONSTRAINT quote_id_form CHECK (is_identifier(quote_id)),
@@ -8,7 +8,7 @@ CREATE TABLE quotes (
   policy_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   insured_amount numeric NOT NULL CONSTRAINT quote_insures_something CHECK (insured_amount >= 0),
-  -- The terms it was priced on; its requotes are priced on the same.
+  -- The terms of its price, which also apply to its requotes.
   price_rate numeric NOT NULL,
   price_minimum numeric NOT NULL,
   partner_cut_rate numeric NOT NULL CONSTRAINT quote_cut_rate_range CHECK (partner_cut_rate BETWEEN 0 AND 1),
@@ -24,7 +24,7 @@ CREATE TABLE quotes (
     REFERENCES api_clients (client_id, partner_id),
   CONSTRAINT quote_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT quote_amount_limit CHECK (spot_price < 1e15),
-  -- Of what is not negative, round() rounds half up.
+  -- For nonnegative values, round() rounds half up.
   CONSTRAINT quote_price_follows_terms CHECK (
     spot_price = round(greatest(insured_amount * price_rate, price_minimum), minor_digits(currency))),
   CONSTRAINT quote_cut_follows_terms CHECK (partner_cut = round(spot_price * partner_cut_rate, minor_digits(currency)))
@@ -33,7 +33,7 @@ CREATE INDEX quotes_of_partner ON quotes (partner_id, quoted_at);
 -- `reckoner purge` reads by it.
 CREATE INDEX quotes_expired ON quotes (expires_at, quote_id);
 
--- A quote with a row in the ledger stays, whether the API or a file recorded the row.
+-- A quote with a ledger row is kept, whether the API or a file recorded the row.
 CREATE FUNCTION quote_may_go(quote quotes) RETURNS boolean STABLE LANGUAGE sql
 RETURN quote.expires_at < now() - interval '30 days'
   AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = quote.partner_id AND e.kind = 'quote_accepted'
@@ -96,7 +96,7 @@ RETURN requote.expires_at < now() - interval '30 days'
 CALL make_append_only('requotes', 'DELETE', 'requote_may_go(OLD)');
 CALL grant_to_app('DELETE', 'requotes');
 
--- One requote is accepted per step, and each step follows the one before: an accepted price is never restated.
+-- One requote is accepted per step, and each step follows the previous one: an accepted price is never restated.
 CREATE TABLE requote_acceptances (
   quote_id text COLLATE "C" NOT NULL,
   step integer NOT NULL,
@@ -123,7 +123,7 @@ CREATE TABLE idempotency_keys (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   idempotency_key text COLLATE "C" NOT NULL
     CONSTRAINT idempotency_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
-  -- Of method, path and body: another request under the same key is refused.
+  -- Hash of method, path and body: another request with the same key is refused.
   request_sha256 text NOT NULL CONSTRAINT idempotency_request_is_a_hash CHECK (request_sha256 ~ '^[0-9a-f]{64}$'),
   status integer NOT NULL,
   answer text NOT NULL,

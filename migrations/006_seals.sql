@@ -1,4 +1,4 @@
--- Seals of closed months. Each names the one before (docs/auditors.md).
+-- Seals of closed months. Each names the previous one (docs/auditors.md).
 
 CREATE TABLE seals (
   month billing_month PRIMARY KEY REFERENCES closed_months,
@@ -13,8 +13,8 @@ CREATE TABLE seals (
 );
 CALL make_append_only('seals');
 
--- Checkpoints of the open month: each seals the rows and facts since the one before, so that what is changed before the
--- month closes is found too. A fact itself: the month's seal covers it.
+-- Checkpoints of the open month: each seals the rows and facts since the previous one, so that changes before the
+-- month's close are found too. A fact itself: the month's seal covers it.
 CREATE TABLE checkpoints (
   checkpoint_number bigint PRIMARY KEY CONSTRAINT checkpoint_number_positive CHECK (checkpoint_number > 0),
   -- NULL for the first only: the checkpoints are one unbroken chain.
@@ -25,7 +25,7 @@ CREATE TABLE checkpoints (
   taken_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
   -- The Merkle tree of the rows so far of each open month: {"2026-07": {"leaves": 3, "roots": ["…", "…"]}}. The close
-  -- continues it with the rows since. Not sealed, and never trusted by a verification: computed from the rows.
+  -- continues it with the rows since. Not sealed, and never trusted by verification: computed from the rows.
   trees jsonb NOT NULL,
   record text NOT NULL,
   seal text NOT NULL,
@@ -34,8 +34,8 @@ CREATE TABLE checkpoints (
 );
 CALL make_fact('checkpoints');
 
--- Signatures of seals by the operator's key: of a month, of its books, of a checkpoint. Each is made in the transaction that
--- makes the seal. What is signed is the record. The public key is in Base64, and so is the signature.
+-- Signatures of seals by the operator's key: of a month, of its books, of a checkpoint. Each is made in the transaction
+-- that makes the seal. The record is signed. Public key and signature are in Base64.
 CREATE TABLE seal_signatures (
   kind text NOT NULL CONSTRAINT seal_signature_kind_known CHECK (kind IN ('month', 'books', 'checkpoint')),
   -- The month, or the number of the checkpoint.
@@ -67,7 +67,7 @@ CREATE TABLE seal_time_stamps (
 );
 CALL make_fact('seal_time_stamps');
 
--- Every seal, of whatever kind, with its record. They were made in the order of facts_to, which no two share.
+-- Every seal of any kind, with its record. They were made in the order of facts_to, which is unique.
 CREATE VIEW every_seal (kind, name, seal, record, facts_to, sealed_at) AS
 SELECT 'month', month::text COLLATE "C", seal, record, facts_to, sealed_at FROM seals
 UNION ALL

@@ -1,9 +1,9 @@
--- Invoices, credit notes and statements with their lines, and what corrects them: voids and replacements, credit and its
+-- Invoices, credit notes and statements with their lines, and their corrections: voids and replacements, credit and its
 -- release, write-offs and their reversals, holds. A document is never edited: each correction is a new fact.
 --
 -- Facts with a journal entry keep reopened_on, the earliest postable date when they were recorded.
 
--- The issuer's logos, stored once by content, so that an old document is rendered again with the logo that it had.
+-- The issuer's logos, stored once by content, so that an old document is rendered again with its logo.
 CREATE TABLE logos (
   sha256 text CONSTRAINT logo_once PRIMARY KEY,
   media_type text NOT NULL CONSTRAINT logo_media_type_known CHECK (media_type IN ('image/png', 'image/jpeg')),
@@ -16,7 +16,7 @@ CREATE TABLE logos (
 ALTER TABLE logos ALTER COLUMN content SET STORAGE EXTERNAL;
 CALL make_append_only('logos');
 
--- The issuer as printed, stored once per version, so that every document keeps the one that it was issued under.
+-- The issuer as printed, stored once per version, so that every document keeps its own.
 CREATE TABLE issuer_versions (
   issuer_version_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   content jsonb NOT NULL CONSTRAINT issuer_version_once UNIQUE,
@@ -26,7 +26,7 @@ CREATE TABLE issuer_versions (
 );
 CALL make_fact('issuer_versions');
 
--- A credit note states its sums negated, so sums over documents multiply by this.
+-- A credit note states negated sums, so sums over documents multiply by this.
 CREATE FUNCTION document_sign(document text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN CASE document WHEN 'credit_note' THEN -1 ELSE 1 END;
 
@@ -35,9 +35,9 @@ CREATE FUNCTION document_series(document text, issued_on date) RETURNS text IMMU
 RETURN CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
        || extract(year FROM issued_on)::text;
 
--- The open items of the previous system, carried over at the end of a day: the cut-over. Its invoices and credits are
--- documents of the purpose `opening`, with their own numbers and dates; its unapplied cash are payments of the source
--- `opening`. All of them are entered in the books on that day.
+-- Open items of the previous system, carried over at the end of a day: the cut-over. Its invoices and credits are
+-- documents with the purpose `opening`, with their own numbers and dates; its unapplied cash becomes payments with the
+-- source `opening`. All are entered in the books on that day.
 CREATE TABLE openings (
   opening_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   cut_over_on date NOT NULL,
@@ -49,8 +49,8 @@ CREATE TABLE openings (
 );
 CALL make_fact('openings');
 
--- What an opening carried over, and the control total that finance took from the previous system: what is owed less
--- credit and unapplied cash.
+-- The totals carried over by an opening, and finance's control total from the previous system: what is owed less credit
+-- and unapplied cash.
 CREATE TABLE opening_totals (
   opening_id bigint NOT NULL REFERENCES openings,
   currency text COLLATE "C" NOT NULL,
@@ -64,7 +64,7 @@ CREATE TABLE opening_totals (
 );
 CALL make_fact('opening_totals');
 
--- A month that begins after the cut-over is billed here, and its reports are out: no opening changes what they say.
+-- A month that begins after the cut-over is billed here, and its reports are published: no opening may change them.
 CREATE FUNCTION refuse_opening_of_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM closed_months WHERE month > to_char(NEW.cut_over_on, 'YYYY-MM') COLLATE "C") THEN
@@ -128,14 +128,14 @@ CREATE TABLE documents (
   replaces bigint CONSTRAINT document_replaced_once UNIQUE,
   -- The invoice that this credit note credits.
   credits bigint,
-  -- What a credit note against an invoice took off it at once, and what then remained to be paid on it.
+  -- The amount a credit note took off its invoice at once, and what then remained to be paid on it.
   invoice_lowered_by numeric,
   invoice_left numeric,
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
-  -- Of an opening: which one, the number in the previous system, and what the item was there as issued. An item that
-  -- was reversed may be carried over again under its number: the next revision, which follows the void one.
+  -- For an opening: which one, the number in the previous system, and the amount issued there. A reversed item may be
+  -- carried over again under its number: the next revision, which follows the void one.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT opening_number_form
     CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
@@ -151,13 +151,13 @@ CREATE TABLE documents (
     purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
   -- A partner never owes a negative invoice: a net-negative month is a credit note, its sums negated.
   CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR gross >= 0),
-  -- The processor routes exactly the invoice amount, so what a connected account sold is taxed elsewhere.
+  -- The processor routes exactly the invoice amount, so sales of a connected account are taxed elsewhere.
   CONSTRAINT document_tax_on_invoicing CHECK (tax = 0 OR arrangement = 'invoicing'),
   CONSTRAINT document_credit_within_amount CHECK (
     credit_applied = 0 OR (document = 'invoice' AND credit_applied BETWEEN 0 AND gross)),
   CONSTRAINT document_due_on_invoices CHECK (
     (document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)),
-  -- A replacement keeps the due date that its partner was given, unless it was issued on new terms.
+  -- A replacement keeps the due date given to its partner, unless it was issued with new terms.
   CONSTRAINT document_due_after_terms CHECK (due_on = issued_on + terms_days OR replaces IS NOT NULL),
   CONSTRAINT document_missing_shares_are_invoiced CHECK (
     purpose <> 'missing_shares' OR (document = 'invoice' AND arrangement = 'connected_account' AND invoice_amount > 0)),
@@ -170,12 +170,12 @@ CREATE TABLE documents (
   CONSTRAINT document_opening_has_its_facts CHECK (
     CASE purpose WHEN 'opening' THEN num_nonnulls(opening_id, opening_number, opening_revision, original_amount) = 4
                  ELSE num_nonnulls(opening_id, opening_number, opening_revision, opening_follows, original_amount) = 0 END),
-  -- It bills no rows, is no sale of ours, and is entered on the day of the cut-over, which it was issued before.
+  -- It bills no rows, is not one of our sales, and is entered on the day of the cut-over, after its issue.
   CONSTRAINT document_opening_bills_nothing CHECK (purpose <> 'opening' OR coalesce(
     document <> 'statement' AND arrangement = 'invoicing' AND enrollments = 0 AND entries = 0 AND partner_cut = 0
     AND tax = 0 AND invoice_amount > 0 AND credit_applied = 0 AND replaces IS NULL AND original_amount >= invoice_amount
     AND reopened_on >= issued_on, false)),
-  -- No number that we may yet give: documents are dated after the cut-over.
+  -- Not a number that we may still assign: documents are dated after the cut-over.
   CONSTRAINT opening_number_not_ours CHECK (
     CASE WHEN opening_number ~* '^(INV|CN|ST)-\d{4}-\d{6,}$'
          THEN split_part(opening_number, '-', 2)::integer < extract(year FROM reopened_on) ELSE true END),
@@ -185,30 +185,31 @@ CREATE TABLE documents (
     REFERENCES documents (document_id, opening_number),
   CONSTRAINT document_entered_at_the_cut_over FOREIGN KEY (opening_id, reopened_on)
     REFERENCES openings (opening_id, cut_over_on),
-  -- What a document is for: its replacement is for the same, and so is a credit note against it.
+  -- A document's purpose; its replacement and a credit note against it have the same.
   CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
   CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement)
     REFERENCES documents (document_id, partner_id, month, currency, arrangement)
 );
--- One live document per month: the first replaces nothing, each further one replaces a void one, and that only once. So
--- they are a chain of which only the last can be live.
+-- One live document per month: the first replaces nothing, each further one replaces a void one, each only once. So
+-- they form a chain in which only the last can be live.
 CREATE UNIQUE INDEX document_one_live_per_month ON documents (partner_id, month, currency, arrangement)
   WHERE purpose = 'month' AND replaces IS NULL;
--- Each number is carried over once, however its letters are written, but for revisions.
+-- Each number is carried over once, in any letter case, except for revisions.
 CREATE UNIQUE INDEX opening_number_once ON documents (lower(opening_number))
   WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
 CREATE INDEX documents_of_opening ON documents (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents (month);
--- Facts are recorded in the order of their entry dates, nearly: which pages have those since a day is all that it needs.
+-- Facts are recorded nearly in the order of their entry dates, so it only needs to know which pages have those since a
+-- day.
 CREATE INDEX documents_by_entry ON documents USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
 CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT NULL;
 CALL require_open_books('documents');
 CALL make_fact('documents');
 
--- Numbers that are never given: after a restore, those that were issued after its backup, in the ledger that was lost. Each
--- belongs to the resumption that skipped it.
+-- Numbers that are never assigned: after a restore, those issued after its backup in the lost ledger. Each belongs to
+-- the resumption that skipped it.
 CREATE TABLE skipped_numbers (
   series text COLLATE "C" NOT NULL CONSTRAINT skipped_series_form CHECK (series ~ '^(INV|CN|ST)-\d{4}$'),
   first_sequence integer NOT NULL CONSTRAINT skipped_sequence_positive CHECK (first_sequence > 0),
@@ -221,7 +222,7 @@ CREATE TABLE skipped_numbers (
 );
 CALL make_fact('skipped_numbers', while_paused => true);
 
--- A number is given or skipped, never both and never twice. Who issues or skips holds the ledger's lock exclusively.
+-- A number is assigned or skipped, never both and never twice. Issuing and skipping hold the ledger's lock exclusively.
 CREATE FUNCTION refuse_skipped_number() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM skipped_numbers s JOIN documents d ON d.series = s.series
@@ -239,7 +240,7 @@ CREATE TRIGGER number_given_or_skipped AFTER INSERT ON documents
 CREATE TRIGGER number_given_or_skipped AFTER INSERT ON skipped_numbers
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number();
 
--- What tax is of an amount: rounded once, half away from zero, to the currency's digits (EN 16931, BR-CO-17).
+-- The tax of an amount: rounded once, half away from zero, to the currency's digits (EN 16931, BR-CO-17).
 CREATE FUNCTION tax_of(taxable numeric, rate numeric, currency text) RETURNS numeric IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN round(taxable * rate / 100, minor_digits(currency));
 
@@ -249,11 +250,12 @@ CREATE TABLE document_taxes (
   document_id bigint NOT NULL REFERENCES documents,
   position integer NOT NULL CONSTRAINT document_tax_position_positive CHECK (position > 0),
   currency text COLLATE "C" NOT NULL,
-  -- The partner's, by which the rule was chosen; empty if its address had none. Of a reversal that of what it reverses.
+  -- The partner's, by which the rule was chosen; empty if its address had none. A reversal has that of what it
+  -- reverses.
   country text COLLATE "C" NOT NULL,
   -- The issuer's tax number there; empty: issuer.tax_id of the settings.
   registration text NOT NULL,
-  -- As it is printed: VAT, Consumption tax.
+  -- As printed: VAT, Consumption tax.
   name text NOT NULL CONSTRAINT document_tax_named CHECK (name <> ''),
   category text NOT NULL CONSTRAINT document_tax_category_known
     CHECK (category IN ('standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope')),
@@ -297,14 +299,14 @@ CREATE TABLE document_lines (
 );
 CALL make_fact('document_lines');
 
--- The positions of the lines that a tax total covers, as its seal states them: 1 3 4. Empty for a credit note against an
+-- The positions of the lines that a tax total covers, as stated in its seal: 1 3 4. Empty for a credit note against an
 -- invoice, which has no lines.
 CREATE FUNCTION lines_of_tax(document_id bigint, tax integer) RETURNS text STABLE LANGUAGE sql
 RETURN (SELECT coalesce(string_agg(l.position::text, ' ' ORDER BY l.position), '') FROM document_lines l
         WHERE l.document_id = lines_of_tax.document_id AND l.tax = lines_of_tax.tax);
 
--- The tax of a document is the sum of its totals, the totals cover its net amount, and each covers its lines. The tax of a
--- month's document is that of its taxable amounts; that of a credit note against an invoice is what keeps the sum of all
+-- The tax of a document is the sum of its totals, the totals cover its net amount, and each covers its lines. A month's
+-- document has the tax of its taxable amounts; a credit note against an invoice has the tax that makes the sum over all
 -- such credit notes the tax of what they credit (src/documents/tax.ts). Checked when the document is whole.
 CREATE FUNCTION refuse_untied_tax() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -397,10 +399,10 @@ CREATE INDEX credit_applications_of_invoice ON credit_applications (invoice_id);
 CALL require_open_books('credit_applications');
 CALL make_fact('credit_applications');
 
--- Credit that is open again. A void gives back all credit that was applied to the invoice.
+-- Credit that is open again. A void releases all credit applied to the invoice.
 CREATE TABLE credit_releases (
   credit_application_id bigint PRIMARY KEY REFERENCES credit_applications,
-  -- The void invoice; NULL: taken back by a command.
+  -- The void invoice; NULL: released by a command.
   document_id bigint REFERENCES voids,
   released_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
@@ -413,7 +415,7 @@ CREATE TABLE credit_releases (
 CALL require_open_books('credit_releases');
 CALL make_fact('credit_releases');
 
--- An invoice that was issued with nothing due has no payment page and asks for nothing: only its void frees the credit.
+-- An invoice issued with nothing due has no payment page and demands nothing: only its void releases the credit.
 CREATE FUNCTION refuse_release_of_covering_credit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
@@ -466,7 +468,8 @@ CREATE VIEW live_write_offs AS
 SELECT * FROM write_offs w WHERE NOT EXISTS (SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id);
 CALL grant_to_app('SELECT', 'live_write_offs');
 
--- A hold and its release. The next hold of a document follows the release of the one before, so at most one is current.
+-- A hold and its release. The next hold of a document follows the release of the previous one, so at most one is
+-- current.
 CREATE TABLE holds (
   hold_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES documents,
@@ -490,20 +493,20 @@ ALTER TABLE holds ADD CONSTRAINT hold_follows_a_release FOREIGN KEY (follows, do
 CALL make_fact('holds', while_paused => true);
 CALL make_fact('hold_releases', while_paused => true);
 
--- The holds that are not released: at most one of a document.
+-- The holds that are not released: at most one per document.
 CREATE VIEW current_holds AS
 SELECT * FROM holds h WHERE NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id);
 CALL grant_to_app('SELECT', 'current_holds');
 
--- What a partner disputes of an invoice, and how that ended. The next dispute of an invoice follows the end of the one
--- before, so at most one is open. A card dispute is another thing: the processor reports it of a payment (010_payments.sql).
+-- A partner's dispute of an invoice, and how it ended. The next dispute of an invoice follows the end of the previous
+-- one, so at most one is open. Card disputes differ: the processor reports them for a payment (010_payments.sql).
 CREATE TABLE invoice_disputes (
   invoice_dispute_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES documents,
   follows bigint,
   amount numeric NOT NULL CONSTRAINT invoice_dispute_positive CHECK (amount > 0),
   reason text NOT NULL CONSTRAINT invoice_dispute_has_reason CHECK (btrim(reason) <> ''),
-  -- Who works on it; empty where nobody is named.
+  -- Who works on it; empty if no one is named.
   owner text NOT NULL,
   promised_on date,
   disputed_on date NOT NULL,
@@ -529,7 +532,7 @@ ALTER TABLE invoice_disputes ADD CONSTRAINT invoice_dispute_follows_a_closing FO
 CALL make_fact('invoice_disputes');
 CALL make_fact('invoice_dispute_closings');
 
--- The disputes that are open: at most one of a live document.
+-- The open disputes: at most one per live document.
 CREATE VIEW open_invoice_disputes AS
 SELECT * FROM invoice_disputes t
 WHERE NOT EXISTS (SELECT FROM invoice_dispute_closings c WHERE c.invoice_dispute_id = t.invoice_dispute_id)
@@ -546,14 +549,14 @@ CREATE TABLE instruction_versions (
 );
 CALL make_fact('instruction_versions');
 
--- The payment instructions in force: those of the latest adoption of settings.json, which is its event and nothing else.
+-- The payment instructions in force: those of the latest adoption of settings.json, which exists only as its event.
 CREATE VIEW instructions_in_force AS
 SELECT event_id, details->'instructions' AS instructions FROM audit_events
 WHERE action = 'instructions.adopt' ORDER BY event_id DESC LIMIT 1;
 CALL grant_to_app('SELECT', 'instructions_in_force');
 
--- How to pay in a currency: its own instructions, else those for any; null: none. ACH is for US dollars only. As
--- instructionsFor in src/config/instructions.ts.
+-- How to pay in a currency: its own instructions, otherwise those for any; null: none. ACH is for US dollars only. Same
+-- as instructionsFor in src/config/instructions.ts.
 CREATE FUNCTION instructions_for(instructions jsonb, currency text) RETURNS jsonb IMMUTABLE LANGUAGE sql
 RETURN (
   SELECT nullif(jsonb_strip_nulls(jsonb_build_object(
@@ -579,8 +582,8 @@ CREATE TABLE document_pdfs (
 ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL;
 CALL make_fact('document_pdfs');
 
--- By the adoption that was recorded last before it, for a restore as well. An adoption takes the ledger's lock whole, so
--- that none comes between this and the commit.
+-- By the last adoption recorded before it, for a restore as well. An adoption takes the whole ledger lock, so that none
+-- comes between this and the commit.
 CREATE FUNCTION refuse_other_instructions() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT EXISTS (
@@ -601,7 +604,8 @@ CREATE TRIGGER instructions_in_force BEFORE INSERT ON document_pdfs
 CREATE TABLE document_e_invoices (
   document_id bigint PRIMARY KEY REFERENCES document_pdfs,
   writer_version integer NOT NULL,
-  -- Both parties as it names them: as the document froze them, and what was blank there as it was known when it was made.
+  -- Both parties as it names them: as frozen with the document, with blanks filled from the data current when it was
+  -- made.
   parties jsonb NOT NULL,
   sha256 text NOT NULL CONSTRAINT document_e_invoice_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   xml bytea NOT NULL,

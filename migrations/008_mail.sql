@@ -1,5 +1,5 @@
--- The outbox: every e-mail, whatever it is about. An e-mail is queued before it is sent, moves from state to state, and
--- leaves a line in the log for each attempt.
+-- The outbox: every e-mail of any kind. An e-mail is queued before it is sent, moves from state to state, and writes a
+-- line to the log for each attempt.
 
 CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -7,7 +7,7 @@ CREATE TABLE emails (
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
                     'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed',
                     'approval_request', 'approval_decision')),
-  -- What it is about.
+  -- Its subject.
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
   month text COLLATE "C" REFERENCES closed_months,
@@ -19,8 +19,8 @@ CREATE TABLE emails (
   -- An account statement of a month whose books are open: another follows when they close.
   preliminary boolean NOT NULL DEFAULT false CONSTRAINT email_preliminary_statement
     CHECK (NOT preliminary OR kind = 'account_statement'),
-  -- What asked for the e-mail of a document, or for one more of another kind; and the address that a user named instead of
-  -- the usual one.
+  -- What requested the e-mail of a document, or another one of a different kind; and the address that a user named
+  -- instead of the usual one.
   asked_for text CONSTRAINT email_asked_for_known
     CHECK (asked_for IN ('close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address')),
   addressed_to text,
@@ -38,12 +38,12 @@ CREATE TABLE emails (
   attempts integer NOT NULL DEFAULT 0,
   -- Attempts whose outcome is unknown: the first is repeated with the same bytes, the second makes it uncertain.
   unclear_attempts integer NOT NULL DEFAULT 0,
-  -- From then on a worker looks at it, while it is queued, held or being sent; 'infinity': when a run looks at all.
+  -- From then on a worker checks it, while it is queued, held or being sent; 'infinity': when a run checks all.
   due_at timestamptz NOT NULL DEFAULT now(),
   queued_at timestamptz NOT NULL,
   attempted_at timestamptz,
   sent_at timestamptz,
-  -- Why an operator decided not to send it again.
+  -- Why an operator dismissed it.
   dismissal_reason text,
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
   CONSTRAINT email_document_named CHECK (
@@ -67,7 +67,7 @@ CREATE TABLE emails (
     OR asked_for IS NOT DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
-  -- A bounced one was sent, or is one of those of which it was uncertain.
+  -- A bounced one was sent, or was uncertain.
   CONSTRAINT email_sent_has_time CHECK (
     CASE status WHEN 'bounced' THEN true ELSE (status = 'sent') = (sent_at IS NOT NULL) END),
   CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
@@ -76,19 +76,19 @@ CREATE TABLE emails (
 );
 ALTER TABLE emails ALTER COLUMN message SET STORAGE EXTERNAL;
 
--- What is sent once, by kind; and one more e-mail each time it is resent.
+-- E-mails that are sent once, by kind, and one more each time they are resent.
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
 -- Its day is the last day of the month.
 CREATE UNIQUE INDEX account_statement_once ON emails (partner_id, day, preliminary)
   WHERE kind = 'account_statement' AND asked_for IS NULL;
--- One that was withdrawn before it was sent may become due again. A payer that was named wrongly has had its own.
+-- One withdrawn before it was sent may become due again. A payer named by mistake has had its own.
 CREATE UNIQUE INDEX payment_receipt_once ON emails (payment_id, partner_id)
   WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
 CREATE UNIQUE INDEX refund_notice_once ON emails (credit_refund_id)
   WHERE kind = 'refund_notice' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
--- Of an open month, so it has the month's first day instead of a closed month.
+-- Its month is open, so it has the month's first day instead of a closed month.
 CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX instructions_changed_once ON emails (event_id)
   WHERE kind = 'instructions_changed' AND asked_for IS NULL;
@@ -97,16 +97,16 @@ CREATE UNIQUE INDEX approval_email_once ON emails (kind, approval_request_id)
 CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX books_seal_email_once ON emails (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX checkpoint_email_once ON emails (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
--- The status is read when its e-mail is sent: while one waits, another would say the same.
+-- The status is read when its e-mail is sent: while one waits, another would be the same.
 CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');
 
--- The latest of a document. Without it a month's preview after ten years took 70 s, reading all of them each time.
+-- The latest of a document. Without it, a month's preview after ten years took 70 s, reading all of them each time.
 CREATE INDEX emails_of_document ON emails (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails (status) WHERE status <> 'sent';
 CREATE INDEX emails_due ON emails (due_at, email_id) WHERE status IN ('queued', 'sending', 'held');
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
 
--- What an e-mail is about, its Message-ID and that it was sent are facts.
+-- An e-mail's subject, its Message-ID and whether it was sent are facts.
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
@@ -130,7 +130,7 @@ $$;
 CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails
   FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email();
 
--- No e-mail is queued or begun while the ledger is paused; one that is under way ends.
+-- No e-mail is queued or started while the ledger is paused; one in progress is finished.
 CALL refuse_rows_while_paused('emails');
 CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails
   FOR EACH ROW WHEN (NEW.status = 'sending' AND OLD.status <> 'sending')
@@ -150,7 +150,7 @@ CREATE TABLE email_attempts (
   message_id text NOT NULL,
   recipients text[] NOT NULL,
   message_sha256 text NOT NULL,
-  -- Of the document that it carries.
+  -- Of the attached document.
   pdf_sha256 text,
   PRIMARY KEY (email_id, attempt)
 );
@@ -158,13 +158,13 @@ CREATE TABLE email_attempts (
 CREATE INDEX email_attempts_by_end ON email_attempts (ended_at);
 CALL make_fact('email_attempts', while_paused => true);
 
--- What came back: a server gave up one recipient of an e-mail and reported it (a delivery status notification, RFC 3464). An
--- e-mail whose first recipient is given up is `bounced`; one of a copy alone is not.
+-- Bounces: a server gave up on one recipient of an e-mail and reported it (a delivery status notification, RFC 3464).
+-- An e-mail whose first recipient is given up is `bounced`; if only a copy is, it is not.
 CREATE TABLE email_bounces (
   email_bounce_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   email_id bigint NOT NULL REFERENCES emails,
   recipient text NOT NULL,
-  -- Such as 5.1.1 (RFC 3463), and what the server said.
+  -- Such as 5.1.1 (RFC 3463), and the server's message.
   status text NOT NULL CONSTRAINT email_bounce_status_form CHECK (status ~ '^[45]\.\d{1,3}\.\d{1,3}$'),
   diagnostic text NOT NULL,
   reporting_server text NOT NULL,
@@ -175,7 +175,7 @@ CREATE TABLE email_bounces (
 );
 CALL make_fact('email_bounces', while_paused => true);
 
--- For the nouns before this one: the e-mails of documents, and the latest of each document.
+-- For the earlier migrations: the e-mails of documents, and the latest of each document.
 CREATE VIEW document_emails AS
 SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients, message_sha256,
        attempts, unclear_attempts, queued_at, attempted_at, sent_at
@@ -186,8 +186,8 @@ CREATE VIEW latest_emails AS
 SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, email_id DESC;
 CALL grant_to_app('SELECT', 'latest_emails');
 
--- The same of the e-mails that carry no document: the latest about each partner and day, each month, payment, refund and
--- checkpoint, request for approval, or the status.
+-- The same for e-mails without a document: the latest for each partner and day, month, payment, refund, checkpoint,
+-- approval request, or the status.
 CREATE VIEW latest_other_emails AS
 SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id)
        email_id, kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id,
@@ -197,7 +197,7 @@ ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_
          email_id DESC;
 CALL grant_to_app('SELECT', 'latest_other_emails');
 
--- What is neither sent nor withdrawn nor dismissed, nor followed by a later e-mail about the same.
+-- E-mails neither sent nor withdrawn nor dismissed, nor followed by a later one on the same subject.
 CREATE VIEW unfinished_emails AS
 SELECT email_id, document_id FROM emails e
 WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
@@ -212,8 +212,7 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 CALL grant_to_app('SELECT', 'unfinished_emails');
 
--- What happened to the e-mails of a document, for its history: each request, how each e-mail stands, and the attempts
--- before its last.
+-- The history of a document's e-mails: each request, each e-mail's status, and the attempts before its last.
 CREATE VIEW document_email_history AS
 SELECT document_id, 6 AS rank, queued_at AS at, 'sending_asked' AS action,
        jsonb_build_object('asked_for', asked_for, 'to', addressed_to, 'message_id', message_id) AS facts, event_id
@@ -239,7 +238,7 @@ SELECT e.document_id, 7.5, b.recorded_at, 'bounced',
 FROM email_bounces b JOIN document_emails e USING (email_id);
 CALL grant_to_app('SELECT', 'document_email_history');
 
--- Queues one e-mail for each of these documents, with a Message-ID that is fixed from now on.
+-- Queues one e-mail for each of these documents, with a permanent Message-ID.
 CREATE FUNCTION queue_document_emails(
   document_ids bigint[], asked_for text, addressed_to text, event_id bigint, mail_domain text, now timestamptz
 ) RETURNS void LANGUAGE sql AS $$
@@ -253,8 +252,8 @@ CREATE FUNCTION queue_document_emails(
   ORDER BY d.document_id
 $$;
 
--- Withdraws the e-mails of void documents and says what became of each; none where a worker has it in hand. An e-mail
--- that may have arrived is neither withdrawn nor repeated: it is uncertain.
+-- Withdraws the e-mails of void documents and returns the status of each, except those that a worker is sending. An
+-- e-mail that may have arrived is neither withdrawn nor repeated: it becomes uncertain.
 CREATE FUNCTION withdraw_document_emails(document_ids bigint[]) RETURNS TABLE (status text, reason text)
 LANGUAGE sql AS $$
   UPDATE emails e
@@ -266,7 +265,7 @@ LANGUAGE sql AS $$
   RETURNING e.status, e.reason
 $$;
 
--- Holds the e-mails of documents that no worker has in hand.
+-- Holds the e-mails of documents that no worker is sending.
 CREATE FUNCTION hold_document_emails(document_ids bigint[], reason text) RETURNS void LANGUAGE sql AS $$
   UPDATE emails e SET status = 'held', reason = $2, due_at = 'infinity'
   WHERE e.document_id = ANY (document_ids) AND e.status IN ('queued', 'held')

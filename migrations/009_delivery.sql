@@ -1,9 +1,9 @@
--- What a document needs to reach its partner: payment link and the queue of deliveries.
+-- Delivery of documents: payment links and the queue of deliveries.
 
 CREATE TABLE payment_links (
   document_id bigint PRIMARY KEY REFERENCES documents,
   provider text NOT NULL,
-  -- The opaque end of the page's URL. It alone opens the page, so it can't be guessed.
+  -- The opaque end of the page's URL. It alone opens the page, so it must be unguessable.
   token text NOT NULL CONSTRAINT payment_link_token_once UNIQUE
     CONSTRAINT payment_link_token_unguessable CHECK (length(token) >= 32),
   url text NOT NULL,
@@ -11,8 +11,8 @@ CREATE TABLE payment_links (
 );
 CALL make_append_only('payment_links');
 
--- A link of our page that was taken back: the new token in its place, or NULL for none. Each follows the one before, so
--- that of two changes at once one fails. The document's PDF goes on printing the first.
+-- A revoked link of our page: the new token that replaces it, or NULL for none. Each follows the previous one, so that
+-- of two concurrent changes one fails. The document's PDF still prints the first.
 CREATE TABLE payment_link_changes (
   payment_link_change_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES payment_links,
@@ -26,7 +26,7 @@ CREATE TABLE payment_link_changes (
 );
 CALL make_append_only('payment_link_changes');
 
--- The link that opens a document's page now; its token and URL are NULL where it was revoked.
+-- The link that opens a document's page now; its token and URL are NULL if it was revoked.
 CREATE VIEW current_links AS
 SELECT k.document_id, k.provider, CASE WHEN c.document_id IS NULL THEN k.token ELSE c.token END AS token,
        CASE WHEN c.document_id IS NULL THEN k.url ELSE replace(k.url, k.token, c.token) END AS url
@@ -44,7 +44,7 @@ CREATE TABLE payment_link_intents (
   provider text NOT NULL,
   amount numeric NOT NULL CONSTRAINT payment_link_amount_positive CHECK (amount > 0),
   currency text COLLATE "C" NOT NULL,
-  -- What is asked for, whole: a processor gives the first answer again only to the very same request.
+  -- The complete request: a processor repeats the first answer only for an identical request.
   request jsonb NOT NULL,
   intended_at timestamptz NOT NULL,
   -- Each version follows a closed one, so a document never has two links open.
@@ -53,7 +53,7 @@ CREATE TABLE payment_link_intents (
 );
 CALL make_append_only('payment_link_intents');
 
--- An idempotency key is used until the processor forgets it or replies with an error of its own.
+-- An idempotency key is used until the processor forgets it or replies with an internal error.
 CREATE TABLE payment_link_attempts (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -81,8 +81,8 @@ CREATE TABLE payment_link_objects (
 CALL make_append_only('payment_link_objects');
 
 -- Written once the processor has confirmed it; `refused` and `not_made` have no object. `used_up`: its one session was
--- completed without money: a bank debit is ordered, and should it fail, the next version takes the next attempt.
--- `ordered`: a debit over the document is on its way by another session.
+-- completed without money: a bank debit is ordered, and if it fails, the next version makes the next attempt.
+-- `ordered`: a debit for the document is in progress in another session.
 CREATE TABLE payment_link_closings (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -110,7 +110,7 @@ CREATE TABLE payment_link_orders (
 );
 CALL make_append_only('payment_link_orders');
 
--- What the one session of a link came to. Events come in any order: it may be known before the order is.
+-- The outcome of a link's one session. Events come in any order: it may be known before the order is.
 CREATE TABLE payment_link_outcomes (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -121,21 +121,22 @@ CREATE TABLE payment_link_outcomes (
 );
 CALL make_append_only('payment_link_outcomes');
 
--- Why a document's link is not as it should be at present. It is deleted with its cause.
+-- Why a document's link is currently wrong. It is deleted with its cause.
 CREATE TABLE payment_link_waits (
   document_id bigint PRIMARY KEY REFERENCES documents,
-  -- limit: the processor takes no such amount; refused: it refused the request; unavailable: it can't be asked now.
+  -- limit: the processor does not accept the amount; refused: it refused the request; unavailable: it cannot be reached
+  -- now.
   kind text NOT NULL CONSTRAINT payment_link_wait_known CHECK (kind IN ('limit', 'refused', 'unavailable')),
   reason text NOT NULL,
-  -- What was wanted when this was noted: another amount or other methods are tried at once.
+  -- What was wanted when this was recorded: another amount or other methods are tried at once.
   wanted text NOT NULL,
   since timestamptz NOT NULL DEFAULT now(),
   noted_at timestamptz NOT NULL DEFAULT now()
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'payment_link_waits');
 
--- Checkouts: a partner's contact pays several invoices at once, in one session at the payment processor. The checkout is
--- written before the call, with what was open on each invoice, and the session after the reply.
+-- Checkouts: a partner's contact pays several invoices at once, in one session at the payment processor. The checkout
+-- is written before the call, with the balance of each invoice, and the session after the reply.
 CREATE TABLE checkouts (
   checkout_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   -- Its name in our URLs and in the processor's metadata.
@@ -148,7 +149,7 @@ CREATE TABLE checkouts (
   request jsonb NOT NULL,
   idempotency_key text NOT NULL CONSTRAINT checkout_key_once UNIQUE
     CONSTRAINT checkout_key_short CHECK (length(idempotency_key) <= 255),
-  -- The processor ends the session then.
+  -- When the processor ends the session.
   expires_at timestamptz NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -164,7 +165,7 @@ CREATE TABLE checkout_invoices (
   document_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- What is paid of it: its balance when the checkout was made.
+  -- The amount to pay: its balance when the checkout was made.
   amount numeric NOT NULL CONSTRAINT checkout_invoice_amount_positive CHECK (amount > 0),
   PRIMARY KEY (checkout_id, position),
   CONSTRAINT checkout_invoice_once UNIQUE (checkout_id, document_id),
@@ -192,9 +193,9 @@ CREATE TABLE checkout_orders (
 );
 CALL make_append_only('checkout_orders');
 
--- paid: the processor reported the payment. replaced, canceled, changed: we ended the session, since its invoices are paid
--- by another checkout, its contact gave up, or something else is open on an invoice. failed: the debit was ordered and did
--- not come about. refused, not_made: there is no session.
+-- paid: the processor reported the payment. replaced, canceled, changed: we ended the session, because its invoices are
+-- paid by another checkout, its contact canceled, or the balance of an invoice changed. failed: the ordered debit
+-- failed. refused, not_made: there is no session.
 CREATE TABLE checkout_endings (
   checkout_id bigint PRIMARY KEY REFERENCES checkouts,
   why text NOT NULL CONSTRAINT checkout_ending_known
@@ -204,7 +205,7 @@ CREATE TABLE checkout_endings (
 );
 CALL make_append_only('checkout_endings');
 
--- Payments that are ordered and on their way: the document is to be paid by nothing else until they fail.
+-- Ordered payments in progress: until they fail, nothing else should pay the document.
 CREATE VIEW ordered_payments AS
 SELECT i.document_id, i.amount, o.ordered_on, c.reference
 FROM checkout_orders o JOIN checkouts c USING (checkout_id) JOIN checkout_invoices i USING (checkout_id)
@@ -216,7 +217,7 @@ WHERE NOT EXISTS (
   SELECT FROM payment_link_outcomes x WHERE (x.document_id, x.version) = (o.document_id, o.version));
 CALL grant_to_app('SELECT', 'ordered_payments');
 
--- Its invoices add up to it, and no invoice is in two checkouts that have not ended. Deferred for a restore.
+-- Its invoices add up to its amount, and no invoice is in two open checkouts. Deferred for a restore.
 CREATE FUNCTION refuse_other_checkout() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(7310, 52);
@@ -240,7 +241,7 @@ CREATE CONSTRAINT TRIGGER checkout_is_whole AFTER INSERT ON checkouts DEFERRABLE
 CREATE CONSTRAINT TRIGGER checkout_stays_whole AFTER INSERT ON checkout_invoices DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_other_checkout();
 
--- Documents whose payment link is to be looked at. Asked for once more while a worker looks, it is looked at again.
+-- Documents whose payment link is to be checked. If requested again while a worker checks it, it is checked again.
 CREATE TABLE link_checks (
   document_id bigint PRIMARY KEY REFERENCES documents,
   asked integer NOT NULL DEFAULT 1
@@ -252,7 +253,7 @@ CREATE FUNCTION request_link_checks(document_ids bigint[]) RETURNS void LANGUAGE
   ON CONFLICT (document_id) DO UPDATE SET asked = c.asked + 1
 $$;
 
--- What happened to the payment link of a document, for its history. Not its address, which pays for whoever has it.
+-- The history of a document's payment link. Not its address, which opens the page for anyone.
 CREATE VIEW payment_link_history AS
 SELECT document_id, 4 AS rank, created_at AS at, 'linked' AS action, '{}'::jsonb AS facts
 FROM payment_links

@@ -1,6 +1,6 @@
--- Money in: bank files with their lines, payments and where each was reported, what they pay, what was reversed, payouts
--- of the processor, credit paid out, and the processor's events. All of it is append-only: an application is undone by an
--- unapplication, a reversal by a reinstatement.
+-- Money in: bank files with their lines, payments and where each was reported, their applications and reversals,
+-- payouts of the processor, credit refunds, and the processor's events. All of it is append-only: an application is
+-- undone by an unapplication, a reversal by a reinstatement.
 
 -- Bank files.
 
@@ -22,7 +22,7 @@ CREATE TABLE bank_statements (
   account text COLLATE "C" NOT NULL CONSTRAINT bank_statement_has_account CHECK (account <> ''),
   currency text COLLATE "C" NOT NULL,
   reference text NOT NULL,
-  -- As the file states them; NULL where it doesn't.
+  -- As stated in the file; NULL if not stated.
   opening numeric,
   closing numeric,
   -- The day of the closing balance.
@@ -36,7 +36,7 @@ CREATE TABLE bank_statements (
 );
 CALL make_fact('bank_statements');
 
--- A line is stored once, however many files it is in.
+-- A line is stored once for any number of files.
 CREATE TABLE bank_lines (
   bank_line_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL,
@@ -80,10 +80,10 @@ CREATE TABLE bank_statement_lines (
 CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id);
 CALL make_fact('bank_statement_lines');
 
--- Lines that may be one of these, with the same day, direction, amount and currency: lines of two accounts with the same
--- reference (or text), and lines of one account that stand in different files only. Two lines of one file are two. Lines
--- that are alike are compared by the sets of files that have them, not one by one: a file may have 50,000 of one amount.
--- The planner knows nothing of the lines that an import has just added, and would look each one up among all the others.
+-- Lines that may equal these, with the same day, direction, amount and currency: lines of two accounts with the same
+-- reference (or text), and lines of one account that are only in different files. Two lines of one file are two.
+-- Similar lines are compared by the sets of files that contain them, not one by one: a file may have 50,000 of one
+-- amount. The planner has no statistics on lines just imported, and would look up each one among all others.
 CREATE FUNCTION equal_bank_lines(line_ids bigint[]) RETURNS TABLE (bank_line_id bigint, equal_line_id bigint)
 STABLE LANGUAGE plpgsql SET enable_nestloop = on AS $$
 #variable_conflict use_column
@@ -123,8 +123,8 @@ BEGIN
 END
 $$;
 
--- How far the bank has reported each account: to its latest closing balance, or its latest booked day where that is later.
--- A missing file is noticed only where the files state balances.
+-- How far the bank has reported each account: to its latest closing balance, or its latest booked day if later. A
+-- missing file is detected only if the files state balances.
 CREATE VIEW bank_feeds AS
 SELECT account, max(day) AS reported_to, bool_and(balances_stated) AS balances_stated
 FROM (SELECT account, closed_on AS day, opening IS NOT NULL AND closing IS NOT NULL AS balances_stated FROM bank_statements
@@ -137,10 +137,10 @@ CALL grant_to_app('SELECT', 'bank_feeds');
 
 CREATE TABLE payments (
   payment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- Where it was reported first. payment_sources has all of its reports, this one included.
+  -- Where it was reported first. payment_sources has all reports, including this one.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_once UNIQUE,
   source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor', 'opening')),
-  -- Whose payment it was known to be when it arrived. NULL: not known then (payment_assignments).
+  -- The payer known when it arrived. NULL: not known then (payment_assignments).
   partner_id text COLLATE "C" REFERENCES partners,
   currency text COLLATE "C" NOT NULL CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   amount numeric NOT NULL CONSTRAINT payment_amount_positive CHECK (amount > 0),
@@ -155,8 +155,8 @@ CREATE TABLE payments (
   payer_account text,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- Of unapplied cash of the previous system: which opening carried it over, and its number there. It is entered on the
-  -- day of the cut-over, and the bank had it before.
+  -- For unapplied cash of the previous system: its opening, and its number there. It is entered on the day of the
+  -- cut-over; the bank received it before.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT payment_opening_number_form
     CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
@@ -197,17 +197,17 @@ CREATE INDEX payment_sources_by_reference ON payment_sources (reference);
 CALL make_fact('payment_sources');
 
 -- Unapplied cash of a payment that moves from one partner to another.
---   named    finance, or a hand entry, names the payer or corrects it.
---   assumed  The payer was unknown, and the first invoice that the payment is applied to gives it.
---   part     The part that pays an invoice of another partner than the payer, and comes back when that is undone.
--- The payer is that of the latest named or assumed assignment. What is unapplied of a payment is always the payer's.
+--   named    finance, or a manual entry, names or corrects the payer.
+--   assumed  The payer was unknown, and is taken from the first invoice that the payment is applied to.
+--   part The part that pays another partner's invoice, and returns to the payer when that is undone. The payer is that
+--   of the latest named or assumed assignment. The unapplied part of a payment always belongs to the payer.
 CREATE TABLE payment_assignments (
   payment_assignment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,
   from_partner_id text COLLATE "C" REFERENCES partners,
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   kind text NOT NULL CONSTRAINT assignment_kind_known CHECK (kind IN ('named', 'assumed', 'part')),
-  -- What of it was unapplied cash then, and so moved. 0: the payment was wholly applied.
+  -- The part that was unapplied cash then, and so moved. 0: the payment was completely applied.
   amount numeric NOT NULL,
   assigned_on date NOT NULL,
   entry_on date NOT NULL,
@@ -221,7 +221,7 @@ CREATE INDEX payment_assignments_of_partner ON payment_assignments (partner_id);
 CALL require_open_books('payment_assignments');
 CALL make_fact('payment_assignments');
 
--- Accounts of payers whose earlier payments no longer tell who pays from them.
+-- Accounts whose earlier payments no longer identify the payer.
 CREATE TABLE forgotten_payer_accounts (
   forgotten_payer_account_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payer_account text COLLATE "C" NOT NULL CONSTRAINT forgotten_account_not_empty CHECK (payer_account <> ''),
@@ -242,9 +242,9 @@ CREATE TABLE payment_applications (
   amount numeric NOT NULL CONSTRAINT payment_application_positive CHECK (amount > 0),
   applied_on date NOT NULL,
   entry_on date NOT NULL,
-  -- From 0 to 1; 1 for what a user decided.
+  -- From 0 to 1; 1 for a user's decision.
   confidence numeric NOT NULL CONSTRAINT payment_application_confidence_range CHECK (confidence BETWEEN 0 AND 1),
-  -- Why: what was found where, who paid, how the amounts compare. See Evidence in src/payments/match.ts.
+  -- The reasons: what was found where, who paid, how the amounts compare. See Evidence in src/payments/match.ts.
   evidence jsonb NOT NULL CONSTRAINT payment_application_says_why CHECK (evidence->>'rule' IS NOT NULL AND evidence->>'why' IS NOT NULL),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -257,13 +257,13 @@ CREATE TABLE payment_applications (
 CREATE INDEX payment_applications_of_payment ON payment_applications (payment_id);
 CREATE INDEX payment_applications_of_document ON payment_applications (document_id);
 CREATE INDEX payment_applications_by_entry ON payment_applications USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
--- Few applications have it, and the list of exceptions looks for them.
+-- Few applications have it, and the list of exceptions searches for them.
 CREATE INDEX payment_applications_with_swapped_digits ON payment_applications (payment_id)
   WHERE jsonb_exists(evidence, 'digits_swapped');
 CALL require_open_books('payment_applications');
 CALL make_fact('payment_applications');
 
--- A difference too small to pursue: written to bank charges with the payment that left it, and undone with it.
+-- A difference too small to pursue: written to bank charges with its payment, and undone with it.
 CREATE TABLE small_differences (
   payment_application_id bigint PRIMARY KEY,
   document_id bigint NOT NULL,
@@ -279,7 +279,7 @@ CREATE INDEX small_differences_of_document ON small_differences (document_id);
 CALL require_open_books('small_differences');
 CALL make_fact('small_differences');
 
--- What waits for a confirmation: a document that a payment may be for, or a payment that it may be a duplicate of.
+-- Suggestions to confirm: a document that a payment may be for, or a payment that it may duplicate.
 CREATE TABLE payment_suggestions (
   payment_suggestion_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,
@@ -300,21 +300,21 @@ CALL make_fact('payment_suggestions');
 
 CREATE TABLE payment_reversals (
   payment_reversal_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- What reversed it, once: a bank line, a refund or dispute of the processor, a command.
+  -- The one cause of the reversal: a bank line, a refund or dispute of the processor, a command.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_reversal_once UNIQUE,
   payment_id bigint NOT NULL,
-  -- Whose unapplied cash it is taken from. NULL: not known.
+  -- The partner whose unapplied cash it takes. NULL: not known.
   partner_id text COLLATE "C" REFERENCES partners,
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT payment_reversal_positive CHECK (amount > 0),
   kind text NOT NULL CONSTRAINT payment_reversal_kind_known
     CHECK (kind IN ('returned', 'refunded', 'disputed', 'mistake', 'duplicate', 'other')),
-  -- R01 and so on, or the processor's word for it.
+  -- R01 and so on, or the processor's term.
   code text,
   reason text NOT NULL CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
   bank_line_id bigint CONSTRAINT payment_reversal_of_a_line_once UNIQUE REFERENCES bank_lines,
   duplicate_of bigint REFERENCES payments,
-  -- Of money that stays in the bank and is no payment of an invoice: the account that it is booked to, as income:interest.
+  -- For money that stays in the bank but does not pay an invoice: the account it is booked to, such as income:interest.
   booked_to text COLLATE "C"
     CONSTRAINT payment_reversal_account_form CHECK (booked_to ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$')
     CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ ('^(assets:(receivable|bank|processor)|'
@@ -363,7 +363,7 @@ CALL make_fact('payment_unapplications');
 
 -- Payouts of the processor, and the outcomes of bank lines.
 
--- Link money on its way from the processor to the bank. It is not a payment: its payments are recorded already.
+-- Link money in transit from the processor to the bank. It is not a payment: its payments are already recorded.
 CREATE TABLE payouts (
   payout_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   bank_line_id bigint NOT NULL CONSTRAINT payout_of_a_line_once UNIQUE,
@@ -381,7 +381,7 @@ CREATE TABLE payouts (
 CALL require_open_books('payouts');
 CALL make_fact('payouts');
 
--- Which payments a payout contains, and what the processor kept of them.
+-- The payments in a payout, and the processor's fees on them.
 CREATE TABLE payout_settlements (
   payout_id bigint PRIMARY KEY REFERENCES payouts,
   gross numeric NOT NULL,
@@ -446,7 +446,7 @@ CREATE INDEX credit_refunds_of_document ON credit_refunds (document_id);
 CALL require_open_books('credit_refunds');
 CALL make_fact('credit_refunds');
 
--- The bank returned it, or it was never sent: the credit is open again.
+-- The bank returned the refund, or it was never sent: the credit is open again.
 CREATE TABLE credit_refund_returns (
   credit_refund_id bigint PRIMARY KEY REFERENCES credit_refunds,
   reason text NOT NULL CONSTRAINT credit_refund_return_has_reason CHECK (btrim(reason) <> ''),
@@ -458,7 +458,7 @@ CREATE TABLE credit_refund_returns (
 CALL require_open_books('credit_refund_returns');
 CALL make_fact('credit_refund_returns');
 
--- The bank's debit line that paid a refund, of a credit note or of a payment, and so the account that it left. A line whose
+-- The bank's debit line that paid the refund of a credit note or a payment, which gives its account. A line whose
 -- refund was undone may pay another.
 CREATE TABLE refund_matches (
   refund_match_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -472,7 +472,7 @@ CREATE TABLE refund_matches (
   -- The day on which the bank booked it.
   paid_on date NOT NULL,
   entry_on date NOT NULL,
-  -- Why, and in `apart_from` the equal lines that pay other refunds: its reference tells it apart from them.
+  -- Why, and in `apart_from` the equal lines that pay other refunds: its reference distinguishes it from them.
   evidence jsonb NOT NULL CONSTRAINT refund_match_says_why CHECK (evidence->>'why' IS NOT NULL),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -495,16 +495,16 @@ CALL make_fact('refund_matches');
 CREATE FUNCTION payload_hash(payload jsonb) RETURNS text IMMUTABLE STRICT LANGUAGE sql
 RETURN encode(sha256(convert_to(payload::text, 'UTF8')), 'hex');
 
--- Stored as received before it is processed. An event without an outcome waits for its turn or for its payment.
+-- Stored as received, before processing. An event without an outcome waits for its turn or for its payment.
 CREATE TABLE processor_events (
   processor_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- Empty: our own account; else the connected account that it is of.
+  -- Empty: our own account; otherwise its connected account.
   account text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
   type text NOT NULL,
   livemode boolean NOT NULL,
   created timestamptz NOT NULL,
-  -- It names payers. NULL: it was erased (processor_event_erasures); its hash stays.
+  -- It names payers. NULL: erased (processor_event_erasures); its hash stays.
   payload jsonb,
   payload_sha256 text NOT NULL,
   received_at timestamptz NOT NULL,
@@ -512,7 +512,7 @@ CREATE TABLE processor_events (
   CONSTRAINT processor_event_payload_is_hashed CHECK (payload_sha256 = payload_hash(payload) OR payload IS NULL)
 );
 
--- What a seal covers of an event, beside its outcome. A payload that was erased does not change it.
+-- What a seal covers of an event besides its outcome. Erasing the payload does not change it.
 CREATE FUNCTION processor_event_sha256(processor_event_id bigint) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created,
            coalesce(payload_hash(e.payload), e.payload_sha256)), 'UTF8')), 'hex')
@@ -521,7 +521,7 @@ $$;
 
 CREATE TABLE processor_event_outcomes (
   processor_event_id bigint PRIMARY KEY REFERENCES processor_events,
-  -- effect: it changed something; nothing: it was known already or is irrelevant; manual_review: finance decides.
+  -- effect: it changed something; nothing: it was already known or is irrelevant; manual_review: finance decides.
   outcome text NOT NULL CONSTRAINT processor_event_outcome_known CHECK (outcome IN ('effect', 'nothing', 'manual_review')),
   payment_id bigint REFERENCES payments,
   reason text NOT NULL CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
@@ -549,7 +549,7 @@ CREATE TABLE dispute_outcomes (
   decided_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- A dispute that was lost may be won by an appeal: the outcome that was recorded last counts.
+  -- A lost dispute may be won on appeal: the last recorded outcome counts.
   PRIMARY KEY (dispute_id, outcome)
 );
 CALL make_fact('dispute_outcomes');
@@ -558,8 +558,8 @@ CREATE VIEW last_dispute_outcomes AS
 SELECT DISTINCT ON (dispute_id) dispute_id, outcome, decided_on FROM dispute_outcomes ORDER BY dispute_id, fact_id DESC;
 CALL grant_to_app('SELECT', 'last_dispute_outcomes');
 
--- Closes an exception that nothing else resolves: a bank line that looks like a return of no known payment, an event that
--- could not be read, a possible duplicate that is another payment and pays nothing yet.
+-- Closes an exception that nothing else resolves: a bank line that looks like a return but matches no payment, an event
+-- that could not be read, a possible duplicate that is another payment and pays nothing yet.
 CREATE TABLE payment_exception_closings (
   payment_exception_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   processor_event_id bigint CONSTRAINT payment_exception_event_closed_once UNIQUE REFERENCES processor_event_outcomes,
@@ -574,7 +574,7 @@ CREATE TABLE payment_exception_closings (
 );
 CALL make_fact('payment_exception_closings');
 
--- The payloads that were erased. Recording it erases the payload; nothing else can.
+-- Erased payloads. Recording an erasure erases the payload; nothing else can.
 CREATE TABLE processor_event_erasures (
   processor_event_id bigint PRIMARY KEY REFERENCES processor_event_outcomes,
   recorded_at timestamptz NOT NULL,
@@ -604,7 +604,7 @@ $$;
 CREATE TRIGGER payloads_are_erased AFTER INSERT ON processor_event_erasures REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_payloads();
 
--- What counts: the facts that were not undone.
+-- Current facts: those not undone.
 
 CREATE VIEW live_payment_applications AS
 SELECT * FROM payment_applications a
@@ -616,7 +616,7 @@ SELECT * FROM small_differences s
 WHERE NOT EXISTS (SELECT FROM payment_unapplications u WHERE u.payment_application_id = s.payment_application_id);
 CALL grant_to_app('SELECT', 'live_small_differences');
 
--- What of a document's credited amount was written to bank charges.
+-- The part of a document's credited amount that was written to bank charges.
 CREATE VIEW document_bank_charges AS
 SELECT document_id, sum(amount) AS bank_charges FROM live_small_differences GROUP BY document_id;
 CALL grant_to_app('SELECT', 'document_bank_charges');
@@ -631,7 +631,7 @@ SELECT * FROM credit_refunds f
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id);
 CALL grant_to_app('SELECT', 'live_credit_refunds');
 
--- A refund that was returned was not paid by its line, or not for good.
+-- A returned refund was not paid by its line, or not permanently.
 CREATE VIEW live_refund_matches AS
 SELECT * FROM refund_matches m
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = m.credit_refund_id)
@@ -653,8 +653,8 @@ CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_match
 
 -- Balances.
 
--- How much of each payment is applied, reversed and still unapplied cash, and whose it is as far as that is known. It stays
--- where some of it was not reversed, or was booked to another account: then its money is in the bank.
+-- How much of each payment is applied, reversed and still unapplied cash, and its payer if known. It is included if
+-- part of it was not reversed, or was booked to another account: then its money is in the bank.
 CREATE VIEW payment_balances AS
 SELECT payment_id, partner_id, currency, amount, applied, reversed, amount - applied - reversed AS unapplied,
        CASE WHEN reversed = amount THEN 'reversed' WHEN applied = amount - reversed THEN 'applied'
@@ -675,9 +675,9 @@ FROM (
 ) AS sums;
 CALL grant_to_app('SELECT', 'payment_balances');
 
--- What was open when the books of a month were closed: documents with their balances, and unapplied cash by payment and
--- partner. What is open later is found from these and from the facts since, however old the ledger is. Both are derived
--- from the facts, so they are neither facts nor sealed, and verify derives them again.
+-- Items open when the books of a month were closed: documents with their balances, and unapplied cash by payment and
+-- partner. Later open items are found from these and the facts since, at any age of the ledger. Both are derived from
+-- the facts, so they are neither facts nor sealed, and verify derives them again.
 CREATE TABLE book_open_documents (
   month billing_month NOT NULL CONSTRAINT book_open_document_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
@@ -691,14 +691,15 @@ CREATE TABLE book_unapplied_cash (
   month billing_month NOT NULL CONSTRAINT book_unapplied_cash_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
   payment_id bigint NOT NULL REFERENCES payments,
-  -- NULL: of a payer that is not known yet.
+  -- NULL: the payer is not known yet.
   partner_id text COLLATE "C" REFERENCES partners,
   amount numeric NOT NULL CONSTRAINT book_unapplied_cash_not_zero CHECK (amount <> 0),
   CONSTRAINT book_unapplied_cash_once UNIQUE NULLS NOT DISTINCT (month, payment_id, partner_id)
 );
 CALL make_append_only('book_unapplied_cash');
 
--- They are stored in the transaction that closes the books, before the close itself. A row added later would belong to no close.
+-- They are stored in the transaction that closes the books, before the close itself. A later row would belong to no
+-- close.
 CREATE FUNCTION refuse_open_item_of_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   closed text;
@@ -717,13 +718,13 @@ CREATE TRIGGER entry_books_open AFTER INSERT ON book_open_documents REFERENCING 
 CREATE TRIGGER entry_books_open AFTER INSERT ON book_unapplied_cash REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_open_item_of_closed_books();
 
--- The last month whose books were closed and which ended on the day or before it; NULL: none.
+-- The last month with closed books that ended on or before the day; NULL: none.
 CREATE FUNCTION books_by(as_of date) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT max(month) FROM book_closes WHERE (month_after(month) || '-01')::date <= as_of + 1
 $$;
 
--- The unapplied cash on a day, by payment and partner; on the day 'infinity' what is unapplied now. What was undone by the
--- day counts on neither side. (In PL/pgSQL, so that it is planned for the day that it begins from.)
+-- The unapplied cash on a day, by payment and partner; for 'infinity', the cash unapplied now. Amounts undone by the
+-- day count on neither side. (In PL/pgSQL, so that it is planned for its starting day.)
 CREATE FUNCTION unapplied_cash(as_of date)
 RETURNS TABLE (payment_id bigint, partner_id text, amount numeric) STABLE ROWS 200 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -767,8 +768,8 @@ CREATE VIEW unapplied_payments AS
 SELECT payment_id FROM unapplied_cash('infinity') GROUP BY payment_id HAVING sum(amount) > 0;
 CALL grant_to_app('SELECT', 'unapplied_payments');
 
--- Nobody needs the payload of an event any more: it was processed, finance decided what was left to it, and its payment is
--- applied or given back and not disputed.
+-- The payload of an event is no longer needed: it was processed, finance made any decisions left to it, and its payment
+-- is applied or refunded and not disputed.
 CREATE FUNCTION payload_may_go(processor_event_id bigint) RETURNS boolean STABLE LANGUAGE sql
 RETURN EXISTS (
   SELECT FROM processor_events e JOIN processor_event_outcomes o ON o.processor_event_id = e.processor_event_id
@@ -788,7 +789,7 @@ $$;
 CREATE TRIGGER erased_payload_is_not_needed BEFORE INSERT ON processor_event_erasures FOR EACH ROW
   WHEN (payload_may_go(NEW.processor_event_id) IS NOT TRUE) EXECUTE FUNCTION refuse_erasure();
 
--- What is unapplied of each payment, by the partner whose cash it is.
+-- The unapplied part of each payment, by the partner that owns it.
 CREATE VIEW payment_cash AS
 SELECT payment_id, partner_id, sum(amount) AS amount
 FROM (
@@ -808,9 +809,9 @@ FROM (
 GROUP BY payment_id, partner_id;
 CALL grant_to_app('SELECT', 'payment_cash');
 
--- The accounts that payers have paid from, with the partners that they paid as. An account is learned from a payment
--- that is applied, or whose payer was named, after the account was last forgotten. Link money comes from the processor's.
--- `by_finance`: finance said who paid some of them, because it named the payer, applied the payment or entered it.
+-- The accounts that payers have paid from, with their partners. An account is learned from a payment that is applied,
+-- or whose payer was named, after the account was last forgotten. Link money comes from the processor's account.
+-- `by_finance`: finance determined the payer of some of them, by naming the payer, applying the payment or entering it.
 CREATE VIEW payer_accounts AS
 SELECT p.payer_account, b.partner_id, p.payer_name,
        bool_or(p.source = 'hand'
@@ -895,10 +896,10 @@ FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id)
 CALL grant_to_app('SELECT', 'balance_changes');
 
 -- amount_due = gross - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
--- of zero means paid. Of an invoice, `credited` is what was settled without cash since its issue: credit applied, less
--- credit of its issue that was taken back, write-offs and small differences. Of a credit note it is what was applied to
--- invoices, and `amount_paid` what was refunded. A statement has nothing due, and nothing is owed of a void document.
--- (Here, because it needs the payments' tables.)
+-- of zero means paid. For an invoice, `credited` is what was settled without cash since its issue: credit applied, less
+-- credit of its issue that was taken back, write-offs and small differences. For a credit note it is the amount applied
+-- to invoices, and `amount_paid` the amount refunded. A statement has nothing due, and nothing is owed on a void
+-- document. (Here, because it needs the payments' tables.)
 CREATE VIEW document_balances AS
 SELECT d.document_id, due.amount_due, settled.credited, settled.amount_paid,
        CASE WHEN v.document_id IS NULL THEN due.amount_due - settled.credited - settled.amount_paid ELSE 0 END AS balance,
@@ -917,8 +918,8 @@ CROSS JOIN LATERAL (
   OFFSET 0) AS settled;
 CALL grant_to_app('SELECT', 'document_balances');
 
--- The documents that are open on a day, with their balances; on the day 'infinity' those that are open now. A void document
--- is never open, whatever was applied to it and released, so issues are not joined with voids as well.
+-- The documents open on a day, with their balances; for 'infinity', those open now. A void document is never open,
+-- whatever was applied to it and released, so issues are not joined with voids as well.
 CREATE FUNCTION open_items(as_of date)
 RETURNS TABLE (document_id bigint, balance numeric) STABLE ROWS 1000 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -947,14 +948,14 @@ $$;
 CREATE VIEW open_documents AS SELECT document_id FROM open_items('infinity');
 CALL grant_to_app('SELECT', 'open_documents');
 
--- The credit notes that have a balance, from which an invoice takes what it can when it is issued.
+-- The credit notes with a balance, from which an invoice takes what it can when it is issued.
 CREATE VIEW open_credit AS
 SELECT d.document_id, d.number, d.purpose, d.partner_id, d.currency, b.balance
 FROM documents d JOIN document_balances b USING (document_id)
 WHERE d.document = 'credit_note' AND b.status = 'open';
 CALL grant_to_app('SELECT', 'open_credit');
 
--- What payments and refunds did to a document, for its history.
+-- The effects of payments and refunds on a document, for its history.
 CREATE VIEW payment_history AS
 SELECT a.document_id, a.recorded_at AS at, 'paid' AS action,
        jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence->>'why') AS facts,
@@ -982,9 +983,9 @@ SELECT f.document_id, b.recorded_at, 'refund_returned',
 FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
 CALL grant_to_app('SELECT', 'payment_history');
 
--- The last day on which a document was reopened, or on which a payment had something unapplied again. What settles it
--- afterwards is entered no earlier, whatever its true date: a report as of a day between would count the money twice.
--- (Banks date some lines a day ahead.) An item of an opening is there from the day of the cut-over.
+-- The last day on which a document was reopened, or on which a payment had something unapplied again. A later
+-- settlement is entered no earlier, whatever its true date: a report as of a day in between would count the money
+-- twice. (Banks date some lines a day ahead.) An item of an opening is there from the day of the cut-over.
 CREATE FUNCTION document_reopened_on(bigint) RETURNS date STABLE LANGUAGE sql AS $$
   SELECT greatest(
     (SELECT d.entry_on FROM documents d WHERE d.document_id = $1 AND d.opening_id IS NOT NULL),
@@ -1002,7 +1003,7 @@ CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE
     (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment AND g.kind <> 'part'))
 $$;
 
--- Of an opening, its documents and unapplied cash add up to its totals, in each currency that it has.
+-- The documents and unapplied cash of an opening add up to its totals in each of its currencies.
 CREATE FUNCTION refuse_opening_that_does_not_add_up() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   off record;
@@ -1034,9 +1035,9 @@ CALL grant_to_app('SELECT', 'opening_differences');
 CREATE CONSTRAINT TRIGGER opening_adds_up AFTER INSERT ON openings DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_opening_that_does_not_add_up();
 
--- Bank statements that do not continue what is known of their account: their opening balance is neither the closing balance
--- of an earlier statement, with whatever lines were booked between them, nor a balance inside one. A file is missing, or
--- one is wrong. The first statement of an account continues nothing.
+-- Bank statements that do not continue the known ones of their account: their opening balance is neither the closing
+-- balance of an earlier statement plus the lines booked in between, nor a balance inside one. A file is missing, or one
+-- is wrong. The first statement of an account continues nothing.
 CREATE VIEW bank_statement_breaks AS
 WITH dated AS (
   SELECT s.bank_statement_id, s.bank_file_id, s.account, s.currency, s.opening, s.closing, s.closed_on,
@@ -1067,7 +1068,7 @@ WHERE NOT EXISTS (
   SELECT FROM placed e
   WHERE (e.account, e.currency) = (s.account, s.currency) AND e.bank_statement_id <> s.bank_statement_id
     AND e.closing = s.opening AND e.last_on <= s.first_on
-    -- A day without lines does not connect itself.
+    -- A day without lines does not connect to itself.
     AND (e.opening <> e.closing OR e.place < s.place))
   AND t.closing + (
     SELECT coalesce(sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END), 0) FROM bank_lines l
@@ -1088,7 +1089,7 @@ WHERE NOT EXISTS (
       AND s.opening IN (inside.one, inside.other));
 CALL grant_to_app('SELECT', 'bank_statement_breaks');
 
--- The payments that a payment may duplicate, as one clause; unless finance has said that it is another.
+-- The payments that a payment may duplicate, as one clause, unless finance has decided that it is another.
 CREATE VIEW suggested_duplicates AS
 SELECT s.payment_id, p.received_on,
        string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
@@ -1098,12 +1099,12 @@ WHERE same.stays AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE 
 GROUP BY s.payment_id, p.received_on;
 CALL grant_to_app('SELECT', 'suggested_duplicates');
 
--- Those of payments with unapplied cash.
+-- The possible duplicates among payments with unapplied cash.
 CREATE VIEW possible_duplicates AS
 SELECT * FROM suggested_duplicates WHERE payment_id IN (SELECT payment_id FROM unapplied_payments);
 CALL grant_to_app('SELECT', 'possible_duplicates');
 
--- Exceptions: what waits for manual review, by which key a command names it, and since when.
+-- Exceptions: what waits for manual review, its key in commands, and since when.
 CREATE VIEW payment_exceptions AS
 SELECT CASE WHEN e.of IS NOT NULL THEN 'possible_duplicate' WHEN s.why IS NOT NULL THEN 'suggestion'
             WHEN b.partner_id IS NULL THEN 'unknown_payer' ELSE 'unapplied_cash' END AS kind,
@@ -1163,8 +1164,8 @@ WHERE (o.processor_event_id IS NULL OR o.outcome = 'manual_review')
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id);
 CALL grant_to_app('SELECT', 'payment_exceptions');
 
--- Rules over several rows. They take the payments' lock (src/payments/context.ts), so that a transaction that forgot it
--- waits here and is judged by what is there then.
+-- Rules over several rows. They take the payments' lock (src/payments/context.ts), so that a transaction that did not
+-- take it waits here and is judged by the state after that.
 
 CREATE FUNCTION refuse_overdrawn_payment() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -1185,8 +1186,8 @@ CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applicat
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
 
--- What is unapplied of a payment is the payer's: whatever pays another partner's document was assigned to that partner
--- first, and went back when that was undone.
+-- The unapplied part of a payment belongs to the payer: a part that pays another partner's document was first assigned
+-- to that partner, and returned when that was undone.
 CREATE FUNCTION refuse_cash_of_another_partner() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   payment bigint := CASE TG_TABLE_NAME
@@ -1258,14 +1259,14 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applicati
 CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id', 'credit_note');
 
--- The dunning level that a document has reached, in days after its due date, and the e-mail that says so.
+-- The dunning level that a document has reached, in days after its due date, and its e-mail.
 CREATE TABLE reminders (
   document_id bigint NOT NULL,
   dunning_level integer NOT NULL,
   email_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- The due date, or the later day on which what settled the debt was taken back: then the levels begin anew.
+  -- The due date, or the later day on which the debt's settlement was taken back: then the levels start again.
   counted_from date NOT NULL,
   PRIMARY KEY (document_id, dunning_level, counted_from),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails (email_id, partner_id),

@@ -1,7 +1,7 @@
--- Connected accounts: what moved on them, the partners' settlement files, which quote each balance transaction is of and
--- how that was found, those of no quote that finance closed, the ledger's reversals for transfers that were reversed, what
--- was never remitted and billed, and what arrived after that and pays the invoice. All of it is append-only: a wrong match is undone by another of the
--- opposite amount.
+-- Connected accounts: their balance transactions, the partners' settlement files, the quote of each balance transaction
+-- and how it was found, closings by finance of those without a quote, ledger reversals for reversed transfers, invoices
+-- for missing shares, and shares that arrived later and pay those invoices. All of it is append-only: a wrong match is
+-- undone by another of the opposite amount.
 
 CREATE TABLE settlement_files (
   settlement_file_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -40,12 +40,13 @@ CREATE TABLE settlement_lines (
     CASE kind WHEN 'share' THEN amount > 0 WHEN 'reversal' THEN amount < 0 ELSE amount <> 0 END),
   CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
 );
--- With the partner: an index of the partner's lines would seem as good, and each line would look at all of them.
+-- With the partner: otherwise the planner may prefer an index of the partner's lines and read all of them for each
+-- line.
 CREATE INDEX settlement_lines_by_payment ON settlement_lines (payment, partner_id) WHERE payment IS NOT NULL;
 CREATE INDEX settlement_lines_by_transfer ON settlement_lines (transfer, partner_id) WHERE transfer IS NOT NULL;
 CALL make_fact('settlement_lines');
 
--- Whether two lines agree in all that they name, and one of them names the transfer or the payment only.
+-- Whether two lines agree in everything that they name, and one of them names only the transfer or the payment.
 CREATE FUNCTION is_same_settlement(one settlement_lines, other settlement_lines) RETURNS boolean IMMUTABLE LANGUAGE sql
 RETURN (one.partner_id, one.quote_id, one.kind, one.currency, one.amount)
     = (other.partner_id, other.quote_id, other.kind, other.currency, other.amount)
@@ -60,9 +61,9 @@ CREATE FUNCTION settlement_lines_beside(line settlement_lines) RETURNS SETOF set
   SELECT * FROM settlement_lines o WHERE o.payment = line.payment AND o.partner_id = line.partner_id
 $$;
 
--- The earlier line that a line repeats: of the same quote, kind and amount, where one of the two names only the transfer,
--- or only the payment, and the other names both. NULL: none. A line that names both repeats no line that an earlier line
--- repeats already: one transfer may have several reversals.
+-- The earlier line that a line repeats: with the same quote, kind and amount, if one of the two names only the transfer
+-- or only the payment and the other names both. NULL: none. A line that names both does not repeat a line already
+-- repeated by an earlier one: one transfer may have several reversals.
 CREATE FUNCTION repeated_settlement_line(settlement_line_id bigint) RETURNS bigint STABLE LANGUAGE sql AS $$
   SELECT min(e.settlement_line_id)
   FROM settlement_lines l CROSS JOIN LATERAL settlement_lines_beside(l) AS e
@@ -76,7 +77,7 @@ $$;
 CREATE TABLE balance_transactions (
   balance_transaction_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL,
-  -- The balance transaction's id; of a settlement line, where there is no other source, its payment or transfer.
+  -- The balance transaction's id; for a settlement line without another source, its payment or transfer.
   id text COLLATE "C" NOT NULL,
   reported_by text NOT NULL CONSTRAINT balance_transaction_reported_by_known CHECK (reported_by IN ('processor', 'settlement_file')),
   type text NOT NULL,
@@ -87,11 +88,12 @@ CREATE TABLE balance_transactions (
   amount numeric NOT NULL,
   fee numeric NOT NULL,
   net numeric NOT NULL,
-  -- What was sent, if the processor converted it to a currency of the account: source_amount * exchange_rate = amount.
+  -- The amount sent, if the processor converted it to a currency of the account: source_amount * exchange_rate =
+  -- amount.
   source_currency text COLLATE "C",
   source_amount numeric,
   exchange_rate numeric,
-  -- What it counts as for a quote: `net`, in the currency that was sent.
+  -- Its value for a quote: `net`, in the currency sent.
   share_currency text COLLATE "C" NOT NULL GENERATED ALWAYS AS (coalesce(source_currency, currency)) STORED,
   share_amount numeric NOT NULL GENERATED ALWAYS AS (
     coalesce(trim_scale(round(source_amount * net / amount, minor_digits(source_currency))), trim_scale(net))) STORED,
@@ -120,13 +122,13 @@ CREATE TABLE balance_transactions (
 CREATE INDEX balance_transactions_by_payment ON balance_transactions (payment, account);
 CREATE INDEX balance_transactions_by_time ON balance_transactions (account, occurred_at);
 CREATE INDEX balance_transactions_of_quote ON balance_transactions (quote_id);
--- A payment with everything that was taken from it.
+-- A payment with everything taken from it.
 CREATE INDEX balance_transactions_of_one_payment ON balance_transactions (account, coalesce(of_payment, payment, id));
 CREATE INDEX payouts_at_the_processor ON balance_transactions (account, occurred_at) WHERE type = 'payout';
 CALL make_fact('balance_transactions');
 
 -- Who reports the balance transactions of an account in a month: exactly one source. Money from before the account's
--- first arrangement follows that one. Where several partners share an account, the processor if one of them says so.
+-- first arrangement follows that one. If several partners share an account, the processor if one of them states it.
 CREATE FUNCTION account_source(account text, month text) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT coalesce(min(source), 'processor') FROM (
     SELECT DISTINCT ON (a.partner_id) coalesce(a.balance_transactions_from, 'processor') AS source
@@ -148,7 +150,7 @@ SELECT DISTINCT connected_account_id AS account, partner_id FROM partner_arrange
 WHERE connected_account_id IS NOT NULL;
 CALL grant_to_app('SELECT', 'account_partners');
 
--- Quotes of which something was accepted under a connected account, by the row of their own acceptance.
+-- Quotes accepted at least in part under a connected account, by the row of their own acceptance.
 CREATE VIEW routed_quotes AS
 SELECT q.partner_id, q.posted_month, q.entry_id, q.quote_id, q.currency,
        own_id(q) AS own_id
@@ -160,13 +162,14 @@ WHERE q.kind = 'quote_accepted' AND (
       AND r.arrangement = 'connected_account'));
 CALL grant_to_app('SELECT', 'routed_quotes');
 
--- How far each account was read. The next reading begins before the end of this one. A file is a reading of its day.
+-- How far each account was read. The next reading starts before the end of this one. A file counts as a reading of its
+-- day.
 CREATE TABLE processor_readings (
   processor_reading_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL,
   read_from timestamptz,
   read_to timestamptz NOT NULL,
-  -- The name of an imported file, which says nothing of how far the processor was read; NULL: read there.
+  -- The name of an imported file, which does not show how far the processor was read; NULL: read there.
   file text,
   balance_transactions bigint NOT NULL,
   new_balance_transactions bigint NOT NULL,
@@ -178,8 +181,8 @@ CREATE TABLE processor_readings (
 CREATE INDEX processor_readings_of_account ON processor_readings (account, read_to);
 CALL make_fact('processor_readings');
 
--- Which quote a balance transaction, or a part of it, is of. The quote is named by the row of its acceptance. Its amount is
--- in the quote's currency; settled_amount is that part of the balance transaction, in the currency of the account.
+-- The quote of a balance transaction, or of a part of it, named by the row of its acceptance. The amount is in the
+-- quote's currency; settled_amount is that part of the balance transaction, in the currency of the account.
 CREATE TABLE share_allocations (
   share_allocation_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   balance_transaction_id bigint NOT NULL,
@@ -192,12 +195,12 @@ CREATE TABLE share_allocations (
   amount numeric NOT NULL CONSTRAINT share_allocation_of_something CHECK (amount <> 0),
   settled_currency text COLLATE "C" NOT NULL,
   settled_amount numeric NOT NULL,
-  -- Finance attributes money on an account that the quote's partner never had.
+  -- Finance attributed money on an account that the quote's partner never had.
   other_account boolean NOT NULL DEFAULT false,
   matched_by text NOT NULL CONSTRAINT share_allocation_matched_by_known
     CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'finance')),
   settlement_line_id bigint REFERENCES settlement_lines,
-  -- Why, where finance matched it.
+  -- Why, if finance matched it.
   reason text NOT NULL DEFAULT '',
   occurred_on date NOT NULL,
   -- The date of its journal entry: the true one, but never in books that were closed when it was recorded.
@@ -218,35 +221,35 @@ CREATE TABLE share_allocations (
   CONSTRAINT share_allocation_minor_digits CHECK (
     scale(amount) <= minor_digits(currency) AND scale(settled_amount) <= minor_digits(settled_currency))
 );
--- Matched automatically, a balance transaction is matched once.
+-- A balance transaction is matched automatically only once.
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT
   WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
 CREATE INDEX share_allocations_by_entry ON share_allocations USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
--- Money comes soon after its quote, so the quotes of a month have theirs near each other too.
+-- Money arrives soon after its quote, so the allocations of a month's quotes are close together too.
 CREATE INDEX share_allocations_by_month ON share_allocations USING brin (posted_month)
   WITH (pages_per_range = 16, autosummarize = on);
--- With what is summed for each: what no quote explains is found without reading the allocations.
+-- Includes the summed columns, so that unexplained amounts are found without reading the allocations.
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations (balance_transaction_id)
   INCLUDE (settled_amount);
 CREATE INDEX share_allocations_of_event ON share_allocations (event_id);
 CALL require_open_books('share_allocations');
 CALL make_fact('share_allocations');
 
--- What is kept beside the facts by their triggers, so that neither what no quote explains nor what was never paid out is
--- looked for among everything that ever moved. It is derived, and no backup has it; verify derives it again.
+-- Derived by triggers on the facts, so that unexplained amounts and amounts never paid out are not searched among
+-- everything that ever moved. No backup contains it, and verify derives it again.
 
--- The balance transactions that their allocations do not add up to: those of shares without any, and those of which a part
--- is not allocated; and whether finance closed what is not. Counting what is open of a million transactions takes 0.13 s;
--- with 30,000 closings looked up instead of `closed`, 1 s.
+-- The balance transactions whose allocations do not add up to them: shares without any, and those allocated in part;
+-- and whether finance closed the rest. Counting what is open of a million transactions takes 0.13 s; with 30,000
+-- closings looked up instead of `closed`, 1 s.
 CREATE TABLE unallocated_balance_transactions (
   balance_transaction_id bigint PRIMARY KEY REFERENCES balance_transactions,
   closed boolean NOT NULL DEFAULT false
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'unallocated_balance_transactions');
 
--- What an account was credited with in each month, in UTC, less what was taken from it; payouts apart. It is read in 4 ms,
--- where summing a million transactions takes 0.9 s, and only their totals 0.13 s with an index of 47 MB.
+-- The net amount credited to an account in each month, in UTC, without payouts. It is read in 4 ms, where summing a
+-- million transactions takes 0.9 s, and only their totals 0.13 s with an index of 47 MB.
 CREATE TABLE account_months (
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
@@ -271,8 +274,8 @@ $$;
 CREATE TRIGGER balance_transactions_kept AFTER INSERT ON balance_transactions REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION keep_balance_transactions();
 
--- Balance transactions of shares without an allocation. What the processor lists for a month whose source is the
--- settlement files only explains payouts, and one that was imported for a wrong account counts once.
+-- Balance transactions of shares without an allocation. If a month's source is the settlement files, the processor's
+-- list only explains payouts; one imported for a wrong account counts once.
 CREATE VIEW unattributed_balance_transactions AS
 SELECT t.*, closed FROM unallocated_balance_transactions JOIN balance_transactions t USING (balance_transaction_id)
 WHERE NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = t.balance_transaction_id)
@@ -288,8 +291,8 @@ WHERE NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id
            WHERE s.balance_transaction_id = other.balance_transaction_id) <> 0);
 CALL grant_to_app('SELECT', 'unattributed_balance_transactions');
 
--- Finance has decided that what no quote explains of a balance transaction needs nothing more, and why. If another amount
--- is unexplained later, that is open again.
+-- Finance has decided that the unexplained part of a balance transaction needs no further action, and why. If the
+-- unexplained amount changes, it is open again.
 CREATE TABLE balance_transaction_closings (
   balance_transaction_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   balance_transaction_id bigint NOT NULL,
@@ -329,9 +332,9 @@ CREATE TRIGGER share_allocations_kept AFTER INSERT ON share_allocations REFERENC
 CREATE TRIGGER balance_transaction_closings_kept AFTER INSERT ON balance_transaction_closings REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated();
 
--- Balance transactions that no quote explains, in whole or in part. `ended` says why that needs nothing: `returned`, a
--- payment and what was taken from it come to zero in the currency that was sent; `closed`, by finance. NULL: it is open.
--- Everything is looked up by the key of the transaction, so that those of a month are found without reading all others.
+-- Balance transactions that no quote explains, completely or in part. `ended` states why they need no action:
+-- `returned`, a payment and its reversals add up to zero in the currency sent; `closed`, by finance. NULL: open.
+-- Everything is looked up by the key of the transaction, so that a month's are found without reading all others.
 CREATE VIEW unexplained_balance_transactions AS
 WITH rest AS NOT MATERIALIZED (
   SELECT t.*, t.net AS unexplained, t.share_currency AS rest_currency, t.share_amount AS rest_amount
@@ -353,7 +356,7 @@ SELECT r.*,
 FROM rest r;
 CALL grant_to_app('SELECT', 'unexplained_balance_transactions');
 
--- The ledger's reversal that was recorded for a reversed transfer.
+-- The ledger reversal recorded for a reversed transfer.
 CREATE TABLE reversal_evidence (
   share_allocation_id bigint PRIMARY KEY REFERENCES share_allocations,
   partner_id text COLLATE "C" NOT NULL,
@@ -369,7 +372,7 @@ CREATE TABLE reversal_evidence (
 );
 CALL make_fact('reversal_evidence');
 
--- What each invoice for missing shares bills, quote by quote.
+-- The quotes billed by each invoice for missing shares.
 CREATE TABLE missing_shares (
   document_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
@@ -385,19 +388,19 @@ CREATE TABLE missing_shares (
 CREATE INDEX missing_shares_of_quote ON missing_shares (partner_id, quote_id);
 CALL make_fact('missing_shares');
 
--- Those on invoices that are not void.
+-- Missing shares on invoices that are not void.
 CREATE VIEW live_missing_shares AS
 SELECT * FROM missing_shares b WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id);
 CALL grant_to_app('SELECT', 'live_missing_shares');
 
--- What of a share arrived after it was billed. It is a payment of the partner instead. A reversal or a wrong match takes
--- that payment back, and the correction of that gives it back again.
+-- The part of a share that arrived after it was billed. It is a payment of the partner instead. A reversal or an undone
+-- match takes that payment back, and its correction restores it.
 CREATE TABLE share_payments (
   share_allocation_id bigint NOT NULL,
   payment_id bigint NOT NULL,
   payment_reversal_id bigint REFERENCES payment_reversals,
   currency text COLLATE "C" NOT NULL,
-  -- Of the share's own sign.
+  -- With the share's own sign.
   amount numeric NOT NULL CONSTRAINT share_payment_of_something CHECK (amount <> 0),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -411,10 +414,10 @@ CREATE TABLE share_payments (
 CREATE INDEX share_payments_of_payment ON share_payments (payment_id);
 CALL make_fact('share_payments');
 
--- Payouts of the connected accounts: what each contains, as the processor lists it, and which bank line it is. So a share
--- is followed from its quote to the bank.
+-- Payouts of the connected accounts: their contents, as listed by the processor, and their bank lines. So a share can
+-- be followed from its quote to the bank.
 
--- A balance transaction is paid out once: what comes back of a failed payout is another one, of the next payout.
+-- A balance transaction is paid out once: the money of a failed payout is another one, in the next payout.
 CREATE TABLE payout_contents (
   balance_transaction_id bigint PRIMARY KEY,
   payout_transaction_id bigint NOT NULL,
@@ -431,12 +434,12 @@ CREATE TABLE payout_contents (
 CREATE INDEX payout_contents_of_payout ON payout_contents (payout_transaction_id);
 CALL make_fact('payout_contents');
 
--- What reached the bank from a connected account. It is settled at once: its fees are those that it pays.
+-- Payouts of a connected account that reached the bank. Each is settled at once: its fees are those of its contents.
 CREATE TABLE account_payouts (
   payout_id bigint PRIMARY KEY REFERENCES payout_settlements,
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- NULL: the account's payouts are not reported to us, and finance identified this one.
+  -- NULL: the account's payouts are not reported to us; finance identified this one.
   balance_transaction_id bigint CONSTRAINT account_payout_arrives_once UNIQUE,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -445,8 +448,8 @@ CREATE TABLE account_payouts (
 );
 CALL make_fact('account_payouts');
 
--- Payouts that the processor reports and that are not known in the bank. A failed payout never arrives. `fees` is what the
--- processor kept from the contents; NULL where those are unknown.
+-- Payouts reported by the processor but not found in the bank. A failed payout never arrives. `fees` is what the
+-- processor kept from the contents; NULL if these are unknown.
 CREATE VIEW expected_account_payouts AS
 SELECT m.balance_transaction_id, m.account, m.payment AS payout, m.currency, -m.net AS amount, m.occurred_at,
        m.payload->'source'->>'automatic' = 'false' AS is_manual, c.fees, coalesce(c.has_unknown, false) AS has_unknown
@@ -463,7 +466,7 @@ WHERE m.type = 'payout'
     WHERE f.account = m.account AND f.payment = m.payment AND f.type IN ('payout_failure', 'payout_cancel'));
 CALL grant_to_app('SELECT', 'expected_account_payouts');
 
--- Of which connected account a payout in the bank is, and the processor's id of it where that is known.
+-- The connected account of a payout in the bank, and the processor's id of the payout if known.
 CREATE VIEW arrived_account_payouts AS
 SELECT a.payout_id, a.account, m.payment AS payout
 FROM account_payouts a LEFT JOIN balance_transactions m USING (balance_transaction_id);
@@ -477,9 +480,8 @@ CREATE FUNCTION record_account_payouts(payouts json, at timestamptz, event bigin
 $$;
 
 -- The ledger rows that each document bills, with the month that bills them. A month's document bills the rows posted
--- after the month before it was closed, up to its own month. An invoice for missing shares bills our share of each quote
--- that the processor did not route, and neither the sales nor the partner's share: those have no amount. A credit note
--- against an invoice bills none.
+-- after the previously closed month, up to its own month. An invoice for missing shares bills only our unrouted share
+-- of each quote, so the sales and the partner's share have no amount. A credit note against an invoice bills none.
 CREATE VIEW billed_rows AS
 SELECT d.document_id, d.number, d.month AS billed_month, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id,
        e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut, e.invoice_amount, e.entry_id,

@@ -7,12 +7,12 @@
 --   journal_months      all postings, summed by month and account. Rows are grouped before they are posted, so that
 --                       millions of them are read only once. An account that only moved within a month has a sum of zero.
 --
--- An entry's month is the month where it stands for good: a row's is the month that it posts to, another fact's the month
--- of its entry_on. A statement has no entry: its money goes from the processor to the partner.
+-- An entry's month is permanent: a row's is the month that it posts to, another fact's the month of its entry_on. A
+-- statement has no entry: its money goes from the processor to the partner.
 
--- What a document states, by account: its net amount, and its tax by country, category and rate (DE:standard:19). An amount
--- above zero is debited to what the partner owes or is owed. An invoice's is above zero and a credit note's below, but with
--- tax one of several amounts can have the other sign than the whole.
+-- A document's amounts by account: its net amount, and its tax by country, category and rate (DE:standard:19). An
+-- amount above zero is debited to what the partner owes or is owed. An invoice's is above zero and a credit note's
+-- below, but with tax, one of several amounts can have the opposite sign of the total.
 CREATE VIEW document_amounts AS
 SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS account,
@@ -34,7 +34,7 @@ CALL grant_to_app('SELECT', 'document_amounts');
 --   debit: control account, the detail of its subaccount (a partner, our bank account), and the partner
 --   credit: the same
 --   currency, amount, document number, reference, and the fact's number in the order of recording
--- Amounts are above zero. The tables' constraints see to that, except where a WHERE does.
+-- Amounts are above zero, by the tables' constraints or by a WHERE.
 CREATE VIEW journal_entries (
   fact, fact_id, entry_on, dated_on,
   debit, debit_detail, debit_partner,
@@ -79,7 +79,7 @@ LEFT JOIN payments p ON p.payment_id = c.payment_id LEFT JOIN documents n ON n.d
 WHERE c.debit IS NOT NULL AND c.undone
 
 UNION ALL
--- The money of a payment link is with the processor until a payout brings it to the bank. That of an opening is in the
+-- The money of a payment link is with the processor until a payout brings it to the bank. An opening's money is in the
 -- bank's opening balance.
 SELECT 'payment_received', p.payment_id, p.entry_on, p.received_on,
        CASE WHEN p.source = 'opening' THEN 'equity:opening-balances' WHEN p.method = 'link' THEN 'assets:processor'
@@ -100,7 +100,7 @@ WHERE g.amount > 0
 UNION ALL
 SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
        'liabilities:unapplied', r.partner_id, r.partner_id,
-       -- Money that is no customer's stays in the bank. What an opening carried over by mistake never came.
+       -- Money that is not a customer's stays in the bank. Cash carried over by mistake never arrived.
        CASE WHEN r.kind = 'other' THEN r.booked_to
             WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN 'equity:opening-balances'
             WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
@@ -127,7 +127,7 @@ SELECT 'payout_received', o.payout_id, o.entry_on, o.received_on,
 FROM payouts o JOIN bank_lines l USING (bank_line_id)
 
 UNION ALL
--- What the processor kept. With the payout, the whole amount of its payments has left the processor.
+-- The processor's fees. With the payout, the whole amount of its payments has left the processor.
 SELECT 'payout_settled', t.payout_id, t.entry_on, t.entry_on,
        'expenses:processor-fees', NULL, NULL,
        'assets:processor', NULL, NULL,
@@ -136,7 +136,7 @@ FROM payout_settlements t JOIN payouts o USING (payout_id) JOIN bank_lines l USI
 WHERE t.fees > 0
 
 UNION ALL
--- The bank has shown which account a refund left, which was another than booked, or unknown.
+-- The bank has shown which account a refund left: another one than booked, or previously unknown.
 SELECT 'refund_matched', m.refund_match_id, m.entry_on, m.paid_on,
        'assets:bank', coalesce(f.account, p.account), coalesce(f.partner_id, r.partner_id),
        'assets:bank', m.account, coalesce(f.partner_id, r.partner_id),
@@ -149,8 +149,8 @@ LEFT JOIN payments p ON p.payment_id = r.payment_id
 WHERE m.account <> coalesce(f.account, p.account)
 
 UNION ALL
--- A transfer: the processor's money against what the partner's quotes were to bring. What of it pays an invoice is left
--- out, because the payment is the entry of that.
+-- A transfer: the processor's money against the expected amount of the partner's quotes. The part that pays an invoice
+-- is left out, because the payment has its own entry.
 SELECT 'share_received', r.share_allocation_id, r.entry_on, r.occurred_on,
        'assets:processor', NULL, r.partner_id,
        'assets:receivable:processor', r.partner_id, r.partner_id,
@@ -171,8 +171,8 @@ LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments
 WHERE r.amount < 0 AND r.amount <> coalesce(p.amount, 0)
 
 UNION ALL
--- The processor converted it: what the quote's currency brought leaves the processor in that currency, and the currency of
--- the account comes in its place. equity:conversion keeps each currency balanced.
+-- The processor converted it: the amount in the quote's currency leaves the processor, and the amount in the account's
+-- currency replaces it. equity:conversion keeps each currency balanced.
 SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
        CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
        CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
@@ -213,8 +213,8 @@ CROSS JOIN LATERAL (VALUES
   (j.debit, j.debit_detail, j.debit_partner, j.amount),
   (j.credit, j.credit_detail, j.credit_partner, -j.amount)) AS p (control, detail, partner_id, amount);
 
--- What a row, or a sum of rows, is posted to. To our partners we supply what we invoice, whoever routes the money; the cut is
--- theirs. As principal we sell at the whole price, and the cut is an expense. PostgreSQL inlines it.
+-- The postings of a row or a sum of rows. As supplier we sell the invoice amount to our partners, however the money is
+-- routed; the cut is theirs. As principal we sell at the whole price, and the cut is an expense. PostgreSQL inlines it.
 CREATE FUNCTION row_postings(text, text, text, numeric, numeric, numeric)
 RETURNS TABLE (control text, detail text, amount numeric) STABLE LANGUAGE sql AS $$
   SELECT p.control, p.detail, p.amount
@@ -226,9 +226,9 @@ RETURNS TABLE (control text, detail text, amount numeric) STABLE LANGUAGE sql AS
   WHERE p.control <> 'expenses:partner-cut' OR (SELECT we_are FROM presentation) = 'principal'
 $$;
 
--- A row is dated the day of its acceptance where it was accepted, so that its date lies in its own month. A late row is
--- dated the first day of the month that it posts to. (Where clocks are set back at midnight, see src/month.ts, the first
--- hour of the month still has the date of the day before.)
+-- A row is dated the local day of its acceptance, so that its date is in its own month. A late row is dated the first
+-- day of the month that it posts to. (If clocks are set back at midnight, see src/month.ts, the first hour of the month
+-- still has the previous day's date.)
 CREATE VIEW journal_of_rows AS
 SELECT e.posted_month AS month,
        CASE WHEN e.posted_month > e.month THEN (e.posted_month || '-01')::date
@@ -256,12 +256,12 @@ UNION ALL
 SELECT month, control, account, partner_id, currency, sum(amount) AS amount
 FROM journal_of_facts GROUP BY month, control, account, partner_id, currency;
 
--- The rows' part of journal_months, for reports: of a month that is closed by the lines of the documents that it first issued,
--- which bill all of its rows, so that only the rows of open months are read. journal_months reads the rows themselves, for
--- whoever proves that both are the same.
+-- The rows' part of journal_months, for reports: for a closed month, from the lines of its first documents, which bill
+-- all of its rows, so that only the rows of open months are read. journal_months reads the rows themselves, to prove
+-- that both are the same.
 CREATE VIEW journal_of_row_months AS
 SELECT e.month, p.control, p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.currency, p.amount
--- d.month::text: a condition on the month reaches both parts where both are of one type.
+-- d.month::text: a condition on the month reaches both parts only if both have one type.
 FROM (SELECT d.month::text AS month, d.arrangement, d.partner_id, l.policy_id, d.currency,
              sum(s.sign * l.spot_price) AS spot_price, sum(s.sign * l.partner_cut) AS partner_cut,
              sum(s.sign * l.invoice_amount) AS invoice_amount
@@ -285,7 +285,8 @@ CALL grant_to_app('SELECT', 'journal');
 CALL grant_to_app('SELECT', 'journal_months');
 CALL grant_to_app('SELECT', 'journal_of_row_months');
 
--- What auditors started in the console, and the nightly verify: a working state, with what it found. One of a kind at once.
+-- Tasks that auditors started in the console, and the nightly verify: a working state, with the results. One of each
+-- kind at a time.
 CREATE TABLE audit_tasks (
   task_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT audit_task_kind_known CHECK (kind IN ('verify', 'export')),
@@ -295,7 +296,7 @@ CREATE TABLE audit_tasks (
   asked_at timestamptz NOT NULL,
   finished_at timestamptz,
   host text NOT NULL,
-  -- By the database's clock, every few seconds while somebody works on it.
+  -- By the database's clock, every few seconds while it runs.
   seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- Checks of a verify, bytes of an export.
   progress bigint NOT NULL DEFAULT 0,

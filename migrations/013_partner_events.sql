@@ -1,4 +1,4 @@
--- What happened to a partner's quotes and documents, in one order per partner: GET /api/v1/events and its webhooks.
+-- The events of a partner's quotes and documents, in one order per partner: GET /api/v1/events and its webhooks.
 --
 -- The facts are ledger rows, and facts by their numbers; nothing is written here when they are
 -- recorded. partner_events is an index of them in the order of publishing (src/partner-events/publish.ts).
@@ -12,15 +12,15 @@ RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted'
                  WHEN 'requote_accepted' THEN 'requote.accepted'
                  ELSE 'quote.reversed' END;
 
--- The facts that partners are told, with what they are told. Left out are internal matters: holds, write-offs, bank
--- charges, the reasons of all of them, suggestions, and cash that is not applied.
+-- The facts published to partners, with their content. Excludes internal matters: holds, write-offs, bank charges, the
+-- reasons of all of them, suggestions, and unapplied cash.
 CREATE VIEW partner_event_facts (fact_id, partner_id, type, recorded_at, data) AS
 SELECT d.fact_id, d.partner_id, d.document || '.issued', d.issued_at,
        jsonb_build_object('number', d.number, 'document', d.document, 'purpose', d.purpose, 'month', d.month,
          'currency', d.currency, 'invoiceAmount', d.invoice_amount::text, 'credit_applied', d.credit_applied::text,
          'amount_due', (CASE d.document WHEN 'statement' THEN 0 ELSE d.gross - d.credit_applied END)::text,
          'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number)
-       -- A document without tax says nothing of it.
+       -- A document without tax does not mention it.
        || CASE WHEN EXISTS (SELECT FROM document_taxes t WHERE t.document_id = d.document_id)
           THEN jsonb_build_object('tax', d.tax::text, 'gross', d.gross::text) ELSE '{}' END
 FROM documents d LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
@@ -76,12 +76,12 @@ FROM invoice_dispute_closings c JOIN invoice_disputes t USING (invoice_dispute_i
 JOIN documents d ON d.document_id = c.document_id;
 CALL grant_to_app('SELECT', 'partner_event_facts');
 
--- Positions count from 1 for each partner, so that nobody learns how much happens to others.
+-- Positions count from 1 for each partner, so that no one learns the volume of others.
 CREATE TABLE partner_events (
   partner_id text COLLATE "C" NOT NULL,
   position bigint NOT NULL CONSTRAINT partner_event_position_positive CHECK (position > 0),
   type text COLLATE "C" NOT NULL,
-  -- The ledger row that it is about,
+  -- The event's ledger row,
   posted_month text COLLATE "C",
   entry_id bigint CONSTRAINT partner_event_of_row_once UNIQUE,
   -- or the fact, by its number.
@@ -92,7 +92,7 @@ CREATE TABLE partner_events (
 );
 CALL make_append_only('partner_events');
 
--- Up to which ids everything is published. One row, from the first publishing on.
+-- The ids up to which everything is published. One row, from the first publishing on.
 CREATE TABLE published_marks (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT published_marks_only_one CHECK (only_one),
   entries_to bigint NOT NULL,
@@ -100,18 +100,18 @@ CREATE TABLE published_marks (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'published_marks');
 
--- Where a partner's events are sent to, if it asked for that, and how far. Updated in place: each change by a person, and
--- each pause, has an audit event. The secrets are not here: they are derived from a key of the environment.
+-- Where a partner's events are sent, if it has a webhook, and how far. Updated in place: each change by a person, and
+-- each pause, has an audit event. The secrets are not stored: they are derived from a key of the environment.
 CREATE TABLE webhooks (
   partner_id text COLLATE "C" PRIMARY KEY REFERENCES partners,
-  -- NULL: removed. The row stays, so that no secret is given out twice.
+  -- NULL: removed. The row stays, so that no secret is issued twice.
   url text,
   secret_version integer NOT NULL CONSTRAINT webhook_secret_version_positive CHECK (secret_version > 0),
-  -- Tells the key of the secrets from another one, and nothing else about it.
+  -- Identifies the key of the secrets, and reveals nothing else about it.
   key_check text NOT NULL,
-  -- Until then the secret before this one signs too.
+  -- Until then the previous secret signs too.
   previous_until timestamptz,
-  -- The position of the last event that was answered with 2xx.
+  -- The position of the last event answered with 2xx.
   acknowledged bigint NOT NULL CONSTRAINT webhook_acknowledged_not_negative CHECK (acknowledged >= 0),
   attempted_at timestamptz,
   -- Failures since the last answer with 2xx.

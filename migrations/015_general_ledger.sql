@@ -5,17 +5,17 @@ CREATE TABLE gl_exports (
   month billing_month NOT NULL CONSTRAINT gl_export_after_billing REFERENCES closed_months,
   format text COLLATE "C" NOT NULL
     CONSTRAINT gl_export_format_known CHECK (format IN ('generic', 'quickbooks', 'xero', 'netsuite')),
-  -- Counts the journals of a month in a format. All parts together are the month's journal.
+  -- Numbers the journals of a month in a format. All parts together are the month's journal.
   part integer NOT NULL CONSTRAINT gl_export_part_in_range CHECK (part BETWEEN 1 AND 99),
   previous integer,
-  -- A difference is what was posted since the parts before; a reclassification moves it between their accounts.
+  -- A difference is what was posted since the earlier parts; a reclassification moves amounts between their accounts.
   kind text NOT NULL CONSTRAINT gl_export_kind_known CHECK (kind IN ('journal', 'difference', 'reclassification')),
-  -- Of the month's books; while they are open, of the month.
+  -- The seal of the month's books; while they are open, of the month.
   seal text NOT NULL CONSTRAINT gl_export_seal_form CHECK (seal ~ '^[0-9a-f]{64}$'),
   books_closed boolean NOT NULL,
-  -- accounts.json as it was used, with its defaults.
+  -- accounts.json as used, with its defaults.
   accounts jsonb NOT NULL,
-  -- Which version of the program's writers wrote the files.
+  -- The version of the writers that wrote the files.
   writer integer NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -26,7 +26,7 @@ CREATE TABLE gl_exports (
 );
 CALL make_fact('gl_exports');
 
--- What of our accounts went to which of theirs. Partner and policy stand where the journal names them.
+-- The amounts of our accounts by general-ledger account. Partner and policy are set if the journal names them.
 CREATE TABLE gl_export_lines (
   gl_export_id bigint NOT NULL REFERENCES gl_exports,
   line integer NOT NULL CONSTRAINT gl_export_line_positive CHECK (line > 0),
@@ -37,12 +37,12 @@ CREATE TABLE gl_export_lines (
   currency text COLLATE "C" NOT NULL,
   -- A debit is above zero, a credit below.
   amount numeric NOT NULL CONSTRAINT gl_export_line_not_zero CHECK (amount <> 0),
-  -- Theirs: the account, and the class, location and name of the line. '' where it has none.
+  -- Theirs: the account, and the class, location and name of the line; '' if none.
   to_account text NOT NULL CONSTRAINT gl_export_line_names_an_account CHECK (to_account <> ''),
   class text NOT NULL,
   location text NOT NULL,
   name text NOT NULL,
-  -- The account of ours that the line of the file names.
+  -- Our account named on the line of the file.
   memo text NOT NULL,
   PRIMARY KEY (gl_export_id, line)
 );
@@ -60,8 +60,8 @@ CREATE TABLE gl_export_files (
 );
 CALL make_fact('gl_export_files');
 
--- Whether what was exported of a month is the month's closed books. An export from closed books is: nothing is dated
--- in the month afterwards. What was exported before is compared with what the books moved each account by.
+-- Whether a month's exports match its closed books. An export from closed books does: nothing is dated in the month
+-- afterwards. Earlier exports are compared with the movement of each account in the books.
 CREATE VIEW gl_export_states AS
 SELECT e.month, e.format,
        CASE WHEN b.month IS NULL THEN 'preliminary'
@@ -81,7 +81,7 @@ FROM gl_exports e LEFT JOIN book_closes b USING (month)
 WHERE e.part = 1;
 CALL grant_to_app('SELECT', 'gl_export_states');
 
--- Months whose books are closed and moved an account, and that no program has.
+-- Months with closed books and account movements that were not exported to any program.
 CREATE VIEW gl_unexported_months AS
 SELECT b.month FROM book_closes b
 WHERE NOT EXISTS (SELECT FROM gl_exports e WHERE e.month = b.month)

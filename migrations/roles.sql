@@ -3,11 +3,12 @@
 --
 --   createdb reckoner && psql -d reckoner -f migrations/roles.sql
 --
--- Then give the logins passwords (\password reckoner_owner, …). It is safe to repeat. docs/operations.md says who uses which.
+-- Then give the logins passwords (\password reckoner_owner, …). It is safe to repeat. docs/operations.md describes who
+-- uses which.
 
 DO $$
 BEGIN
-  -- What the program may do at work: read, and add rows. 'reckoner migrate' grants it.
+  -- The program's rights at work: read, and add rows. 'reckoner migrate' grants them.
   IF to_regrole('reckoner_app') IS NULL THEN CREATE ROLE reckoner_app NOLOGIN; END IF;
   -- Owns the tables and changes them: for 'reckoner init', 'migrate' and 'restore' only.
   IF to_regrole('reckoner_owner') IS NULL THEN CREATE ROLE reckoner_owner LOGIN; END IF;
@@ -25,7 +26,7 @@ DECLARE
   target regclass;
   routine record;
 BEGIN
-  -- An administrator that is no superuser gives the database away only to a role that it is a member of.
+  -- An administrator that is not a superuser can give the database only to a role that it is a member of.
   IF NOT pg_has_role(current_user, 'reckoner_owner', 'SET') THEN
     EXECUTE format('GRANT reckoner_owner TO %I', current_user);
   END IF;
@@ -37,7 +38,7 @@ BEGIN
   EXECUTE format('GRANT CONNECT ON DATABASE %I TO reckoner_reader', current_database());
   REVOKE CREATE ON SCHEMA public FROM PUBLIC;
   GRANT USAGE ON SCHEMA public TO reckoner_app, reckoner_reader;
-  -- The reader reads the tables that there are, and those that the owner makes later: 'init' comes after this script.
+  -- The reader reads the existing tables and those that the owner makes later: 'init' comes after this script.
   -- Verification also looks at the sequences.
   FOR target IN
     SELECT oid::regclass FROM pg_class
@@ -45,7 +46,8 @@ BEGIN
   LOOP
     EXECUTE format('GRANT SELECT ON %s TO reckoner_reader', target);
   END LOOP;
-  -- It holds no lock of the program's. Functions of the server belong to a superuser: a hosted server may keep them open.
+  -- It takes none of the program's locks. Functions of the server belong to a superuser: a hosted server may keep them
+  -- open.
   FOR routine IN
     SELECT oid::regprocedure AS name, pg_has_role(current_user, proowner, 'USAGE') AS is_ours FROM pg_proc
     WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^pg_(try_)?advisory_'

@@ -1,8 +1,8 @@
 /**
  * `npm run pictures`: makes the console's pictures in docs/ from the demonstration, with some work left in it. Needs
- * /usr/bin/chromium. Two options help to look at the console while it is changed:
+ * /usr/bin/chromium. Two options help to check the console during changes:
  *
- *   --demo FOLDER   takes the demonstration that an earlier run made in this folder, or makes one there
+ *   --demo FOLDER   uses the demonstration that an earlier run made in this folder, or makes one there
  *   --all FOLDER    writes every screen there instead: 1280 px light and dark, 390 px light
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -26,7 +26,7 @@ const PICTURES = [
   { name: 'console-receipt', path: 'payments/2', colorScheme: 'light' },
   { name: 'console-aging', path: 'aging', colorScheme: 'dark' },
 ];
-/** Every screen, for whoever changes them. */
+/** Every screen, for developers who change them. */
 const SCREENS = [
   ...['close', 'close/2026-10', 'queue', 'payments', 'payments/all', 'payments/1', 'payments/2', 'payments/3'],
   ...['invoices', 'invoices/INV-2026-000002', 'invoices/INV-2026-000009', 'invoices/CN-2026-000001'],
@@ -50,7 +50,7 @@ function reckoner(args, changed = {}) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], {
     ...{ env: { ...env, ...changed }, encoding: 'utf8' },
   });
-  // 4: done, but something needs attention, as is meant here.
+  // 4: done, but something needs attention, as intended here.
   if (status !== 0 && status !== 4) throw new Error(`${args.join(' ')}: ${stderr}`);
   return stdout;
 }
@@ -65,7 +65,7 @@ if (!existsSync(home)) {
 }
 if (JSON.parse(reckoner(['--json', 'payment', 'list'])).length === 0) {
   leaveWork(home, (...args) => reckoner(args));
-  // An e-mail that no server took.
+  // An e-mail that no server accepted.
   reckoner(['invoice', 'resend', 'INV-2026-000006'], { SMTP_URL: 'smtp://127.0.0.1:9' });
 }
 const settingsFile = join(home, 'settings.json');

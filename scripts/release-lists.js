@@ -1,6 +1,6 @@
 /**
- * npm's `prepack`: writes what a release says about its dependencies, dist/sbom.cdx.json (CycloneDX, by `npm sbom`) and
- * dist/LICENSES.md. Both come from package-lock.json, so they name what was tested.
+ * npm's `prepack`: writes a release's lists of its dependencies, dist/sbom.cdx.json (CycloneDX, by `npm sbom`) and
+ * dist/LICENSES.md. Both come from package-lock.json, so they list what was tested.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

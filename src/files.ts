@@ -53,7 +53,7 @@ export interface Draft {
   readonly discard: () => Promise<void>;
 }
 
-/** For commands that are told to stop, which end at once. */
+/** For commands that receive a signal to stop, which end immediately. */
 const unpublished = new Set<string>();
 process.on('exit', () => {
   for (const path of unpublished) rmSync(path, { recursive: true, force: true });
@@ -92,7 +92,7 @@ export function draftOf(target: string): Draft {
   };
 }
 
-/** Gives a file another name, which must be free. Renames it on file systems that know no second names (FAT). */
+/** Gives a file another name, which must be free. Renames it on file systems without hard links (FAT). */
 export async function linkTo(path: string, target: string): Promise<void> {
   try {
     await link(path, target);

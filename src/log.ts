@@ -74,7 +74,7 @@ function sinkOf(fd: number, stream: NodeJS.WriteStream): Sink {
   return file.isFIFO() || file.isSocket() ? streamSink(stream) : fileSink(unblocked(fd));
 }
 
-/** A terminal whose user stopped it with Ctrl-S would stop the process as well; opened anew it can answer EAGAIN. */
+/** A terminal whose user stopped it with Ctrl-S would stop the process as well; opened again it can answer EAGAIN. */
 function unblocked(fd: number): number {
   if (!isatty(fd)) return fd;
   try {

@@ -190,7 +190,7 @@ export class Amount {
 const rounded = (value: InstanceType<typeof Decimal>, currency: string): InstanceType<typeof Decimal> =>
   value.toDecimalPlaces(minorDigits(currency) as number, SharedDecimal.ROUND_HALF_UP);
 
-/** `-1234567.50` → `-1,234,567.50`; the text is otherwise kept as it is. */
+/** `-1234567.50` → `-1,234,567.50`; the text is otherwise unchanged. */
 export function groupThousands(text: string): string {
   const [whole = '', fraction] = text.split('.');
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');

@@ -1,10 +1,10 @@
-/** Lists and reports for spreadsheets: CSV that Excel opens as it is, and XLSX. */
+/** Lists and reports for spreadsheets: CSV that Excel opens directly, and XLSX. */
 import { stringify } from 'csv-stringify/sync';
 import type { Cell as XlsxCell } from 'write-excel-file/node';
 import writeXlsx from 'write-excel-file/node';
 import { couldRun } from './text.ts';
 
-/** What a column holds. An amount and its currency stand in columns of their own. */
+/** The content of a column. An amount and its currency have separate columns. */
 export type ColumnType = 'text' | 'amount' | 'count' | 'date';
 
 type Value = string | number | null;
@@ -12,13 +12,13 @@ type Value = string | number | null;
 export interface Sheet {
   /** The name of the worksheet: at most 31 characters, none of `\ / ? * [ ] :`. */
   readonly name: string;
-  /** The headings in order, each with what its column holds. */
+  /** The headings in order, each with its column's content. */
   readonly columns: Readonly<Record<string, ColumnType>>;
-  /** Texts, numbers and null by heading. What has no heading is left out. */
+  /** Texts, numbers and null by heading. Values without a heading are omitted. */
   readonly rows: readonly object[];
 }
 
-/** Excel takes a CSV file without this mark for Windows-1252 and garbles names. */
+/** Excel reads a CSV file without this mark as Windows-1252 and garbles names. */
 const BYTE_ORDER_MARK = '\uFEFF';
 
 /**
@@ -40,7 +40,9 @@ function unformulated(value: string | number): string {
   return couldRun(text) ? `'${text}` : text;
 }
 
-/** A workbook of one worksheet: the heading stays in sight, amounts and dates are numbers that Excel can sum and sort. */
+/**
+ * A workbook of one worksheet: the heading stays visible, amounts and dates are numbers that Excel can sum and sort.
+ */
 export function xlsxOf({ name, columns, rows }: Sheet): Promise<Buffer> {
   const types = Object.entries(columns);
   const heading = types.map(([column]): XlsxCell => ({ value: column, fontWeight: 'bold' }));

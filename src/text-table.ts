@@ -1,11 +1,11 @@
-/** Plain text for people: tables, and lines of a certain width. For the terminal and for e-mails. */
+/** Plain text for people: tables and wrapped lines, for the terminal and for e-mails. */
 import stringWidth from 'string-width';
 
 type Row = readonly (string | number | null)[];
 
 /**
  * A plain table. A column whose heading begins with '>' is aligned to the right; one whose heading begins with '~' is
- * shortened where the table would be wider than `width`.
+ * shortened if the table would be wider than `width`.
  */
 export function table(headings: readonly string[], all: readonly Row[], width = Number.POSITIVE_INFINITY): string {
   const names = headings.map((heading) => heading.replace(/^[>~]/, ''));
@@ -16,12 +16,12 @@ export function table(headings: readonly string[], all: readonly Row[], width = 
     const padding = ' '.repeat((widths[at] as number) - stringWidth(text));
     return headings[at]?.startsWith('>') ? padding + text : text + padding;
   };
-  // A package for tables took minutes for 50,000 lines, deaf to signals. string-width 8 takes 79 µs for a cell that is not
-  // ASCII, 4 takes 5.
+  // A package for tables took minutes for 50,000 lines, ignoring signals. string-width 8 takes 79 µs for a cell that is
+  // not ASCII, 4 takes 5.
   return lines.map((line) => line.map(cell).join(GAP).trimEnd()).join('\n');
 }
 
-/** The width of tables in e-mails of plain text. */
+/** The width of tables in plain-text e-mails. */
 export const EMAIL_TEXT_WIDTH = 78;
 
 const GAP = '  ';
@@ -47,22 +47,22 @@ function fitted(headings: readonly string[], names: readonly string[], rows: rea
   );
 }
 
-/** What moves a terminal's cursor, changes its colors, or lets a text be read in another order than it stands in. */
+/** Sequences that move a terminal's cursor, change its colors or reorder text. */
 const ACTING = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu;
 
-/** Text from outside can't act on a terminal, and stays on its line. */
+/** Makes outside text harmless to a terminal, on one line. */
 export const printable = (text: string): string => text.replace(ACTING, '\uFFFD');
 
-/** A whole output: the same, but with its lines. */
+/** The same for a whole output, keeping its lines. */
 export const printableLines = (text: string): string =>
   text.replace(ACTING, (character) => (character === '\n' ? character : '\uFFFD'));
 
-/** Cuts a text to a width and shows that it did. */
+/** Cuts a text to a width and marks the cut. */
 function short(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
-/** Breaks a text into lines of at most that many characters, at spaces where it can. */
+/** Breaks a text into lines of at most that many characters, at spaces if possible. */
 export function wrapped(text: string, width: number, indent = ''): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
@@ -81,7 +81,7 @@ export function wrapped(text: string, width: number, indent = ''): string[] {
   return lines;
 }
 
-/** Wraps the lines that are longer, below what follows the label or the dash that they begin with. */
+/** Wraps longer lines, indented to the text after their label or dash. */
 export function fitLines(text: string, width = Number.POSITIVE_INFINITY): string {
   return text
     .split('\n')

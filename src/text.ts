@@ -3,15 +3,15 @@
 /** `1,234` */
 export const counted = (count: number): string => count.toLocaleString('en-US');
 
-/** `1 row`, `2 rows`, `1,234 rows`; `1 entry`, `2 entries` with the plural given. */
+/** `1 row`, `2 rows`, `1,234 rows`; `1 entry`, `2 entries` with a given plural. */
 export function plural(count: number, noun: string, nouns = `${noun}s`): string {
   return `${counted(count)} ${count === 1 ? noun : nouns}`;
 }
 
-/** `2026-08-01 11:00 UTC`, of an ISO instant in UTC. */
+/** `2026-08-01 11:00 UTC`, from an ISO instant in UTC. */
 export const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 
-/** `40 days`, `2 hours`, `3 minutes`, `20 seconds`: the largest unit that is whole at least once, rounded down. */
+/** `40 days`, `2 hours`, `3 minutes`, `20 seconds`: in the largest unit that is at least 1, rounded down. */
 export function duration(seconds: number): string {
   const units = [
     ['day', 86_400],
@@ -22,10 +22,10 @@ export function duration(seconds: number): string {
   return plural(Math.floor(seconds / size), unit);
 }
 
-/** Spreadsheets pass over what is blank before a sign, and East Asian ones read its full-width form. */
+/** Spreadsheets skip blanks before a sign, and East Asian ones read its full-width form. */
 const FORMULA = /^([\t\r\n]|[ \t\r\n]*[=+@＝＋－＠-])/;
 
-/** Whether a spreadsheet could read a text as a formula. A number is none. */
+/** Whether a spreadsheet could read a text as a formula. A number is not one. */
 export const couldRun = (text: string): boolean => FORMULA.test(text) && !/^-?\d+(\.\d+)?$/.test(text);
 
 /**

@@ -174,7 +174,7 @@ describe('the payment link', () => {
   test.each([
     ['no methods', { methods: [] }, 'must name at least one payment method'],
     ['a method twice', { methods: ['card', 'card'] }, 'names a method twice'],
-    ['a method in words', { methods: ['Bank account'] }, 'must be a payment method as Stripe calls it'],
+    ['a method in words', { methods: ['Bank account'] }, 'must be a Stripe payment method'],
     ['a secret in the file', { secret_key: 'sk_test_1' }, 'is not a known field'],
     ['another URL to print', { printed_url: 'both' }, 'printed_url'],
   ])('of Stripe with %s is refused', (_, more, reason) => {
@@ -187,12 +187,12 @@ describe('the payment link', () => {
     ['is not https', 'http://pay.example/{number}', 'must be a URL that begins with https://'],
     ['is no URL', '/pay/{number}', 'must be a URL that begins with https://'],
     ['lets a field choose the host', 'https://{partner_id}.example/{number}', 'may name fields only after the host'],
-    ['has an open brace', 'https://pay.example/{number}?x={', 'may not hold {, } or #'],
-    ['has a fragment', 'https://pay.example/{number}#top', 'may not hold {, } or #'],
+    ['has an open brace', 'https://pay.example/{number}?x={', 'must not contain {, } or #'],
+    ['has a fragment', 'https://pay.example/{number}#top', 'must not contain {, } or #'],
     [
       'holds the signature already',
       'https://pay.example/{number}?signature=1',
-      'holds the parameter signature already',
+      'already contains the parameter signature',
     ],
   ])('by a template that %s is refused', (_, template, reason) => {
     expect(byTemplate(template)).toContain(`payment_link.template: ${reason}`);

@@ -245,7 +245,7 @@ const BANK_LINES = {
   type: ['text', 'Type of the line by the bank'],
   is_reversal: ['boolean', 'Whether the bank marks it as a reversal'],
   return_code: ['text', 'Code of a return'],
-  outcome: ['text', 'What became of it: payment, payout, return, refund or ignored; empty if nothing yet'],
+  outcome: ['text', 'Its outcome: payment, payout, return, refund or ignored; empty if none yet'],
   payment_id: ['integer', 'Payment that it is'],
   payout_id: ['integer', 'Payout of the processor that it is'],
   payment_reversal_id: ['integer', 'Reversal of a payment that it is'],
@@ -304,7 +304,7 @@ const PARTNERS = {
   buyer_reference: ['text', 'Buyer reference of its e-invoices, such as a Leitweg-ID'],
   electronic_address: ['text', 'Its electronic address: scheme, colon, address'],
   arrangement: ARRANGEMENT,
-  arrangement_from: ['month', 'First month of the present arrangement; empty: always'],
+  arrangement_from: ['month', 'First month of the current arrangement; empty: always'],
   connected_account_id: ['text', 'Connected account at the processor'],
   merchant_of_record: ['text', 'platform or third_party'],
   split: ['text', 'real_time or sequential'],
@@ -323,7 +323,7 @@ const POLICIES = {
   partner_cut_rate: RATE,
   'price.rate': ['decimal', 'Price as a share of the insured amount'],
   'price.minimum': ['decimal', 'Lowest price'],
-  largest_price: ['decimal', 'The most that a quote may come to; empty: no limit'],
+  largest_price: ['decimal', 'Highest total of a quote; empty: no limit'],
 } satisfies Columns;
 
 const PARTNER_CHANGES = {
@@ -344,7 +344,7 @@ const EVENTS = {
   event_id: ['integer', 'Id of the event; ids have gaps'],
   occurred_at: ['instant', 'When it happened (UTC)'],
   action: ['text', 'Noun and verb, such as invoice.void'],
-  subject: ['text', 'What it was done to: a document, a partner, a month, a file'],
+  subject: ['text', 'Its object: a document, a partner, a month, a file'],
   details: ['json', 'Details, by action'],
   ...WHO,
   user_id: ['integer', 'User who did it (users.tsv); empty if no user did'],
@@ -440,7 +440,7 @@ export interface Column {
   readonly meaning: string;
 }
 
-/** The columns of a data file in order. Those of `invoices.jsonl` include the keys inside its lists and objects. */
+/** The columns of a data file in order. For `invoices.jsonl`, includes the keys inside its lists and objects. */
 export function columnsOf(file: DataFile, format: TableFormat = 'csv'): readonly Column[] {
   const columns: Columns = file === 'invoices' && format === 'jsonl' ? INVOICES_JSON : FILES[file];
   return Object.entries(columns).map(([name, [type, meaning]]) => ({ name, type, meaning }));

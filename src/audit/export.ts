@@ -258,7 +258,10 @@ const SUMMED = [
 const DOCUMENT_COLUMNS = columnNames('invoices');
 const LINE_COLUMNS = columnNames('invoice-lines');
 
-/** The documents of the months as they are now. CSV: headers and lines in two files. JSON Lines: the shape of the API. */
+/**
+ * The documents of the months in their current state. CSV: headers and lines in two files. JSON Lines: the shape of the
+ * API.
+ */
 async function writeInvoices(writing: Writing): Promise<void> {
   const { tx, pack, request, onProgress } = writing;
   const { from, to, format } = request;

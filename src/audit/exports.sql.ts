@@ -3,7 +3,7 @@ import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { type DocumentNumbers, documentKey } from './ledger-rows.ts';
 
-/** One billing month: the rows posted after the month before it and up to it. */
+/** One billing month: the rows posted after the previous month and up to it. */
 export interface BilledMonth {
   readonly month: Month;
   /** The previous month; null for the first closed one, which bills all earlier rows. */
@@ -34,8 +34,8 @@ export function readBilledMonths(tx: Transaction, from: Month, to: Month): Promi
 }
 
 /**
- * The numbers of the documents that bill a month's rows: the last in each chain of replacements, even if it is void. None
- * while the month is open.
+ * The numbers of the documents that bill a month's rows: the last in each chain of replacements, even if it is void.
+ * Empty while the month is open.
  */
 export async function readDocumentNumbers(tx: Transaction, month: Month): Promise<DocumentNumbers> {
   const documents = await query<{ number: string; partner_id: string; currency: string; arrangement: string }>(

@@ -1,6 +1,6 @@
 /**
- * What auditors start in the console and takes longer than a request: `verify`, and packs to download. Each task runs
- * in its own process, which reports its progress.
+ * Tasks that auditors start in the console and that take longer than a request: `verify`, and packs to download. Each
+ * task runs in its own process, which reports its progress.
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';

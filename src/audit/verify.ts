@@ -129,7 +129,7 @@ const unchecked =
     differences: [{ subject: name, detail: `cannot be checked, the database is damaged: ${reasonOf(error)}` }],
   });
 
-/** What checks of one month, or of everything, need within this transaction. */
+/** The context of checks of one month, or of everything, in this transaction. */
 export async function checkContext(
   tx: Transaction,
   month: Month | null,

@@ -38,7 +38,7 @@ export function readClosedWithout(tx: Transaction, month: Month): Promise<{ acco
   );
 }
 
-/** A bank statement that does not continue the one before it. */
+/** A bank statement that does not continue the previous one. */
 interface BankGap {
   readonly account: string;
   /** The exception that it is listed as, `bank-statement-7`. */

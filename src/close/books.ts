@@ -100,16 +100,16 @@ export async function findObstacles(
   }
   const gaps = await readBankGaps(tx, lastDay(month));
   if (gaps.length > 0) obstacles.push(refuse('bank_feed_gap', { month, gaps }));
-  // Each is in the books as a payment of its own until finance decides.
+  // Each is in the books as a separate payment until finance decides.
   const payments = await readPossibleDuplicates(tx, lastDay(month));
   if (payments.length > 0) obstacles.push(refuse('possible_duplicates_open', { month, payments }));
   return obstacles;
 }
 
 /**
- * Closes the books of a month; books that are closed stay as they are. Facts are recorded under the ledger's lock, so
- * each is recorded either before the close and counted in it, or after it and dated in a later month. Returns whether
- * this call closed them.
+ * Closes the books of a month; closed books stay unchanged. Facts are recorded under the ledger's lock, so each is
+ * recorded either before the close and counted in it, or after it and dated in a later month. Returns whether this call
+ * closed them.
  */
 export async function closeBooks(tx: Transaction, context: ActorContext, request: BooksRequest): Promise<boolean> {
   const { month } = request;
@@ -145,7 +145,7 @@ export async function closeBooks(tx: Transaction, context: ActorContext, request
   return true;
 }
 
-/** Closes the books of a month in a transaction of its own. */
+/** Closes the books of a month in its own transaction. */
 export async function runCloseBooks(
   database: Database,
   context: ActorContext,

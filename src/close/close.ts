@@ -129,7 +129,7 @@ export async function closeNext(
   const missing = isIncomplete(feeds)
     ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
     : {};
-  // What closed it, for an auditor to compare.
+  // The program and schema that closed it, for an auditor to compare.
   const details = request.preview
     ? missing
     : { ...missing, ...(await identity(tx, context)), ...(await approvalsAt(tx, context)) };
@@ -157,7 +157,9 @@ const identity = async (tx: Transaction, { schema }: IssueContext) => ({
   schema: (schema ?? (await compareSchema(tx))).sha256,
 });
 
-/** Who could approve everything or a part of it, and what had to be approved, for the report of the close and the verifiers. */
+/**
+ * Who could approve everything or a part, and what had to be approved, for the report of the close and the verifiers.
+ */
 const approvalsAt = async (tx: Transaction, { settings }: IssueContext) => ({
   ...(await countApprovers(tx)),
   approval_rules: Object.keys(settings.approvals).sort(),

@@ -5,7 +5,7 @@ import type { Month } from '../month.ts';
 export interface ExpectedFeed {
   readonly partner_id: string;
   readonly name: string;
-  /** Whether the month has rows of the partner by now. */
+  /** Whether the month has rows of the partner yet. */
   readonly arrived: boolean;
 }
 

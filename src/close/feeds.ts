@@ -1,6 +1,6 @@
 /**
- * Expected feeds: the partners whose rows a month should have before it closes. A partner is expected if it is active and
- * had rows of its own in each of the last closed months. Refusals: feeds_missing, month_empty, feed_not_missing,
+ * Expected feeds: the partners whose rows a month should have before it closes. A partner is expected if it is active
+ * and had its own rows in each of the last closed months. Refusals: feeds_missing, month_empty, feed_not_missing,
  * partner_unknown.
  */
 import type { Settings } from '../config/settings.ts';

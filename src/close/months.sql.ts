@@ -130,7 +130,7 @@ export function readContentHashes(
   );
 }
 
-/** What the documents of one kind and currency that a close issued come to, before tax. */
+/** The total of a close's documents of one kind and currency, before tax. */
 export interface MonthSum {
   readonly month: Month;
   readonly document: 'invoice' | 'credit_note';
@@ -199,8 +199,8 @@ export interface OddInvoice {
 }
 
 /**
- * Of the documents just issued, in the order of their numbers. A partner without an earlier invoice is only held by
- * amount. Invoices count less credit notes against them; void, held and zero invoices do not count.
+ * Holds for the documents just issued, in number order. A partner without an earlier invoice is only held by amount.
+ * Invoices count less credit notes against them; void, held and zero invoices do not count.
  */
 export function readOddInvoices(
   tx: Transaction,

@@ -1,6 +1,6 @@
 /**
- * Running a close: each month in a transaction of its own, oldest first; a preview in one that is rolled back. What follows
- * a close (deliver, tell finance and the auditor) is `src/month-end/month-end.ts`.
+ * Runs a close: each month in its own transaction, oldest first; a preview in one that is rolled back.
+ * `src/month-end/month-end.ts` does what follows (deliver, notify finance and the auditor).
  */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';

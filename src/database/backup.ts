@@ -82,7 +82,7 @@ export async function writeBackup(
   });
 }
 
-/** An older schema is backed up as it is: a backup matters most before an upgrade. */
+/** An older schema is backed up unchanged: a backup matters most before an upgrade. */
 async function refuseStrangeDatabase(tx: Transaction, environment: Environment): Promise<void> {
   const pending = await pendingMigrations(tx.client);
   if ((await doneMigrations(tx.client)).length === 0)
@@ -116,7 +116,7 @@ const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
   closed_months: ['ledger_rows'],
 };
 
-/** What triggers fill from the rows of other tables, while those are restored too (`011_splits.sql`). */
+/** Tables that triggers fill from other tables, which are restored too (`011_splits.sql`). */
 const FILLED_BY_TRIGGERS = ['unallocated_balance_transactions', 'account_months'];
 
 /** All our tables, read from the catalog so that none is forgotten, in an order in which they can be filled. */

@@ -8,7 +8,7 @@ import { CLAIM_LOCKS } from './locks.ts';
 import { connectClient } from './session.ts';
 import { type Bindings, query, queryOne, type Transaction } from './transaction.ts';
 
-/** What is due of one kind. */
+/** The due items of one kind. */
 export interface DueItems {
   readonly kind: 'document' | 'email' | 'webhook';
   /**
@@ -107,7 +107,7 @@ export class Claims {
 }
 
 interface Work {
-  /** Items under way at once. */
+  /** Items in progress at once. */
   readonly atOnce: number;
   /** Items claimed in advance, so that no worker waits for a claim. Others cannot claim them meanwhile. */
   readonly ahead?: number;
@@ -132,7 +132,7 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
   let claiming: Promise<boolean> | undefined;
   const isOver = () => over || stop?.aborted === true;
 
-  /** False where there is nothing more to do. */
+  /** False if there is nothing more to do. */
   const claimMore = async (): Promise<boolean> => {
     await nextTurn(); // all who ask in this turn of the event loop are served by one claim
     if (stays) {

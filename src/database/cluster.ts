@@ -87,12 +87,12 @@ async function chooseAccount(folder: string): Promise<Account> {
 
 export const isCreated = ({ data }: Cluster): boolean => existsSync(join(data, 'PG_VERSION'));
 
-/** What a program that is started in a data directory calls it. */
+/** The data directory's name for a program started in it. */
 const pathFor = ({ account }: Cluster, data: string): string => (account.switched ? '/proc/self/cwd' : data);
 
 /**
- * Makes the data directory under another name and renames it in one step, so that a kill -9 leaves all of it or nothing.
- * Of several commands at once the first to finish wins, and removes what the others made.
+ * Makes the data directory under another name and renames it in one step, so that a kill -9 leaves all of it or
+ * nothing. If several commands run at once, the first to finish wins and removes what the others made.
  */
 export async function createCluster(cluster: Cluster): Promise<void> {
   const { folder, data, account } = cluster;
@@ -126,8 +126,8 @@ export async function createCluster(cluster: Cluster): Promise<void> {
 }
 
 /**
- * Starts the server and waits until it takes connections. Of several commands at once, PostgreSQL lets one start it.
- * Returns also when the server has ended for a reason that another attempt may overcome.
+ * Starts the server and waits until it takes connections. If several commands run at once, PostgreSQL lets one start
+ * it. Returns also when the server has ended for a reason that another attempt may overcome.
  */
 export async function startServer(cluster: Cluster): Promise<void> {
   const { folder, data, account } = cluster;

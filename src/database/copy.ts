@@ -85,7 +85,7 @@ export function csvRowCounter(): (content: Buffer) => number {
   };
 }
 
-/** Of COPY's binary format: the bytes before the first row. */
+/** The bytes before the first row in COPY's binary format. */
 const BINARY_HEADER = 19;
 
 /**

@@ -100,7 +100,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   try {
     await checkServer(owner, server.name);
     await refusePooled(server.connection, owner, server.name);
-    // Also where nothing will be written: a standby may be behind, and replica.ts waits for one.
+    // Even if nothing will be written: a standby may be behind, and replica.ts waits for one.
     await checkUnmigrated(owner, server.name);
     if (!options.unmigrated) {
       const pending = await pendingMigrations(owner);
@@ -159,7 +159,7 @@ function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fi
   };
 }
 
-/** Waits for the work under way. Safe to repeat. */
+/** Waits for work in progress. Safe to repeat. */
 async function endPools(pools: readonly pg.Pool[]): Promise<void> {
   await Promise.all(pools.map((pool) => (pool.ending ? undefined : pool.end())));
 }
@@ -212,7 +212,7 @@ class Undone<Result> extends Error {
 async function previewed<Result>(app: pg.Pool, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
   try {
     return await inTransaction(app, async (tx) => {
-      // What would be done is also shown while the ledger is paused.
+      // Previews also work while the ledger is paused.
       await execute(tx, 'SELECT end_open_pauses()');
       throw new Undone(await work(tx));
     });
@@ -287,7 +287,7 @@ export function refuseOldServer(version: { number: number; text: string }): void
   if (version.number < OLDEST_SERVER) throw refuse('database_too_old', { version: version.text });
 }
 
-/** A database belongs to its environment for good. */
+/** A database belongs to its environment permanently. */
 export async function checkEnvironment(owner: Queryable, environment: Pick<Environment, 'name'>): Promise<void> {
   const { rows } = await owner.query('SELECT environment FROM installation');
   const belongsTo = (rows[0] as { environment: string } | undefined)?.environment;

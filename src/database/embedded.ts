@@ -2,9 +2,9 @@
  * The embedded PostgreSQL server: a real server under the home. The first command that needs it starts it, all commands
  * that run at the same time share it, and the last one shuts it down. Refusal: embedded_server.
  *
- * Each command holds an advisory lock in shared mode on a connection of its own, its lease. To leave, it drops that
- * lock and asks for it in exclusive mode: only the last one gets it, and keeps it until the server is gone, so that no
- * one enters in between. The kernel closes the lease of a command that was killed, so the count is never wrong.
+ * Each command holds an advisory lock in shared mode on its own connection, its lease. To leave, it drops that lock and
+ * asks for it in exclusive mode: only the last one gets it, and keeps it until the server is gone, so that no one
+ * enters in between. The kernel closes the lease of a command that was killed, so the count is never wrong.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -131,7 +131,7 @@ async function tryToEnter(cluster: Cluster): Promise<pg.Client | Answer> {
 const PASSING = /^(57P0[123]|53300|55P03|EAGAIN|ECONNRESET|EPIPE)$/;
 const LOST_CONNECTION = /^Connection terminated|^timeout expired|connection error/; // pg has no code for these.
 
-/** What a failed connection says about the server; undefined for a failure that waiting does not repair. */
+/** The server's state by a failed connection; undefined for a failure that waiting does not fix. */
 function answerOf(error: unknown): Answer | undefined {
   const [code, reason] = [codeOf(error), reasonOf(error)];
   if (code === 'ENOENT' || code === 'ECONNREFUSED') return { reason, absent: true };

@@ -1,7 +1,7 @@
 /**
- * What a database must be before anything is written to it: a server that takes writes, with the migrations that this
- * version knows, and with a clock that agrees with this machine's. Checked before the first transaction that writes, and then
- * every 30 seconds, and at once after this machine's clock was set.
+ * The conditions for writing to a database: a server that accepts writes, the migrations that this version knows, and a
+ * clock that agrees with this machine's. Checked before the first transaction that writes, and then every 30 seconds,
+ * and at once after this machine's clock was set.
  * Refusals: clock_differs, database_read_only, database_newer, database_unreleased.
  */
 import type { Environment } from '../config/environment.ts';
@@ -80,7 +80,7 @@ function refuseReadOnly({ read_only, recovering }: Pick<Answer, 'read_only' | 'r
   throw refuse('database_read_only', { database: name, reason });
 }
 
-/** The database answered between two looks at this machine's clock: a slow answer is no difference. */
+/** The database answered between two readings of this machine's clock: a slow answer is not a difference. */
 function refuseOtherClock(there: number, before: number, after: number): void {
   const differs = there < before ? before - there : Math.max(0, there - after);
   if (differs <= TOLERANCE_MILLISECONDS) return;

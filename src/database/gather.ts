@@ -1,7 +1,7 @@
 /**
- * Batching: items that arrive while a batch runs form the next batch, which starts as soon as it has as many items as are
- * running. With nothing running, an item starts at once, unless the caller wants a least number. Only a few batches run at a
- * time, each twice as large as the one before.
+ * Batching: items that arrive while a batch runs form the next batch, which starts as soon as it has as many items as
+ * are running. With nothing running, an item starts at once, unless the caller wants a least number. Only a few batches
+ * run at a time, each twice as large as the previous one.
  *
  * A single batch at a time was slower: of 16 concurrent clients, one went first and 15 waited for it, then it waited for
  * them, so each round paid for two commits.

@@ -12,7 +12,7 @@ const GRANTS: readonly string[] = readFileSync(SCHEMA_FILE, 'utf8')
   .split('\n')
   .filter((line) => /^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+ TO reckoner_app;$/.test(line));
 
-/** Grants to reckoner_app what it needs, where there is that role. */
+/** Grants reckoner_app what it needs, if the role exists. */
 export async function grantToApp(owner: Queryable): Promise<void> {
   if (GRANTS.length === 0) throw new Error('migrations/schema.sql grants nothing');
   const { rows } = await owner.query(

@@ -1,7 +1,7 @@
 import { execute, type Transaction } from './transaction.ts';
 
 /**
- * The advisory locks: a class and a number each, as PostgreSQL takes them. Migrations name some of them too. Where several
+ * The advisory locks: a class and a number each, as PostgreSQL takes them. Migrations name some of them too. If several
  * are held, they are taken in this order: processor, importers, ledger, payments.
  */
 export const LOCKS = {

@@ -20,7 +20,7 @@ interface Position {
 
 /**
  * Waits until the replica has replayed everything that the primary has written by now. Without a primary, on a machine
- * that cannot reach one, the replica is used as it is.
+ * that cannot reach one, the replica is used in its current state.
  */
 export async function awaitReplica(
   replica: Queryable,

@@ -46,7 +46,7 @@ import { execute, query, queryOne, sqlstate, type Transaction } from './transact
 /** A backup whose content matches its hash and counts. */
 interface CheckedBackup {
   readonly file: string;
-  /** Of an encrypted file. */
+  /** For an encrypted file. */
   readonly decrypt: Decrypt | undefined;
   readonly environment: EnvironmentName;
   readonly program: string;
@@ -230,7 +230,7 @@ class Content {
   /** The bytes of rows up to the line that ends them. */
   async *rows(): AsyncGenerator<Buffer> {
     this.#hash.update(this.#lastLine);
-    // One consumed byte, a line end, stays in front, so that the last line is found even where there are no rows.
+    // One consumed byte, a line end, stays in front, so that the last line is found even without rows.
     this.#held = Buffer.concat([LINE_END, this.#held]);
     for (;;) {
       const end = this.#held.indexOf(LAST_LINE);

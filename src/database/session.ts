@@ -68,7 +68,7 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
   ].join('; ');
 }
 
-/** A connection of its own. The caller ends it. A lost connection is reported by its next query. */
+/** A separate connection. The caller ends it. A lost connection is reported by its next query. */
 export async function connectClient(
   connection: pg.ClientConfig,
   role: SessionOptions['role'] = 'owner',

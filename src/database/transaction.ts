@@ -77,13 +77,13 @@ interface CompiledQuery {
 
 const compiledQueries = new Map<string, CompiledQuery>();
 
-/** What may contain a colon that is not a parameter (quoted text, comments, casts), then a parameter with its cast. */
+/** Text that may contain a colon without a parameter (quotes, comments, casts), then a parameter with its cast. */
 const PARAMETERS =
   /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\$\$[\s\S]*?\$\$|::|:([A-Za-z_]\w*)(::[a-z]+(?: (?:varying|precision|with time zone))?(?:\[\])?)?/g;
 
 /**
  * A statement with pg's numbered parameters. The same name with the same cast is one parameter. Without a cast each
- * occurrence is one of its own, because PostgreSQL may infer another type for each.
+ * occurrence is a separate one, because PostgreSQL may infer another type for each.
  */
 export function compiled(sql: string): CompiledQuery {
   const known = compiledQueries.get(sql);

@@ -22,7 +22,7 @@ interface Acting {
   readonly actor: Actor;
 }
 
-/** Gives the document with its new link. The event names no token: events are exported. */
+/** Returns the document with its new link. The event names no token: events are exported. */
 export async function changeLink(
   tx: Transaction,
   { environment, actor }: Acting,

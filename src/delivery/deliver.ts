@@ -21,7 +21,7 @@ export interface DeliveryOptions extends WorkerPoolOptions {
   readonly onStart?: ((documents: number) => void) | undefined;
 }
 
-/** What can be done about links by this process now. */
+/** What this process can do about links now. */
 function linkWork({ settings, environment }: { settings: Settings; environment: Environment }): LinkWork {
   const { wanted, processors } = linkProvider(settings, environment);
   if (processors.size === 0) return 'nothing';

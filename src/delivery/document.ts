@@ -34,7 +34,7 @@ import { type PreparedDocument, prepareDocument } from './prepare.ts';
 import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
 import type { DeliverySteps, Found } from './steps.ts';
 
-/** What documents are delivered with. */
+/** What is needed to deliver documents. */
 export interface DeliveryContext {
   readonly environment: Environment;
   readonly settings: Settings;
@@ -157,7 +157,7 @@ async function send(context: DeliveryContext, document: DocumentRow, email: Docu
   return result as SendResult;
 }
 
-/** What keeps any e-mail of this document from being sent. */
+/** Why no e-mail of this document can be sent. */
 export function whyNoEmail(
   context: Pick<DeliveryContext, 'environment' | 'settings'>,
   document: DocumentRow,

@@ -81,7 +81,7 @@ export async function recordPaymentLinks(
   const documentIds = links.map((link) => link.documentId);
   const [, kept] = await Promise.all([
     execute(tx, KEEP_LINKS, { links: JSON.stringify(links) }),
-    // A statement of its own: only a new snapshot sees what another worker committed while the insert waited for it.
+    // A separate statement: only a new snapshot sees what another worker committed while the insert waited for it.
     readPaymentLinks(tx, documentIds),
   ]);
   return new Map(kept.map((link) => [link.document_id, link.url]));
@@ -174,7 +174,7 @@ export async function recordInstructionVersions(
   const values = { uses: JSON.stringify(uses) };
   const [, known] = await Promise.all([
     execute(tx, KEEP_INSTRUCTIONS, values),
-    // A statement of its own, see recordPaymentLinks.
+    // A separate statement, see recordPaymentLinks.
     query<{ document_id: number; id: number; last: number | null; content: Instructions }>(tx, INSTRUCTIONS, values),
   ]);
   return new Map(

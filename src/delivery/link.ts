@@ -1,5 +1,5 @@
 /**
- * The payment link that a document prints. It prints one URL for good: our own page's, which never goes stale, or the
+ * The payment link that a document prints. It prints one permanent URL: our own page's, which never goes stale, or the
  * provider's. The link behind it may change with the balance; `links/sync.ts` keeps it in step.
  */
 import { randomBytes } from 'node:crypto';

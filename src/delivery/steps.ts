@@ -47,7 +47,7 @@ export interface Found {
   readonly check: LinkCheck | undefined;
 }
 
-/** What a document prints besides its frozen data, and what goes with its e-mail. */
+/** The printed data of a document besides the frozen data, and its e-mail's attachments. */
 export interface Preparation {
   readonly documentId: number;
   /** To be stored, if none is. */
@@ -64,7 +64,7 @@ export interface Preparation {
 interface Prepared {
   /** The URL of the stored link. */
   readonly paymentLink: string | undefined;
-  /** Those in force, if wanted and if there are any. */
+  /** The instructions in force, if wanted and if there are any. */
   readonly instructions: PrintedInstructions | undefined;
   readonly pdf: KeptPdf | undefined;
   readonly rows: readonly RowOfDocument[];

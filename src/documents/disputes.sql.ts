@@ -8,9 +8,9 @@ export interface OpenDispute {
   readonly partner_name: string;
   readonly currency: string;
   readonly due_on: string | null;
-  /** What is open on the invoice now. */
+  /** The invoice's open balance now. */
   readonly balance: string;
-  /** What was disputed; more than the balance if the rest was paid or credited since. */
+  /** The disputed amount; more than the balance if the rest was paid or credited since. */
   readonly amount: string;
   readonly reason: string;
   /** Empty if no one is named. */

@@ -1,6 +1,6 @@
 /**
  * Disputes of invoices: a partner does not accept an invoice, or a part of it. The disputed amount stays due and is not
- * dunned until the dispute is closed. Card disputes, which a processor reports of payments, are in src/payments.
+ * dunned until the dispute is closed. Card disputes, which a processor reports for payments, are in src/payments.
  * Refusals: document_unknown, document_void, not_an_invoice, amount_invalid, invoice_disputed, invoice_not_disputed,
  * dispute_exceeds_balance, argument_invalid (a promised date in the past).
  */
@@ -61,7 +61,7 @@ export async function openDispute(
   failpoint('dispute.recorded');
 }
 
-/** Closes the dispute of an invoice; `reason` says how. What is still open is dunned again. */
+/** Closes the dispute of an invoice; `reason` says how. The open amount is dunned again. */
 export async function closeDispute(
   tx: Transaction,
   context: IssueContext,

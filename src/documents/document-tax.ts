@@ -24,7 +24,7 @@ export interface TaxTotal extends TaxRate {
    * reverses.
    */
   readonly country: string;
-  /** As it is printed: `VAT`. */
+  /** As printed: `VAT`. */
   readonly name: string;
   readonly taxable: string;
   readonly tax: string;
@@ -66,9 +66,9 @@ export interface CreditShare {
 }
 
 /**
- * Divides a credit before tax over an invoice's tax totals, by what earlier credits left of each. The tax of each share
- * brings the tax of all credits up to that of their taxable amounts, so that crediting the whole invoice credits
- * exactly its tax, to the cent. If nothing is left there are no shares: such a credit exceeds the invoice.
+ * Divides a credit before tax over an invoice's tax totals, by what is left of each after earlier credits. The tax of
+ * each share brings the tax of all credits up to that of their taxable amounts, so that crediting the whole invoice
+ * credits exactly its tax, to the cent. If nothing is left there are no shares: such a credit exceeds the invoice.
  */
 export function shareCredit(
   amount: Amount,

@@ -77,7 +77,7 @@ export function withoutTax({
   return { ...json, lines: json.lines.map(({ tax: ______, ...line }) => line) };
 }
 
-/** What delivery adds to the document: its payment link and its payment instructions. */
+/** Delivery's additions to the document: its payment link and its payment instructions. */
 interface SnapshotAdditions {
   readonly paymentLink: string | null;
   readonly instructions: Instructions | null;

@@ -57,8 +57,8 @@ const OWN_ACTIONS = `
        FROM documents WHERE replaces = :documentId`;
 
 /**
- * Credit applied to an invoice or from a credit note, and released by a void or a command. What an adjustment's issue
- * applied to its invoice is left out: the invoice has `credited` for it.
+ * Credit applied to an invoice or from a credit note, and released by a void or a command. Credit applied at an
+ * adjustment's own issue is left out: the invoice has `credited` for it.
  */
 const CREDIT_ACTIONS = `
        SELECT 2, a.recorded_at, CASE WHEN a.invoice_id = :documentId THEN 'credit_used' ELSE 'credit_given' END,

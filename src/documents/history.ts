@@ -10,7 +10,7 @@ export interface HistoryLine {
   readonly action: Action;
   /** The same for people. */
   readonly says: string;
-  /** Who asked for it: the name given with `--by`, and the operating system's user and host. */
+  /** Who requested it: the name given with `--by`, and the operating system's user and host. */
   readonly by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
 }
 

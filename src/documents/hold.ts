@@ -1,6 +1,6 @@
 /**
- * Putting a document on hold: its e-mail, if it has not been sent, and reminders of it wait until it is released. The
- * balance stays due. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
+ * Puts a document on hold: its e-mail, if not sent yet, and its reminders wait until it is released. The balance stays
+ * due. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
  */
 
 import type { Transaction } from '../database/transaction.ts';

@@ -22,7 +22,7 @@ export const instructionsOfFile = (settings: Settings): AllInstructions =>
 /** Whether only the action adopts the instructions of settings.json. */
 export const needsAdoption = ({ approvals }: Pick<Settings, 'approvals'>): boolean => ADOPTION in approvals;
 
-/** The settings with the instructions in force. Those of the file stay in `file_instructions`. */
+/** The settings with the instructions in force. The file's instructions stay in `file_instructions`. */
 export async function settingsInForce(database: Database, settings: Settings): Promise<Settings> {
   if (!needsAdoption(settings)) return settings;
   const inForce = (await database.reading(readInstructionsInForce)) ?? {};

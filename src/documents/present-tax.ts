@@ -7,7 +7,7 @@ import { fill, type Labels, readTemplate } from './pdf/template.ts';
 import type { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
 
 export interface PresentedTax {
-  /** Of the total of the lines. */
+  /** The label of the total of the lines. */
   readonly label: string;
   /** A row for each rate, and the total with tax. */
   readonly steps: readonly { readonly label: string; readonly amount: Amount }[];

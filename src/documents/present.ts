@@ -55,7 +55,7 @@ export interface PaymentFact extends Fact {
 export interface Presentation {
   readonly locale: Locale;
   readonly situation: Situation;
-  /** What the placeholders of the labels stand for. */
+  /** The values of the labels' placeholders. */
   readonly values: Readonly<Record<string, string>>;
   /** `Invoice`, `Credit note` or `Statement`. */
   readonly title: string;
@@ -79,7 +79,7 @@ export interface Presentation {
   readonly tax: PresentedTax;
   /** The credit that was applied, by credit note. */
   readonly credit: readonly Total[];
-  /** What an adjustment leaves to pay on its invoice; empty on other documents. */
+  /** The rest to pay on an adjustment's invoice; empty on other documents. */
   readonly leaves: string;
   readonly replaces: string;
   readonly credits: string;
@@ -179,7 +179,7 @@ function creditOf(snapshot: DocumentSnapshot, { totals }: Labels, clean: Clean):
   }));
 }
 
-/** What an adjustment took off its invoice, what remains to pay, and what part of it is open credit. */
+/** The amount an adjustment took off its invoice, the rest to pay, and the part that is open credit. */
 function leavesOf(
   { lowered, ...snapshot }: DocumentSnapshot,
   { adjustment }: Labels,

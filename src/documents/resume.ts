@@ -1,6 +1,6 @@
 /**
  * Resumes a paused ledger. After a restore, documents may have been issued that are not in it: their numbers are
- * skipped for good, with a fact that explains the gap, so that no number stands for two documents.
+ * skipped permanently, with a fact that explains the gap, so that no number identifies two documents.
  * Refusals: not_paused, numbers_missing, numbers_not_ahead, numbers_implausible.
  */
 import { DateTime } from 'luxon';

@@ -12,7 +12,7 @@ import type { DocumentTax, LineTax } from './document-tax.ts';
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
 export type RowKind = (typeof ROW_KINDS)[number];
-/** `opening`: carried over from the previous system; it has no PDF of ours. */
+/** `opening`: carried over from the previous system; we have no PDF of it. */
 export type Purpose = 'month' | 'adjustment' | 'missing_shares' | 'opening';
 
 /** The sum of the ledger rows of one policy, kind and month. Amounts have exactly the currency's digits. */
@@ -82,7 +82,9 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly replaces: string | null;
   /** The number of the invoice that an adjustment credits. */
   readonly credits: string | null;
-  /** What an adjustment took off its invoice at once, and what then remained to be paid on it; omitted on others. */
+  /**
+   * The amount an adjustment took off its invoice at once, and what then remained to be paid on it; omitted on others.
+   */
   readonly lowered?: { readonly by: string; readonly left: string } | null;
   /** Why an adjustment was made. */
   readonly reason: string | null;

@@ -1,4 +1,7 @@
-/** The copy of a void document: as it was issued, marked as void on each page. Refusals: document_not_void, characters_unprintable. */
+/**
+ * The copy of a void document: as issued, marked as void on each page. Refusals: document_not_void,
+ * characters_unprintable.
+ */
 import type { Environment } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 import { documentSnapshot } from './document.ts';

@@ -86,7 +86,7 @@ export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
   });
 }
 
-/** The map of an earlier export, as it was stored. */
+/** The map of an earlier export, as stored. */
 export const storedAccounts = (stored: unknown): Accounts => accountsSchema.parse(stored);
 
 /** The posting that a rule is looked up for. */

@@ -19,7 +19,7 @@ export interface Journal {
   readonly format: GlFormat;
   readonly part: number;
   readonly kind: GlKind;
-  /** Of the month's books, or of the month while they are open. */
+  /** The seal of the month's books, or of the month while they are open. */
   readonly seal: string;
   readonly books_closed: boolean;
   readonly accounts: Accounts;

@@ -14,9 +14,9 @@ export async function findDifferingQuotes(tx: Transaction): Promise<void> {
             CASE WHEN d.differs THEN 'conflict' ELSE 'quote_expired' END,
             CASE WHEN d.differs
             THEN format('%s was priced by the API at %s %s, cut %s, invoice %s; the row differs. Correct it, or '
-                   'record it as it is with --accept-differing', s.own_id, a.spot_price, a.currency, a.partner_cut,
+                   'record it anyway with --accept-differing', s.own_id, a.spot_price, a.currency, a.partner_cut,
                    a.invoice_amount)
-            ELSE format('%s could be accepted until %s. Correct the row, or record it as it is with --accept-differing',
+            ELSE format('%s could be accepted until %s. Correct the row, or record it anyway with --accept-differing',
                         s.own_id, to_char(a.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
      FROM staged s JOIN (
        SELECT 'quote_accepted' AS kind, 'quote_id' AS field, partner_id, quote_id AS own_id, quote_id, policy_id,
@@ -43,7 +43,7 @@ export interface LimitedRow {
   readonly kind: string;
   readonly currency: string;
   readonly spot_price: string;
-  /** Of the quote in the ledger. */
+  /** The quote's price in the ledger. */
   readonly price_before: string;
   readonly largest_price: string;
   readonly largest_in: string;

@@ -41,7 +41,7 @@ const CHUNK = 128 * 1024;
 
 export interface Staged {
   readonly rows: number;
-  /** Of these, invalid on their own. */
+  /** The number invalid on their own. */
   readonly bad: number;
 }
 

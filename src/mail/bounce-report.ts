@@ -12,7 +12,7 @@ import { oneLine } from './text.ts';
 export interface ReportedBounce {
   /** `<unique@domain>` of the message that did not arrive. */
   readonly messageId: string;
-  /** As we addressed it, if the report states it, and as the server last had it. */
+  /** Our address for it, if the report states it, and the server's last one. */
   readonly recipients: readonly string[];
   /** Such as 5.1.1 (RFC 3463). */
   readonly status: string;

@@ -1,4 +1,4 @@
-/** The state of an e-mail in the outbox, and what a composer makes of it. */
+/** The state of an e-mail in the outbox, and the composed result. */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';

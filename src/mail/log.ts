@@ -36,7 +36,7 @@ export async function readEmail(tx: Transaction, emailId: number): Promise<Liste
   return email;
 }
 
-/** What an e-mail is about: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
+/** An e-mail's subject: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
 export function nameOf(
   email: Pick<
     ListedEmail,
@@ -65,7 +65,7 @@ export function nameOf(
   return (names as Partial<Record<EmailKind, string>>)[kind] ?? kind;
 }
 
-/** What ends an unfinished e-mail. */
+/** How to finish an unfinished e-mail. */
 export function remediesOf({ email_id, document, status }: ListedEmail): Remedy[] {
   const input = { emailId: String(email_id) };
   const isSent = status !== 'queued' && status !== 'sending' && status !== 'held';

@@ -127,7 +127,7 @@ export function composeMessage(message: MessageParts): Buffer {
   );
 }
 
-/** A part of a message: text as it is, or bytes to be encoded in base64. */
+/** A part of a message: text, or bytes to be encoded in base64. */
 type Piece = string | Buffer;
 
 /**

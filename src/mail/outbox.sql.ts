@@ -21,7 +21,7 @@ interface EmailToQueue {
   readonly approval_request_id?: number;
   /** The event that it reports; if omitted, the event of all. */
   readonly event_id?: number;
-  /** What the Message-ID begins with. */
+  /** The beginning of the Message-ID. */
   readonly name: string;
 }
 
@@ -80,7 +80,7 @@ export async function wakeOtherEmails(tx: Transaction, only: readonly number[] |
   );
 }
 
-/** Those that are due, oldest first. */
+/** The due ones, oldest first. */
 export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
   kind: 'email',
   due: (free) => `
@@ -249,7 +249,10 @@ export interface Offer extends AttemptFacts {
   /** Who holds the claim of the e-mail. */
   readonly holder: number;
   readonly message: Buffer;
-  /** Of the PDF in the message, if this worker has just rendered it: another worker may have stored its own first. */
+  /**
+   * The hash of the PDF in the message, if this worker has just rendered it: another worker may have stored its own
+   * first.
+   */
   readonly pdfSha256?: string | undefined;
   /** The same for its e-invoice. */
   readonly eInvoiceSha256?: string | undefined;

@@ -37,8 +37,7 @@ export async function resendEmail(
 
 /**
  * Queues a new e-mail for each one that failed, bounced or is uncertain and would now go to another address, from the
- * settings or the partner's contact: a corrected address repairs the delivery. The status is mailed anew each day in
- * any case.
+ * settings or the partner's contact: a corrected address repairs the delivery. The status is mailed each day anyway.
  */
 export async function queueForNewAddresses(tx: Transaction, context: ActorContext): Promise<void> {
   const { finance_email: finance, auditor_email: auditor, operations_email: operations } = context.settings;

@@ -129,7 +129,7 @@ const refusing = (refusal: Refusal) => (): never => {
   throw refusal;
 };
 
-/** A template's source, read once, so that one run does not use two versions of it; or why it cannot be used. */
+/** A template's source, read once, so that one run does not use two versions; or why it cannot be used. */
 function readTemplate(path: string): string | Refusal {
   try {
     const source = readFileSync(path, 'utf8');

@@ -1,6 +1,6 @@
 /**
- * What follows a close: deliver the issued documents, then notify finance and the auditor. The command, the console,
- * the job and the long-running worker all use this module.
+ * The follow-up of a close: delivers the issued documents, then notifies finance and the auditor. The command, the
+ * console, the job and the long-running worker all use this module.
  */
 import type { OnClosed } from '../close/run.ts';
 import type { Database } from '../database/database.ts';

@@ -43,7 +43,7 @@ export interface LedgerEventRow {
   readonly recorded_at: string;
 }
 
-/** The ledger rows that events are about. A row is found by its whole key: the id alone has no index of its own. */
+/** The ledger rows that events are about. A row is found by its whole key: the id alone has no index. */
 export const readEventRows = (
   tx: Transaction,
   keys: { partnerId: string; months: readonly string[]; ids: readonly number[] },

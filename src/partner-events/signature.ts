@@ -17,7 +17,7 @@ export function secretOf(key: string, { installationId, partnerId, version }: Se
   return hmac(key, `webhook secret\n${installationId}\n${partnerId}\n${version}`);
 }
 
-/** As partners configure it. */
+/** The form that partners configure. */
 export const secretText = (secret: Buffer): string => `whsec_${secret.toString('base64')}`;
 
 /** Identifies a key. It cannot be used for signing. */

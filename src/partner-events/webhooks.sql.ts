@@ -37,7 +37,7 @@ export const readWebhooks = (tx: Transaction, partnerId: string | null = null): 
     { partnerId },
   );
 
-/** Locks a partner's webhook until the transaction ends, so that changes of it follow one another. */
+/** Locks a partner's webhook until the transaction ends, so that changes to it are serialized. */
 export async function lockWebhook(tx: Transaction, partnerId: string): Promise<void> {
   await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
 }

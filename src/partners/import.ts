@@ -38,7 +38,7 @@ export interface PartnerImport {
   readonly unchanged: number;
 }
 
-/** Who imports what. Partners are updated in place and the file is not stored: its hash identifies it. */
+/** The actor and the file. Partners are updated in place and the file is not stored: its hash identifies it. */
 interface ImportedFile {
   readonly file: string;
   readonly sha256: string;

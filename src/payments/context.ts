@@ -23,7 +23,7 @@ export interface PaymentContext {
   readonly now: string;
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly today: string;
-  /** Of the audit event. */
+  /** The id of the audit event. */
   readonly eventId: number;
   /** The first day of the first month with open books; null while no books are closed. */
   readonly earliest: string | null;

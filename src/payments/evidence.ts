@@ -46,7 +46,7 @@ export interface Suggested {
 }
 
 export interface Applied extends Suggested {
-  /** What stays open on the document and is small enough to be written to bank charges. */
+  /** The rest of the document that is small enough to be written to bank charges. */
   readonly small_difference: Amount | undefined;
 }
 

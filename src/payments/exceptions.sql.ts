@@ -68,7 +68,7 @@ export interface ExceptionalPayment {
   readonly payer_name: string | null;
   readonly payer_account: string | null;
   readonly partner_name: string | null;
-  /** What the bank wrote. */
+  /** The bank's text. */
   readonly text: string | null;
   /** The texts that may name documents; for a manual entry, its reference. */
   readonly references: readonly ReferenceField[];

@@ -90,7 +90,7 @@ export interface ListedException extends PaymentException {
   /** Several suggestions that are accepted together. */
   readonly sets: readonly { readonly numbers: readonly string[]; readonly why: string; readonly accepts: ToDo }[];
   readonly suggestions: readonly Acceptable[];
-  /** What resolves it: one for each suggestion, or what to do if there is none. */
+  /** The remedies: one for each suggestion, or what to do if there is none. */
   readonly remedies: readonly Remedy[];
 }
 

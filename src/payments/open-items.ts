@@ -86,7 +86,7 @@ export class OpenItems {
   references(fields: readonly ReferenceField[]): FoundReferences {
     const found = findReferences(fields);
     const own = found.references;
-    // Part of a number of ours, or the same number.
+    // Part of one of our numbers, or the same number.
     const isInOurs = (each: FoundReference) =>
       own.some(
         ({ number, guess, field, found: written }) =>

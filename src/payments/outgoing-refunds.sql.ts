@@ -21,7 +21,7 @@ export interface OutgoingLine {
 export interface EqualDebit {
   readonly bank_line_id: number;
   readonly equal_line_id: number;
-  /** Of the equal line. */
+  /** The equal line's account. */
   readonly account: string;
   readonly bank_reference: string | null;
   readonly texts: readonly string[];

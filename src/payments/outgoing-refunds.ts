@@ -35,9 +35,9 @@ interface MatchedDebits {
 }
 
 /**
- * The refund that a debit pays: with its amount and currency, and its reference or its partner's name. Of several to
- * one partner it is the oldest; if partners differ, none. If the payee is unknown, the amount suffices from the account
- * that received the payment, if it is the only such refund. `paidEquals` are possible duplicates that pay other
+ * The refund that a debit pays: with its amount and currency, and its reference or its partner's name. If several go to
+ * one partner, it is the oldest; if partners differ, none. If the payee is unknown, the amount suffices from the
+ * account that received the payment, if it is the only such refund. `paidEquals` are possible duplicates that pay other
  * refunds: then only a reference that none of them has counts. A line whose refund was undone pays another that has its
  * reference, or that was sent before the bank booked the line: a later one is other money. Pure.
  */

@@ -14,7 +14,7 @@ import { PayerNames } from './payer-names.ts';
 
 export interface PayerAccount {
   readonly payer_account: string;
-  /** Of several partners: the account identifies none. */
+  /** More than one partner: the account identifies none. */
   readonly partners: readonly string[];
   readonly names: readonly string[];
   /** The number of payments it was learned from. */

@@ -106,7 +106,7 @@ class Words {
     }
   }
 
-  /** Those whose next word is cut off there. */
+  /** The partners whose next word is cut off there. */
   cut(written: string): [word: string, next: Words][] {
     if (written.length < CUT_AT_LEAST) return [];
     if (this.byBeginning === undefined) {

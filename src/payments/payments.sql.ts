@@ -1,4 +1,4 @@
-/** SQL that reads payments: their balances, their applications, and everything about them. */
+/** SQL that reads payments, with their balances and applications. */
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Candidate } from './duplicates.ts';
@@ -15,7 +15,7 @@ export async function readEarliestPostableDate(tx: Transaction): Promise<string 
   return (await queryOne<{ day: string | null }>(tx, sql)).day;
 }
 
-/** How many payments have this identity, with or without a counter behind it. */
+/** How many payments have this identity, with or without a counter after it. */
 export async function countIdentity(tx: Transaction, identity: string): Promise<number> {
   const { used } = await queryOne<{ used: number }>(
     tx,
@@ -28,7 +28,7 @@ export async function countIdentity(tx: Transaction, identity: string): Promise<
 export interface PaymentState {
   readonly payment_id: number;
   readonly identity: string;
-  /** The payer as it was known at receipt; null where it was unknown. */
+  /** The payer known at receipt; null if unknown. */
   readonly payer_at_receipt: string | null;
   /** The payer was named or corrected after the receipt. */
   readonly payer_named: boolean;
@@ -39,9 +39,9 @@ export interface PaymentState {
   readonly reversed: string;
   readonly unapplied: string;
   readonly status: PaymentStatus;
-  /** Not wholly reversed, unless it was booked as no customer's: its money is in the bank. */
+  /** Not completely reversed, unless it was booked as not a customer's: its money is in the bank. */
   readonly stays: boolean;
-  /** A bank line shows it, or shows one that was reversed as its duplicate. */
+  /** A bank line shows it, or one that was reversed as its duplicate. */
   readonly in_bank_line: boolean;
   readonly received_on: string;
   readonly method: Method;
@@ -73,7 +73,7 @@ export interface LiveApplication {
   readonly document_id: number;
   readonly number: string;
   readonly amount: string;
-  /** What was written to bank charges with it. */
+  /** The amount written to bank charges with it. */
   readonly bank_charges: string | null;
 }
 
@@ -90,7 +90,7 @@ export function readLiveApplications(tx: Transaction, paymentIds: readonly numbe
   );
 }
 
-/** The payment that a payment duplicates, where part of it was reversed as a duplicate. */
+/** The payment that a payment duplicates, if part of it was reversed as a duplicate. */
 export async function readOriginal(tx: Transaction, paymentId: number): Promise<number | undefined> {
   const [reversal] = await query<{ duplicate_of: number | null }>(
     tx,
@@ -182,7 +182,7 @@ interface PaymentFilter {
 
 const WHO = `coalesce(e.claimed_by, e.os_user)`;
 
-/** Payments with their history, in the order in which they were recorded. Obsolete suggestions are left out. */
+/** Payments with their history, in the order in which they were recorded. Without obsolete suggestions. */
 export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<PaymentRow[]> {
   return query(
     tx,
@@ -238,7 +238,7 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
   );
 }
 
-/** Payments of one of these amounts whose money stays, and those with one of these references. */
+/** Payments with one of these amounts whose money stays, and those with one of these references. */
 export function readCandidates(
   tx: Transaction,
   wanted: { money: readonly { currency: string; amount: string }[]; references: readonly string[] },
@@ -279,7 +279,7 @@ export interface Received {
   readonly applied: readonly { readonly document_id: number; readonly amount: string }[];
 }
 
-/** What a session of the processor brought; undefined: nothing yet. */
+/** The payment of a processor's session; undefined: none yet. */
 export async function readReceived(tx: Transaction, session: string | null): Promise<Received | undefined> {
   const [received] = await query<Received>(
     tx,

@@ -9,7 +9,7 @@ import { type Carried, OpenItems } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.ts';
 import { CarriedNumbers, findCreditNotes, findReferences } from './reference.ts';
 
-/** `remittances` are the fields of each payment that may name documents; `payers` the accounts that they were paid from. */
+/** `remittances` are the fields of each payment that may name documents; `payers`, the accounts it was paid from. */
 export async function readOpenItems(
   tx: Transaction,
   { small_difference }: Pick<Settings, 'small_difference'>,

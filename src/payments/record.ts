@@ -1,5 +1,5 @@
 /**
- * Recording a payment by hand. Where the bank, the processor or finance has reported the same payment already, the entry
+ * Records a payment manually. If the bank, the processor or finance has already reported the same payment, the entry
  * becomes one more source record of it; a possible duplicate is recorded and suggested (rules: duplicates.ts).
  * Refusals: amount_invalid, argument_invalid, currency_unknown, date_in_future, partner_unknown, document_unknown.
  */
@@ -32,17 +32,17 @@ export interface RecordRequest {
   readonly reference: string;
   /** Our bank account that received it, as named in bank files. */
   readonly account?: string | undefined;
-  /** Either the document that it pays or the partner that it comes from. */
+  /** Either the document that it pays or the partner that sent it. */
   readonly number?: string | undefined;
   readonly partnerId?: string | undefined;
 }
 
 export interface Recorded {
   readonly paymentId: number;
-  /** It was recorded before: only a source record was added. */
+  /** It was already recorded: only a source record was added. */
   readonly duplicate: boolean;
   readonly possibleDuplicates: readonly number[];
-  /** Why nothing of it is applied to the invoice that was named. */
+  /** Why none of it is applied to the named invoice. */
   readonly kept?: string;
 }
 
@@ -78,7 +78,7 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
     references: [],
   });
   const identity = identify(reportedBy(entry), candidates);
-  // Money received for a paid invoice is unapplied cash; other documents take no payment at all.
+  // Money received for a paid invoice is unapplied cash; other documents accept no payments.
   if (identity.verdict !== 'same' && document !== undefined) refuseUnpayable(document);
 
   const context = await openPaymentContext(tx, caller, {
@@ -133,15 +133,15 @@ function checkedReference(given: string): string {
   return reference;
 }
 
-/** Our account without spaces, as bank files have it; empty where none is given. */
+/** Our account without spaces, as in bank files; empty if none is given. */
 function checkedAccount({ account: given, method }: RecordRequest): string {
   if (given === undefined) return '';
   const account = given.replace(/\s/g, '');
   const invalid = (reason: string) =>
     refuse('argument_invalid', { argument: fieldName('account'), value: given, reason });
-  if (method === 'link') throw invalid('cannot receive a link payment: a payout brings it from the processor');
+  if (method === 'link') throw invalid('cannot receive a link payment: it arrives in a payout of the processor');
   if (!/^[A-Za-z0-9][A-Za-z0-9./-]{0,39}$/.test(account)) {
-    throw invalid('must be our bank account as bank files name it: 1 to 40 letters and digits');
+    throw invalid('must be our bank account as named in bank files: 1 to 40 letters and digits');
   }
   return account;
 }
@@ -210,7 +210,7 @@ async function recordDuplicate(
   if (document !== undefined && whyTakesNoPayment(document) === undefined && documents.length === 0) {
     await applyByHand(tx, context, caller, { paymentId: payment_id, document, receivedOn });
   }
-  // Where the payer was unknown, the entry names it.
+  // If the payer was unknown, the entry names it.
   const state = await readState(tx, payment_id);
   if (state?.partner_id !== null || !money(state.unapplied, state).isPositive()) return;
   await insertAssignments(tx, context, [

@@ -1,24 +1,23 @@
 /**
- * Finding document numbers in remittance texts. A complete number is certain, however it is written: with spaces, without
- * dashes, in small letters, inside other text. A number that has to be guessed (a letter O for a zero, missing zeros, a
- * missing series) is found with its guess, for finance to confirm. A sequence alone, such as 000012, may be of any year.
- * Pure.
+ * Finds document numbers in remittance texts. A complete number is certain in any form: with spaces, without dashes, in
+ * small letters, inside other text. A number that has to be guessed (a letter O for a zero, missing zeros, a missing
+ * series) is found with its guess, for finance to confirm. A sequence alone, such as 000012, may be of any year. Pure.
  */
 import type { ReferenceField } from './bank/statement.ts';
 
 export interface FoundReference {
-  /** The document's number as we write it: INV-2026-000123. */
+  /** The document's number in our form: INV-2026-000123. */
   readonly number: string;
   readonly field: string;
-  /** What stood there. */
+  /** The text found. */
   readonly found: string;
-  /** What had to be guessed; undefined where the number is certain. */
+  /** What had to be guessed; undefined if the number is certain. */
   readonly guess: string | undefined;
 }
 
 /** The beginning of a number, truncated at the end of a field. */
 export interface PartialReference {
-  /** `INV2026000`: what there is of series, year and sequence, without dashes. */
+  /** `INV2026000`: the available part of series, year and sequence, without dashes. */
   readonly beginning: string;
   readonly field: string;
   readonly found: string;
@@ -29,7 +28,7 @@ export interface FoundCreditNote {
   /** CN-2026-000001 */
   readonly number: string;
   readonly field: string;
-  /** What stood there. */
+  /** The text found. */
   readonly found: string;
 }
 
@@ -50,7 +49,7 @@ const WRITTEN = /INV(?:OICE)?(?:[^A-Z0-9]{0,3}N[RO][^A-Z0-9]?)?((?:[^A-Z0-9]{0,3
 /** The same with letters that are mistaken for digits. */
 const MISREAD = /[I1L]NV((?:[^A-Z0-9]{0,3}(?![I1L]NV)[0-9OQDILSB])+)/g;
 const AS_DIGIT: Readonly<Record<string, string>> = { O: '0', Q: '0', D: '0', I: '1', L: '1', S: '5', B: '8' };
-/** Year and sequence without the series: perhaps a document of ours. */
+/** Year and sequence without the series: perhaps one of our documents. */
 const BARE = /(?<!\d)(20\d\d)[^A-Z0-9]{1,2}(\d{6}|[1-9]\d{6,})(?!\d)/g;
 
 /** `CN` or `CM`, year and sequence. */
@@ -61,10 +60,10 @@ const SHORT = /(?<![A-Z0-9])0\d{5}(?![A-Z0-9])/g;
 
 /** The guess of a number with letters in it. */
 export const MISSPELLED = 'letters were read as digits';
-/** The least number of digits of a sequence. */
+/** The fewest digits of a sequence. */
 const SEQUENCE_DIGITS = 6;
 const YEAR_DIGITS = 4;
-/** No series counts further. */
+/** The most digits of a sequence. */
 const LONGEST_SEQUENCE = 12;
 
 export function findReferences(fields: readonly ReferenceField[]): FoundReferences {
@@ -79,7 +78,7 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
   };
   for (const { field, text } of fields) {
     const upper = text.toUpperCase();
-    // Beside an invoice, the digits of a credit note are no invoice's.
+    // Next to an invoice, the digits of a credit note do not name an invoice.
     const written = upper.includes('INV') ? upper.replace(CREDIT_NOTE, (each) => '|'.repeat(each.length)) : upper;
     const others = written.replace(WRITTEN, (_, digits: string) => ` | ${afterNumber(digits)} | `);
     for (const [sequence] of others.replace(MISREAD, ' | ').replace(BARE, ' | ').matchAll(SHORT)) {
@@ -110,14 +109,14 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
 }
 
 /**
- * The numbers of documents that were carried over from the previous system, each in a form of its own. Such a number is
- * found however its parts are separated. A short one may stand in a text by chance: it is a guess.
+ * The numbers of documents carried over from the previous system, which have any form. Such a number is found with any
+ * separators. A short one may occur in a text by chance, so it is a guess.
  */
 export class CarriedNumbers {
   private readonly numbers = new Map<string, string>();
   private mostParts = 0;
 
-  /** `written` is the number of the previous system, `number` that of the document as it stands. */
+  /** `written` is the number in the previous system, `number` the current document's number. */
   constructor(carried: readonly { readonly written: string; readonly number: string }[]) {
     for (const { written, number } of carried) {
       const parts = partsOf(written.toUpperCase());
@@ -146,7 +145,7 @@ export class CarriedNumbers {
     return [...found.values()];
   }
 
-  /** The runs of parts that begin with one of them, joined; a payer may write one part of a number as two. */
+  /** The runs of parts that begin at a given one, joined; a payer may split one part of a number in two. */
   private *runsFrom(parts: readonly Part[], first: number): Generator<[joined: string, start: number, end: number]> {
     let [joined, before] = ['', parts[first]?.start ?? 0];
     for (const { text, start, end } of parts.slice(first, first + this.mostParts + 1)) {
@@ -173,11 +172,11 @@ const partsOf = (text: string): Part[] =>
     end: index + part.length,
   }));
 
-/** Whether a number is not found by chance: six digits, or five characters of which some are letters and some digits. */
+/** Whether a match is unlikely by chance: six digits, or five characters that include letters and digits. */
 const isTelling = (joined: string): boolean =>
   (/^\d+$/.test(joined) ? joined.length >= 6 : joined.length >= 5) && /\d/.test(joined);
 
-/** What follows the first complete number in a run of digits and separators. */
+/** The rest after the first complete number in a run of digits and separators. */
 function afterNumber(run: string): string {
   const complete = /^\D*(?:\d\D*?){10}(?=\D)/.exec(run);
   return complete === null ? '' : run.slice(complete[0].length);
@@ -199,7 +198,7 @@ type Reading = Pick<FoundReference, 'number' | 'guess'>;
 
 /**
  * The numbers that a run of digits and separators can mean. The first four digits are the year. The sequence ends at a
- * separator, or at the end, after at least six more digits. Where more digits follow the sixth, ending there is a guess.
+ * separator, or at the end, after at least six more digits. If more digits follow the sixth, ending there is a guess.
  */
 function readings(run: string): Reading[] {
   const digits: { digit: string; ends: boolean }[] = [];
@@ -235,7 +234,7 @@ function readings(run: string): Reading[] {
   return found;
 }
 
-/** As documents are numbered: at least six digits. */
+/** The form of our document numbers: at least six digits. */
 function numbered(year: string, sequence: string): string {
   const digits = sequence.replace(/^0+/, '');
   return `INV-${year}-${digits.padStart(SEQUENCE_DIGITS, '0')}`;

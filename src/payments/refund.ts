@@ -1,5 +1,5 @@
 /**
- * Refunding open credit of a credit note, all of it or a part, and undoing that when the bank returns it.
+ * Refunds open credit of a credit note, all of it or a part, and undoes that when the bank returns it.
  * Refusals: document_unknown, credit_not_refundable, credit_amount_too_large, refund_repeated, amount_invalid,
  * date_in_future, date_too_early.
  */
@@ -15,14 +15,14 @@ import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
 
 interface RefundRequest {
   readonly number: string;
-  /** In the credit note's currency; left out: all open credit. */
+  /** In the credit note's currency; if omitted: all open credit. */
   readonly amount?: string | undefined;
   /** Allows the same amount with the same reference a second time. */
   readonly again?: boolean | undefined;
   readonly method: 'ach' | 'wire' | 'other';
-  /** The bank's reference; empty where it is unknown. */
+  /** The bank's reference; empty if unknown. */
   readonly reference: string;
-  /** Left out: today. */
+  /** If omitted: today. */
   readonly on?: string | undefined;
 }
 
@@ -32,15 +32,15 @@ export interface Refund {
   readonly currency: string;
   readonly amount: string;
   readonly refunded_on: string;
-  /** Of a refund that was returned. */
+  /** For a returned refund. */
   readonly returned_on?: string;
   /** The day on which the books enter the refund, or its return. */
   readonly entry_on: string;
 }
 
 /**
- * Refunds open credit of a credit note. A part that was refunded with the same reference already, on whatever day, is
- * taken for a repeated command and refused, unless `again` is set.
+ * Refunds open credit of a credit note. A part already refunded with the same reference, on any day, counts as a
+ * repeated command and is refused, unless `again` is set.
  */
 export async function refundCredit(tx: Transaction, caller: Caller, request: RefundRequest): Promise<Refund> {
   const { number, method, reference } = request;
@@ -87,7 +87,7 @@ async function amountToRefund(
   return amount;
 }
 
-/** Returns the latest refund of a credit note, or the latest over an amount: its credit is open again. */
+/** Records the return of a credit note's latest refund, or of the latest with an amount: its credit is open again. */
 export async function returnRefund(
   tx: Transaction,
   caller: Caller,

@@ -1,4 +1,4 @@
-/** SQL over what partners owe, and the reminders that they got. */
+/** SQL of what partners owe, and of the reminders they received. */
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
@@ -27,40 +27,40 @@ export interface OwedRow {
   readonly partner_id: string;
   readonly month: string;
   readonly currency: string;
-  /** Of an invoice that an opening carried over, which is of no month here: its date. */
+  /** For an invoice carried over by an opening, which has no month here: its date. */
   readonly carried_issued_on: string | null;
   readonly due_on: string;
   /** As issued, before any credit. */
   readonly gross: string;
   readonly balance: string;
   readonly amount_paid: string;
-  /** What of the balance the partner disputes: it is not dunned. */
+  /** The disputed part of the balance: it is not dunned. */
   readonly disputed: string;
   readonly payment_link: string | null;
   /** The latest level reached, in days after `counted_from`; null if the partner was already reminded of it. */
   readonly dunning_level: number | null;
-  /** The latest level of which the partner was reminded, counted from `counted_from`. */
+  /** The latest level that the partner was reminded of, counted from `counted_from`. */
   readonly reminded_level: number | null;
   /**
-   * The due date, or a later day: on which the debt reopened because what settled it was taken back, or on which an
+   * The due date, or a later day on which the debt was reopened because its settlement was taken back, or on which an
    * opening carried it over.
    */
   readonly counted_from: string;
-  /** If the bank returned the last payment of it: when it came, and when it was returned. */
+  /** If the bank returned its last payment: when it was received, and when returned. */
   readonly returned_payment_on: string | null;
   readonly returned_on: string | null;
-  /** Null: the partner is reminded of it. */
+  /** Null: it is dunned. */
   readonly skip_reason: SkipReason | null;
 }
 
-/** The partners whose money may pay what a partner owes, and those whose money is first asked for otherwise. */
+/** The partners whose money may pay what a partner owes, and those whose debts that money covers first. */
 const FAMILY = `(
        SELECT f.partner_id FROM partner_payers f
        JOIN partner_payers u ON u.payer_id = f.payer_id AND u.partner_id = :partnerId
        UNION SELECT payer_id FROM partner_payers WHERE partner_id = :partnerId
        UNION SELECT :partnerId)`;
 
-/** Open invoices, and why each is not reminded of whatever covers it. */
+/** Open invoices, and why each is not dunned, regardless of cover. */
 const OWED = `owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
             CASE WHEN d.opening_id IS NOT NULL THEN d.issued_on END AS carried_issued_on,
@@ -86,7 +86,7 @@ const OWED = `owed AS (
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN open_invoice_disputes t USING (document_id)
      LEFT JOIN openings g USING (opening_id)
-     -- What reopened it last. What is recorded late counts from the day on which it is known.
+     -- What reopened it last. A late record counts from the day on which it is known.
      LEFT JOIN LATERAL (
        SELECT r.kind, day.reopened_on, y.received_on,
               greatest(day.reopened_on, (c.undone_at AT TIME ZONE :timeZone::text)::date) AS known_on
@@ -107,7 +107,7 @@ const OWED = `owed AS (
      CROSS JOIN LATERAL (
        SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
        WHERE since.counted_from + level <= :day::date AND since.counted_from + level > d.issued_on
-         -- A debt that began to count after its due date begins with the first level that is overdue.
+         -- A debt that started to count after its due date starts with the first overdue level.
          AND (level > 0 OR since.counted_from = d.due_on)) AS reached
      CROSS JOIN LATERAL (
        SELECT max(r.dunning_level) AS reminded_level FROM reminders r
@@ -121,7 +121,7 @@ const OWED = `owed AS (
        AND (:partnerId::text IS NULL OR d.partner_id IN ${FAMILY})
      )`;
 
-/** What covers debts: cash without what it is suggested for, and open credit. */
+/** What covers debts: cash less its suggested uses, and open credit. */
 const MONEY = `cash AS (
        SELECT partner_id, currency, sum(amount) AS amount
        FROM (SELECT b.partner_id, b.currency,
@@ -139,7 +139,7 @@ const MONEY = `cash AS (
          USING (partner_id, currency)
      )`;
 
-/** What a partner's own money covers, then what the cash of those that pay for it covers, the nearest first. */
+/** The debts covered by a partner's own money, then by the cash of its payers, the nearest first. */
 const COVERED = `counted AS (
        SELECT o.document_id, o.partner_id, o.currency, o.due_on, o.series, o.sequence, o.balance - o.disputed AS amount,
               sum(o.balance - o.disputed) OVER (
@@ -171,10 +171,9 @@ const COVERED = `counted AS (
 
 /**
  * Open invoices in number order. A level counts only if its day came after the issue: a replacement that keeps the old
- * due date does not repeat the levels of the document that it replaces. What the partner's open credit and unapplied
- * cash in that currency cover, counted from the earliest due date on, is not reminded of, nor what the remaining cash of
- * its parents covers. Cash that is suggested for an invoice counts for that invoice first; a possible duplicate covers
- * nothing.
+ * due date does not repeat the levels of the document that it replaces. Debts covered by the partner's open credit and
+ * unapplied cash in that currency, from the earliest due date on, are not dunned, nor are those covered by its parents'
+ * remaining cash. Cash suggested for an invoice counts for that invoice first; a possible duplicate covers nothing.
  */
 export function readOwed(
   tx: Transaction,
@@ -193,7 +192,7 @@ export function readOwed(
   );
 }
 
-/** Partners that have a reminder of that day. */
+/** Partners with a reminder on that day. */
 export async function readRemindedOn(tx: Transaction, day: string): Promise<string[]> {
   const rows = await query<{ partner_id: string }>(
     tx,
@@ -220,7 +219,7 @@ export async function insertReminders(
   );
 }
 
-/** The documents that an e-mail was recorded for, each with its dunning level. */
+/** The documents of a recorded e-mail, each with its dunning level. */
 export async function readReminded(tx: Transaction, emailId: number): Promise<Map<number, number>> {
   const rows = await query<{ document_id: number; dunning_level: number }>(
     tx,
@@ -235,7 +234,7 @@ export async function readReminded(tx: Transaction, emailId: number): Promise<Ma
   return new Map(rows.map((row) => [row.document_id, row.dunning_level]));
 }
 
-/** The PDFs of these documents as they were issued, in number order. */
+/** The PDFs of these documents as issued, in number order. */
 export function readPdfsToAttach(
   tx: Transaction,
   documentIds: readonly number[],
@@ -255,7 +254,7 @@ export interface OpenCredit {
   readonly amount: string;
 }
 
-/** Open credit notes and unapplied cash, which are deducted from what is owed. Possible duplicates are left out. */
+/** Open credit notes and unapplied cash, which are deducted from what is owed, without possible duplicates. */
 export function readOpenCredits(tx: Transaction, partnerId: string): Promise<OpenCredit[]> {
   return query(
     tx,

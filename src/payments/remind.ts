@@ -1,12 +1,12 @@
 /**
- * Reminders (dunning): on the days that the settings name, counted from the due date, a partner gets one e-mail that lists
- * everything it owes. Each document reaches each dunning level once. After days without a run, only the latest level
- * reached is sent. A debt that reopened because what settled it was taken back begins anew with the first overdue
- * level, and so does one that an opening carried over, from the day on which it came.
+ * Reminders (dunning): on the days that the settings name, counted from the due date, a partner gets one e-mail that
+ * lists everything it owes. Each document reaches each dunning level once. After days without a run, only the latest
+ * level reached is sent. A debt reopened because its settlement was taken back starts again with the first overdue
+ * level, and so does one carried over by an opening, from the day of its import.
  *
- * What the partner disputes of a document is not dunned. Skipped are documents in dispute as a whole, on hold, reopened by
- * an undecided card dispute, possibly paid by a payment that is not confirmed yet, by one that
- * may be a duplicate, never e-mailed, or covered by the partner's open credit and unapplied cash or its parent's cash.
+ * The disputed part of a document is not dunned. Skips documents that are disputed completely, on hold, reopened by an
+ * undecided card dispute, possibly paid by an unconfirmed payment or a possible duplicate, never e-mailed, or covered
+ * by the partner's open credit and unapplied cash or its parent's cash.
  */
 import { createHash } from 'node:crypto';
 import { todayOf } from '../config/today.ts';
@@ -29,7 +29,7 @@ interface DueReminder {
   readonly partner_id: string;
   /** The latest level that one of its documents has reached, in days after the due date. */
   readonly dunning_level: number;
-  /** The documents that it reminds of; `dunning_level` is null for documents that have not reached a new one. */
+  /** The documents in the reminder; `dunning_level` is null for those that have not reached a new one. */
   readonly documents: readonly Pick<
     OwedRow,
     'number' | 'due_on' | 'balance' | 'disputed' | 'currency' | 'dunning_level'
@@ -39,7 +39,7 @@ interface DueReminder {
 export interface ReminderPlan {
   readonly day: string;
   readonly reminders: readonly DueReminder[];
-  /** Documents that are overdue, or have reached a level, and that the partner is not reminded of. */
+  /** Documents that are overdue or have reached a level, but are not dunned. */
   readonly skipped: readonly { readonly number: string; readonly partner_id: string; readonly reason: SkipReason }[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * The e-mail of a reminder: everything that the partner owes when it is sent, with the invoices attached. Its tone follows the
- * dunning level that it was recorded for, and what it demands in that tone is only what has reached this level. It is
- * withdrawn if nothing is left of it.
+ * The e-mail of a reminder: everything that the partner owes when it is sent, with the invoices attached. Its tone
+ * follows the dunning level it was recorded for, and in that tone it demands only what has reached this level. It is
+ * withdrawn if nothing is left to demand.
  */
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
@@ -47,13 +47,13 @@ export const reminderEmail: EmailComposer = {
     const reminded = await readReminded(tx, email.email_id);
     const levels = rows.flatMap((row) => (row.skip_reason === null ? (reminded.get(row.document_id) ?? []) : []));
     if (levels.length === 0) {
-      return { withdrawn: 'its documents are paid, void, on hold, disputed or covered by credit or cash by now' };
+      return { withdrawn: 'its documents are paid, void, on hold, disputed or covered by credit or cash now' };
     }
     const [partner] = await readPartners(tx, partnerId);
     if (partner === undefined) throw new Error(`no partner ${partnerId} to remind`);
     const { name, email: address, cc } = partner.invoicing_contact;
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
-    // What credit covers is listed with the credit, so that the sums are the partner's.
+    // Debts covered by credit are listed with the credit, so that the sums are the partner's.
     const owed = rows.filter((row) => row.skip_reason === null || row.skip_reason === 'covered_by_credit');
     const toConfirm = rows.filter((row) => row.skip_reason === 'payment_to_confirm');
     const credits = withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
@@ -68,7 +68,7 @@ export const reminderEmail: EmailComposer = {
         issuer: issuerView(settings.issuer),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
-        // For the closing, which it shares with the e-mails of documents.
+        // For the closing, which is shared with documents' e-mails.
         ...{ rowsOmitted: false, paymentLink: '' },
         attachments: attachments.map(({ filename }) => ({ filename, note: 'the invoice as issued' })),
         ...{ firm: tone === 'firm', final: tone === 'final' },
@@ -95,11 +95,11 @@ async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: s
   return pdfs.map(({ number, pdf }) => ({ filename: `${number}.pdf`, contentType: 'application/pdf', content: pdf }));
 }
 
-/** What is asked for of a document: the balance without what the partner disputes. */
+/** The demand for a document: its balance without the disputed part. */
 const dunned = (row: OwedRow): Amount =>
   Amount.of(row.balance, row.currency).minus(Amount.of(row.disputed, row.currency));
 
-/** Cash that probably pays documents that are not listed is not listed either. */
+/** Cash that probably pays unlisted documents is not listed either. */
 function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCredit[]): OpenCredit[] {
   return credits.flatMap((each) => {
     if (each.number !== null) return [each];
@@ -110,7 +110,7 @@ function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCre
   });
 }
 
-/** The last due date that a reminder sent on this day gives notice of: by the earliest level before the due date. */
+/** The last due date in the notice period of a reminder sent on this day: by the earliest level before the due date. */
 const noticeTo = (day: string, levels: readonly number[]): string =>
   DateTime.fromISO(day, { zone: 'utc' })
     .plus({ days: Math.max(0, ...levels.map((level) => -level)) })
@@ -127,7 +127,7 @@ function viewOf(
   locale: Locale,
 ) {
   const overdue = owed.filter((row) => row.skip_reason === null && row.due_on < day);
-  /** What has reached the level of an urgent or final reminder. */
+  /** The documents that have reached the level of an urgent or final reminder. */
   const demanded = overdue.filter((row) => demandsFrom < 0 || (row.reminded_level ?? 0) >= demandsFrom);
   const demandsPart = demanded.length < overdue.length;
   const currencies = [...new Set(owed.map((row) => row.currency))].sort();
@@ -136,12 +136,12 @@ function viewOf(
   const open = (currency: string) => credits.filter((each) => each.currency === currency);
   const netOf = (currency: string) =>
     open(currency).reduce((net, { amount }) => net.minus(Amount.of(amount, currency)), total(owed, currency));
-  /** What these come to, and never more than what is left to pay. */
+  /** Their total, and never more than what is left to pay. */
   const leftOf = (rows: readonly OwedRow[]) => (currency: string) => {
     const [sum, net] = [total(rows, currency), netOf(currency)];
     return net.isLessThan(sum) ? net : sum;
   };
-  /** What is due in the notice period, and what is due later; together what is left to pay. */
+  /** Due in the notice period, and due later; together, what is left to pay. */
   const soonOf = leftOf(owed.filter((row) => row.skip_reason === null && row.due_on <= noticeTo));
   const named = (amountOf: (currency: string) => Amount) =>
     currencies
@@ -158,7 +158,7 @@ function viewOf(
     dueSoon: named(soonOf) || named(netOf),
     dueLater: named(soonOf) === '' ? '' : named((currency) => netOf(currency).minus(soonOf(currency))),
     asOf: locale.date(day),
-    // What the previous system printed on its invoices may be out of date.
+    // Bank details on invoices of the previous system may be out of date.
     detailsOnPages: owed.some((row) => row.carried_issued_on !== null && row.payment_link !== null),
     currencies: currencies.map((currency) => ({
       currency,
@@ -192,7 +192,7 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     days: String(days),
     oneDay: days === 1,
     amount: locale.amount(dunned(row)),
-    // The amounts add up: the original amount, less what is paid, credited and in dispute, is what is asked for.
+    // The amounts add up: the original amount less the paid, credited and disputed amounts is the demand.
     original: [paid, credited, disputed].every((each) => each.isZero()) ? '' : locale.amount(amount(row.gross)),
     paid: paid.isZero() ? '' : locale.amount(paid),
     credited: credited.isZero() ? '' : locale.amount(credited),

@@ -1,6 +1,6 @@
 /**
- * A remittance that deducts credit: "INV-2026-000011 less CN-2026-000001". The payment and the credit together pay the
- * invoices that it names. Pure.
+ * A remittance that deducts credit: "INV-2026-000011 less CN-2026-000001". Payment and credit together pay the named
+ * invoices. Pure.
  */
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
@@ -26,14 +26,14 @@ export function lessCredit(documents: readonly Payable[], credits: readonly Open
   return `${documents.map((each) => each.number).join(', ')} less ${deducted.join(', ')}`;
 }
 
-/** What the documents come to less the credit. */
+/** The documents' total less the credit. */
 export function netOf(documents: readonly Payable[], credits: readonly OpenCredit[], currency: string): Amount {
   const sum = (amounts: readonly { balance: Amount }[]) =>
     amounts.reduce((total, { balance }) => total.plus(balance), Amount.zero(currency));
   return sum(documents).minus(sum(credits));
 }
 
-/** Places credit on documents in their order, until it is used up, and gives what is left to pay on each. */
+/** Places credit on documents in order, until it is used up, and returns what is left to pay on each. */
 export function placeCredit(
   documents: readonly Payable[],
   credits: readonly OpenCredit[],

@@ -1,6 +1,6 @@
 /**
- * Reversing payments: a return, a refund, a dispute, a mistake, a duplicate. What was applied is unapplied, so that the
- * invoices are open again. A reversal that is reinstated is applied to the same invoices again.
+ * Reverses payments: a return, a refund, a dispute, a mistake, a duplicate. Applied amounts are unapplied, so that the
+ * invoices are open again. A reinstated reversal is applied to the same invoices again.
  * Refusals: payment_unknown, payment_is_share, payment_amount_too_large, argument_invalid, date_in_future, date_too_early.
  */
 
@@ -60,12 +60,12 @@ const RETURN_REASONS: Readonly<Record<string, string>> = {
   AC06: 'account frozen',
   AM04: 'insufficient funds',
   MD01: 'unauthorized',
-  MD06: 'the payer asked for it back',
+  MD06: 'requested by the payer',
   MS02: 'the payer refused it',
   MS03: 'no reason given',
 };
 
-/** What the code of a return means. The code is shown in front of it. */
+/** The meaning of a return code, shown after the code. */
 export const returnReason = (code: string | undefined): string =>
   code === undefined ? 'no code given' : (RETURN_REASONS[code] ?? 'unknown code');
 
@@ -78,16 +78,16 @@ export interface ReverseRequest {
   readonly kind: ReversalKind;
   readonly reason: string;
   readonly code?: string | undefined;
-  /** Left out: all that remains of the payment. */
+  /** If omitted: all that remains of the payment. */
   readonly amount?: string | undefined;
-  /** Left out: today; for a duplicate and for `other` the day of its receipt. */
+  /** If omitted: today; for a duplicate and for `other`, the day of its receipt. */
   readonly on?: string | undefined;
   readonly duplicateOf?: number | undefined;
-  /** Of `other`: the account of the general ledger that the money belongs to, such as `income:interest`. */
+  /** For `other`: the general-ledger account that the money belongs to, such as `income:interest`. */
   readonly account?: string | undefined;
 }
 
-/** Reverses a payment by hand. Gives the amount and the numbers of the invoices that are open again. */
+/** Reverses a payment by hand. Returns the amount and the numbers of the reopened invoices. */
 export async function reversePayment(
   tx: Transaction,
   caller: Caller,
@@ -95,14 +95,14 @@ export async function reversePayment(
 ): Promise<{ amount: Amount; reopened: readonly string[] }> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
-  // Its money is at the processor, which reports what becomes of it; only a refund leaves another account.
+  // Its money is at the processor, which reports its fate; only a refund leaves from another account.
   if (request.kind !== 'refunded' && isShareIdentity(state.identity)) {
     throw refuse('payment_is_share', { payment_id: state.payment_id });
   }
   const on = dayOfAction(caller, request.on, {
     earliest: state.received_on,
     what: `payment ${state.payment_id} was received`,
-    // Neither was ever a customer's money.
+    // Neither was a customer's money.
     ...((request.kind === 'duplicate' || request.kind === 'other') && { otherwise: state.received_on }),
   });
   const invalid = (field: string, value: string, reason: string) =>
@@ -165,48 +165,48 @@ export async function reversePayment(
 const AS_OTHER = fieldName('kind', 'other');
 const AS_DUPLICATE = fieldName('kind', 'duplicate');
 
-/** Accounts that only what is invoiced and paid may move. */
+/** Accounts that only invoices and payments may move. */
 const OWN_ACCOUNT =
   /^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied|tax)|equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)/;
 
-/** Refuses to book a payment to an account that is none, or that follows from invoices and payments. */
+/** Refuses to book a payment to an invalid account, or to one that invoices and payments move. */
 function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): void {
   const invalid = (reason: string) =>
     refuse('argument_invalid', { argument: fieldName('account'), value: account, reason });
   if (!/^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$/.test(account)) {
     throw invalid(`must be an account of the general ledger such as income:interest, and goes with ${AS_OTHER}`);
   }
-  if (OWN_ACCOUNT.test(account)) throw invalid('follows from invoices and payments: name another account');
+  if (OWN_ACCOUNT.test(account)) throw invalid('is moved by invoices and payments: name another account');
   if (method === 'link') {
     const reason = `cannot be other: payment ${payment_id} was made by a payment link, so it is a customer's`;
     throw refuse('argument_invalid', { argument: fieldName('kind'), value: 'other', reason });
   }
 }
 
-/** Refuses to call a payment a mistake that the bank reports: its money came, whoever's it is. */
+/** Refuses to reverse a bank-reported payment as a mistake: the money did arrive. */
 function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
   if (!in_bank_line) return;
   const paymentId = String(payment_id);
   throw refuse('argument_invalid', {
     ...{ argument: fieldName('kind'), value: 'mistake' },
     reason:
-      `cannot be: a bank line shows payment ${payment_id}, so its money is in the bank. If it is no customer's, use ` +
-      `${AS_OTHER}; if another payment is the same money, ${AS_DUPLICATE}`,
+      `cannot be: a bank line shows payment ${payment_id}, so its money is in the bank. If it is not a customer's, use ` +
+      `${AS_OTHER}; if another payment records the same money, ${AS_DUPLICATE}`,
     remedies: [
-      toDo('Unapply it', 'payment.unapply', { paymentId }, "if it is another partner's"),
+      toDo('Unapply it', 'payment.unapply', { paymentId }, 'if it belongs to another partner'),
       toDo('Then assign it', 'payment.assign', { paymentId }),
     ],
   });
 }
 
-/** Why a payment cannot be the duplicate of another; undefined if it can. One of the two must stay. */
+/** Why a payment cannot be a duplicate of another; undefined if it can. One of the two must stay. */
 async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: PaymentState): Promise<string | undefined> {
   const money = (each: PaymentState) => `${each.amount} ${each.currency}`;
   if (other.payment_id === state.payment_id) return 'must be another payment';
   if (money(other) !== money(state)) return `is ${money(other)}, and payment ${state.payment_id} is ${money(state)}`;
   if (other.partner_id !== null && state.partner_id !== null && other.partner_id !== state.partner_id)
     return `belongs to ${other.partner_id}, and payment ${state.payment_id} to ${state.partner_id}`;
-  if (!other.stays) return 'is reversed itself: name the payment that stays';
+  if (!other.stays) return 'is itself reversed: name the payment that stays';
   const original = await readOriginal(tx, other.payment_id);
   return original === undefined ? undefined : `is itself, in part, a duplicate of payment ${original}`;
 }
@@ -214,7 +214,8 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
 /**
  * Reverses payments, each at most once in a call and by at most what remains of it. A reversal is taken from unapplied
  * cash first, then from the latest applications. An application that is needed only in part is undone, and the rest is
- * applied again, with its bank charges: what a bank kept of a payment stays paid while something of it does. Gives the results by identity.
+ * applied again, with its bank charges: these stay settled while any part of the payment is applied. Returns the
+ * results by identity.
  */
 export async function reverseAll(
   tx: Transaction,
@@ -277,13 +278,15 @@ const reapplication = (
 
 export interface Reversed {
   readonly payment_reversal_id: number;
-  /** The numbers of the invoices that are open again. */
+  /** The numbers of the reopened invoices. */
   readonly reopened: readonly string[];
 }
 
 /** What a reversal changed, as a clause. */
 export const whatIsOwedAgain = (reopened: readonly string[]): string =>
-  reopened.length === 0 ? 'it came out of unapplied cash' : `what it paid of ${reopened.join(', ')} is owed again`;
+  reopened.length === 0
+    ? 'it came out of unapplied cash'
+    : `the amount it paid on ${reopened.join(', ')} is owed again`;
 
 interface Unapplying {
   readonly undone: readonly LiveApplication[];
@@ -312,7 +315,9 @@ export function planUnapplying(
   return { undone, kept };
 }
 
-/** Reinstates a reversal: the payment is applied to the same invoices again, with bank charges, as far as they are open. */
+/**
+ * Reinstates a reversal: the payment is applied to the same invoices again, with bank charges, up to their balances.
+ */
 export async function reinstate(
   tx: Transaction,
   context: PaymentContext,
@@ -325,7 +330,7 @@ export async function reinstate(
   if (state === undefined) return;
   let left = money(state.unapplied, state);
   const touched: number[] = [];
-  // One by one, because each reduces what is left for the next. There are few: the invoices of one payment.
+  // One by one, because each reduces what is left for the next. They are few: the invoices of one payment.
   for (const { number, amount, bank_charges } of undone) {
     const document = await readPayable(tx, number);
     if (document === undefined || document.status !== 'open') continue;

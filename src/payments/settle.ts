@@ -1,6 +1,6 @@
 /**
- * Settling payouts. A payout in the bank is settled when it is recorded what it consists of: link payments, or one payout of
- * a connected account. Payouts of connected accounts are settled automatically where the match is certain.
+ * Settles payouts. A payout in the bank is settled when its contents are recorded: link payments, or one payout of a
+ * connected account. Payouts of connected accounts are settled automatically if the match is certain.
  * Refusals: payout_unknown, payout_settled, payout_not_settled.
  */
 
@@ -26,7 +26,7 @@ interface SettleRequest {
   readonly paymentIds: readonly number[];
   /** Instead of payments: the connected account that paid it out. */
   readonly account?: string | undefined;
-  /** Which of its payouts, by the processor's id; left out: the only one that fits, if any is known. */
+  /** Which of its payouts, by the processor's id; if omitted: the only one that matches, if any is known. */
   readonly payout?: string | undefined;
 }
 
@@ -64,7 +64,7 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
 
 const notSettled = (payout_id: number, reason: string) => refuse('payout_not_settled', { payout_id, reason });
 
-/** The account's payout that the bank line is, if any is known. */
+/** The account's payout in the bank line, if any is known. */
 async function accountPayoutOf(
   tx: Transaction,
   caller: Caller,
@@ -96,15 +96,15 @@ async function linkPaymentsOf(
   const waiting = await readWithProcessor(tx, currency, received_on);
   const missing = paymentIds.filter((id) => !waiting.some((each) => each.payment_id === id));
   if (missing.length > 0) {
-    const reason = `payment ${missing.join(', ')} is not a link payment in ${currency} that waits for its payout`;
+    const reason = `payment ${missing.join(', ')} is not a link payment in ${currency} waiting for its payout`;
     throw notSettled(payout_id, reason);
   }
   return waiting.filter((each) => paymentIds.includes(each.payment_id));
 }
 
 /**
- * Settles the payouts that certainly come from a connected account. Returns every candidate for the unsettled payouts, the
- * certain ones included. The others are left for finance, and their payouts are never settled with link payments.
+ * Settles the payouts that certainly come from a connected account. Returns every candidate for the unsettled payouts,
+ * including the certain ones. The others are left to finance, and their payouts are never settled with link payments.
  */
 export async function settleReportedPayouts(
   tx: Transaction,

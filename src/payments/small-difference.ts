@@ -1,13 +1,13 @@
-/** Small differences: what a payment is short and finance does not pursue. They are written to bank charges. Pure. */
+/** Small differences: shortfalls of payments that finance does not pursue. They are written to bank charges. Pure. */
 import { Amount } from '../money.ts';
 
-/** The setting `small_difference`: the most by currency, and `percent`, the most of what was owed. */
+/** The setting `small_difference`: the limit by currency, and `percent`, the limit relative to what was owed. */
 export type SmallDifferences = Readonly<Record<string, string>>;
 
-/** Where the setting names no percent: an international wire of some size costs less than that. */
+/** If the setting has no percentage: a larger international wire costs less than that. */
 const PERCENT = '2';
 
-/** Whether a payment that is `short` of what was `owed` may settle it: within the amount and within the percent. */
+/** Whether a payment that is `short` of what was `owed` may settle it: within the amount and the percentage. */
 export function isSmallDifference(settings: SmallDifferences, short: Amount, owed: Amount): boolean {
   const most = Amount.of(settings[short.currency] ?? '0', short.currency);
   const within = (one: Amount, other: Amount) => !one.minus(other).isPositive();

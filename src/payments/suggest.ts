@@ -1,5 +1,5 @@
 /**
- * Suggestions: what a payment may be for, where that is not certain. Each rule gives proposals with their evidence, and
+ * Suggestions: what a payment may be for, if that is uncertain. Each rule makes proposals with their evidence, and
  * finance confirms one. Pure.
  */
 import { Amount } from '../money.ts';
@@ -27,9 +27,9 @@ interface Question {
   readonly items: OpenItems;
   /** The partner of the account that paid. */
   readonly known: string | undefined;
-  /** That partner, or else those whose names the receipt mentions. */
+  /** That partner, or those whose names the receipt mentions. */
   readonly payers: readonly string[];
-  /** Something contradicts what the text says: the amount alone counts too. */
+  /** Something contradicts the text, so the amount alone counts too. */
   readonly doubted: boolean;
 }
 
@@ -37,24 +37,24 @@ interface Proposal {
   readonly document: Payable | undefined;
   readonly confidence: string;
   readonly evidence: Omit<Evidence, 'rule'>;
-  /** Left out: as much of the receipt as the document's balance takes. */
+  /** If omitted: as much of the receipt as the document's balance allows. */
   readonly amount?: Amount;
 }
 
 type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggested>) => readonly Proposal[];
 
 const SUGGESTED_AT_MOST = 5;
-/** More open documents than this of one amount say nothing about which was paid. */
+/** If more open documents than this have the amount, it does not identify one. */
 const EQUAL_AT_MOST = 5;
-/** Payers whose names a text mentions, of whom sums are tried. */
+/** The most payers named in a text whose sums are tried. */
 const PAYERS_AT_MOST = 5;
 
-/** Strongest first: of two rules with the same confidence the earlier one's evidence is kept. */
+/** Strongest first: of two rules with the same confidence, the earlier one's evidence is kept. */
 const SUGGESTION_RULES: readonly SuggestionRule[] = [
   ...[byReference, byShortReferences, byPartOfNumber, byPayerAmount, byCoveringSet, byAmountAlone],
 ];
 
-/** The partner of the account that paid, or else those whose names the receipt mentions. */
+/** The partner of the account that paid, or those whose names the receipt mentions. */
 export function likelyPayers(receipt: Receipt, items: OpenItems): string[] {
   const known = items.knownPayer(receipt);
   return known === undefined ? mentioned(receipt, items) : [known];
@@ -66,7 +66,7 @@ function mentioned(receipt: Receipt, items: OpenItems): string[] {
   return [...new Set(possible)].sort().slice(0, PAYERS_AT_MOST);
 }
 
-/** `doubted`: a rule would have applied it, and something contradicts. Then every payer counts that anything speaks for. */
+/** `doubted`: a rule would have applied it, but something contradicts. Then every payer with any evidence counts. */
 export function suggest(
   receipt: Receipt,
   found: Pick<Question, 'named' | 'partial' | 'short'>,
@@ -103,13 +103,13 @@ function suggestBy(question: Question): Suggested[] {
     .slice(0, SUGGESTED_AT_MOST);
 }
 
-/** Documents whose number stands in the remittance, with or without a guess, or what replaced them. */
+/** Documents whose number is in the remittance, guessed or not, or their replacements. */
 function byReference({ receipt, named, items, known, payers }: Question): Proposal[] {
   const { amount } = receipt;
   const mentions = [...new Set(items.namesIn(receipt).flatMap(({ ids }) => [...ids]))].sort();
   return named.map(({ reference: { guess, field, number, found }, document }) => {
     const current = items.current(document);
-    const where = `${found} stands in ${field}`;
+    const where = `${found} is in ${field}`;
     const replaced = current === document ? '' : `; ${number} was replaced by ${current?.number}`;
     const proposal = (confidence: string, why: string): Proposal => ({
       document: current,
@@ -148,7 +148,7 @@ function byReference({ receipt, named, items, known, payers }: Question): Propos
   });
 }
 
-/** The only open document of that amount whose number begins with what stands truncated at the end of a field. */
+/** The only open document of that amount whose number begins with the truncated text at the end of a field. */
 function byPartOfNumber({ receipt: { amount }, partial, items }: Question): Proposal[] {
   return partial.flatMap(({ beginning, field, found }): Proposal[] => {
     const possible = items.withBalance(amount).filter((each) => each.number.replaceAll('-', '').startsWith(beginning));
@@ -187,7 +187,10 @@ function byPayerAmount(question: Question): Proposal[] {
   );
 }
 
-/** The smallest and oldest set of a likely payer's open documents that is exactly what arrived, or that and a bank fee. */
+/**
+ * The smallest and oldest set of a likely payer's open documents that adds up to the amount received, or to that and a
+ * bank fee.
+ */
 function byCoveringSet(question: Question): Proposal[] {
   const { receipt, items, payers } = question;
   const { amount } = receipt;
@@ -197,12 +200,12 @@ function byCoveringSet(question: Question): Proposal[] {
     if (set === undefined) return [];
     if (!set.fee.isZero() && !items.isSmallDifference(set.fee, amount.plus(set.fee))) return [];
     const numbers = set.documents.map(({ number }) => number);
-    // One document of exactly that amount is found by its amount.
+    // A single document of exactly that amount is found by its amount.
     if (numbers.length === 1 && set.fee.isZero()) return [];
     const sum = numbers.length === 1 ? `${numbers[0]} is` : `${numbers.join(' and ')} add up to`;
     const why = set.fee.isZero()
-      ? `${sum} exactly what arrived`
-      : `${sum} what arrived and ${set.fee.forPeople()} more, which may be a bank fee`;
+      ? `${sum} exactly the amount received`
+      : `${sum} the amount received plus ${set.fee.forPeople()}, which may be a bank fee`;
     return set.documents.map((document, index): Proposal => {
       const bearsFee = index === set.documents.length - 1;
       return {
@@ -221,8 +224,8 @@ function byCoveringSet(question: Question): Proposal[] {
 }
 
 /**
- * Documents whose sequences stand there alone, such as "000012, 000020", with those whose numbers stand there in full. They
- * must be a likely payer's; where none is known, they must all be found and add up to what arrived.
+ * Documents named only by their sequences, such as "000012, 000020", with those named in full. They must be a likely
+ * payer's; if none is known, they must all be found and add up to the amount received.
  */
 function byShortReferences({ receipt: { amount }, named, short, items, payers }: Question): Proposal[] {
   const isTheirs = ({ partner_id }: Payable) => payers.some((each) => items.paysFor(each, partner_id));
@@ -253,7 +256,7 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
   const ends = isExact
     ? ', and the amount is exact'
     : isLessFee
-      ? `, and together they are ${fee.forPeople()} more than arrived, which may be a bank fee`
+      ? `, and together they exceed the payment by ${fee.forPeople()}, which may be a bank fee`
       : '';
   return (isSet ? all : found).map(({ document, reference }) => ({
     document,
@@ -263,14 +266,14 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
       amount: comparison(amount, document.balance, all.length),
       ...(isSet && { set: numbers, ...(isLessFee && { fee: fee.toString() }) }),
       why: isSet
-        ? `${all.map((each) => each.reference.found).join(' and ')} stand there${ends}`
-        : `${reference.found} stands in ${reference.field}: ${guess}${ends}`,
+        ? `${all.map((each) => each.reference.found).join(' and ')} are named${ends}`
+        : `${reference.found} is in ${reference.field}: ${guess}${ends}`,
     },
     ...(document === bearer && { amount: document.balance.minus(fee) }),
   }));
 }
 
-/** Where nothing else is suggested, or is doubtful: the few open documents of exactly that amount. */
+/** If nothing else is suggested, or it is doubtful: the few open documents of exactly that amount. */
 function byAmountAlone({ receipt, items, doubted }: Question, found: ReadonlyMap<number, Suggested>): Proposal[] {
   if (found.size > 0 && !doubted) return [];
   const equal = items.withBalance(receipt.amount);
@@ -278,7 +281,7 @@ function byAmountAlone({ receipt, items, doubted }: Question, found: ReadonlyMap
   return equal.map((document) => ({
     document,
     confidence: CONFIDENCE.amount_alone,
-    evidence: { amount: 'exact', why: 'only its amount speaks for it' },
+    evidence: { amount: 'exact', why: 'only the amount matches' },
   }));
 }
 

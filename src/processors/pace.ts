@@ -1,4 +1,4 @@
-/** How fast a processor is asked, and when it is left alone for a while. */
+/** The pace of calls to a processor, and pauses after failures. */
 
 import { Unavailable } from './processor.ts';
 
@@ -9,13 +9,13 @@ export class Pace {
   private free: number;
   private readonly waiting: (() => void)[] = [];
 
-  /** At most so many calls a second leave this process, and so many are under way at once. */
+  /** At most so many calls per second leave this process, and at most so many are in progress at once. */
   constructor(callsPerSecond: number, atOnce: number) {
     this.interval = 1000 / callsPerSecond;
     this.free = atOnce;
   }
 
-  /** Waits for the next call's turn, which `done` ends. Throws at once while the processor is left alone. */
+  /** Waits for the next call's turn, which `done` ends. Throws at once during a pause. */
   async turn(): Promise<void> {
     this.throwIfLeftAlone();
     if (this.free === 0) await new Promise<void>((go) => this.waiting.push(go));
@@ -32,7 +32,7 @@ export class Pace {
     if (at > now) await new Promise((resolve) => setTimeout(resolve, at - now));
   }
 
-  /** The call is over; whoever waits longest is next. */
+  /** The call is over; the longest waiter is next. */
   done(): void {
     const next = this.waiting.shift();
     if (next === undefined) this.free += 1;
@@ -43,12 +43,12 @@ export class Pace {
     if (this.left !== undefined && this.left.until > Date.now()) throw new Unavailable(this.left.reason);
   }
 
-  /** Delays every next call, as the processor asked for. */
+  /** Delays all further calls, as the processor requested. */
   slowDown(milliseconds: number): void {
     this.nextAt = Math.max(this.nextAt, Date.now() + milliseconds);
   }
 
-  /** No calls for a while: one document finds out that the processor is down, and the others need not wait for it. */
+  /** No calls for a while: one document finds that the processor is down, and the others need not wait for it. */
   leaveAlone(milliseconds: number, reason: string): void {
     this.left = { until: Date.now() + milliseconds, reason };
   }

@@ -1,40 +1,40 @@
 /**
- * The port to payment processors. An implementation is a folder of its own and one line of the list in `processors.ts`:
- * nothing outside that folder knows how the processor names or writes anything.
+ * The port to payment processors. An implementation is one folder and one line of the list in `processors.ts`: nothing
+ * outside the folder knows the processor's names and formats.
  */
 import type { Amount } from '../money.ts';
 
 export interface PaymentProcessor {
-  /** As settings.json, the webhook's path and the recorded payment links name it. */
+  /** Its name in settings.json, the webhook's path and the recorded payment links. */
   readonly name: string;
-  /** How bank statements name its payouts. */
+  /** The name of its payouts on bank statements. */
   readonly bankName: string;
   /** The environment variable of its key. */
   readonly keyVariable: string;
-  /** The least that can be charged in a currency, in major units; undefined where that is not fixed. */
+  /** The minimum charge in a currency, in major units; undefined if not fixed. */
   readonly leastCharge: (currency: string) => string | undefined;
-  /** The step of the amounts that it takes in a currency, in major units; undefined where it takes none. */
+  /** The step of amounts in a currency, in major units; undefined if it does not accept the currency. */
   readonly stepOf: (currency: string) => string | undefined;
-  /** Its own key from the environment; undefined where none is set. */
+  /** Its own key from the environment; undefined if none is set. */
   readonly access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
   readonly paymentLinks: PaymentLinkMaker;
   readonly events: {
     readonly read: (type: string, object: unknown) => EventReading;
-    /** The processor's ids of payments that stand in a text. */
+    /** The processor's payment ids in a text. */
     readonly paymentIds: (text: string) => string[];
   };
   readonly balanceTransactions: BalanceTransactionSource;
   readonly webhooks: WebhookVerifier;
 }
 
-/** What processors read of the environment (`config/environment.ts`), each its own. */
+/** Each processor's variables of the environment (`config/environment.ts`). */
 interface ProcessorSecrets {
   readonly stripeKey: string | undefined;
   readonly stripeBase: string | undefined;
   readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
 }
 
-/** How a processor is reached: the key, and another server in its place, in sandbox only. */
+/** Access to a processor: the key and, in sandbox only, a server that replaces it. */
 export interface ProcessorAccess {
   readonly key: string;
   readonly base?: string | undefined;
@@ -42,18 +42,18 @@ export interface ProcessorAccess {
 
 // --- Failures ---------------------------------------------------------------------------------------------------------
 
-/** The processor cannot be asked at present. Try the same again later. */
+/** The processor is unavailable. Retry later. */
 export class Unavailable extends Error {}
 
 /** The processor understood the request and rejects it: the same request gets the same answer. */
 export class RefusedByProcessor extends Error {}
 
-/** The processor failed while it processed this key, and would only repeat that: look whether a link was made. */
+/** The processor failed while processing this key, and would only repeat the failure: check whether a link was made. */
 export class KeySpent extends Error {}
 
 // --- Payment links ----------------------------------------------------------------------------------------------------
 
-/** What names one version of one document's link, in the link's metadata. */
+/** Identifies one version of one document's link, in the link's metadata. */
 export interface LinkMark {
   readonly installation: string;
   readonly invoice: string;
@@ -77,13 +77,13 @@ export interface MadeLink {
 interface PaymentLinkMaker {
   /** A positive amount in the processor's smallest unit, or why it cannot be charged. Never rounded. */
   readonly units: (amount: Amount) => { readonly unitAmount: number } | { readonly reason: string };
-  /** Of the methods in the settings, those that can pay in a currency. */
+  /** The methods in the settings that can pay in a currency. */
   readonly methodsFor: (methods: readonly string[], currency: string) => string[];
-  /** The request for a link, as it is recorded before the call. */
+  /** The request for a link, as recorded before the call. */
   readonly request: (order: LinkOrder) => object;
-  /** The key of an attempt: the same for the same document, version and attempt, wherever it is tried. */
+  /** The key of an attempt: the same for the same document, version and attempt in any process. */
   readonly idempotencyKey: (mark: LinkMark, attempt: number) => string;
-  /** For how long the same key surely gives the same link. */
+  /** How long the same key certainly gives the same link. */
   readonly keyValidHours: number;
   readonly checkout: CheckoutMaker;
   readonly open: (access: ProcessorAccess) => PaymentLinks;
@@ -110,45 +110,45 @@ export interface CheckoutOrder {
   readonly lines: readonly { readonly number: string; readonly unitAmount: number }[];
   readonly methods: readonly string[];
   readonly expiresAt: Date;
-  /** Our page, to which the payer comes back, with or without having paid. */
+  /** Our page, to which the payer returns after paying or canceling. */
   readonly backTo: string;
 }
 
 interface CheckoutMaker {
   readonly mostInvoices: number;
-  /** For how long a session is open. */
+  /** How long a session is open. */
   readonly openMinutes: number;
   /** Each amount in the processor's smallest unit, or why they cannot be paid at once. Never rounded. */
   readonly units: (amounts: readonly Amount[]) => { readonly units: readonly number[] } | { readonly reason: string };
-  /** The request for a session, as it is recorded before the call. */
+  /** The request for a session, as recorded before the call. */
   readonly request: (order: CheckoutOrder) => object;
 }
 
-/** `ordered`: a bank debit that is paid days later. `failed`: one that did not come about. */
+/** `ordered`: a bank debit, paid days later. `failed`: a debit that failed. */
 export type CheckoutState = 'open' | 'ordered' | 'paid' | 'failed' | 'expired';
 
 /** Calls throw RefusedByProcessor, Unavailable and, for `make`, KeySpent. */
 export interface Checkouts {
   readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
   readonly state: (providerId: string) => Promise<CheckoutState>;
-  /** Ends an open session. Gives `expired`, or what became of it before. */
+  /** Ends an open session. Returns `expired`, or its earlier outcome. */
   readonly expire: (providerId: string) => Promise<CheckoutState>;
 }
 
 // --- Events -----------------------------------------------------------------------------------------------------------
 
-/** What an event says about payments. */
+/** The facts about payments in an event. */
 export type PaymentFact =
   | {
       readonly kind: 'received';
-      /** The payment intent first, where there is one, then charge and session: every id it is known by. */
+      /** All of its ids: the payment intent first, if there is one, then charge and session. */
       readonly ids: readonly string[];
       readonly amount: Amount;
-      /** The processor's id of the payment link that was paid: the processor itself says it, nobody else can. */
+      /** The processor's id of the payment link that was paid; only the processor can set it. */
       readonly link: string | undefined;
-      /** The processor's id of the checkout session, where the session itself says it. */
+      /** The processor's id of the checkout session, if the session itself states it. */
       readonly session: string | undefined;
-      /** The document that its metadata names. Platforms and payers can write metadata: a hint, never a proof. */
+      /** The document named by its metadata. Platforms and payers can write metadata: a hint, never a proof. */
       readonly invoice: string | undefined;
       /** The checkout that its metadata names, a hint as well. */
       readonly checkout: string | undefined;
@@ -164,7 +164,7 @@ export type PaymentFact =
       readonly ids: readonly string[];
       readonly refund: string;
       readonly amount: Amount;
-      /** When it was made, ISO instant: totals of later events had it. */
+      /** When it was made, ISO instant: totals of later events include it. */
       readonly made_at: string;
     }
   | {
@@ -177,7 +177,7 @@ export type PaymentFact =
       readonly state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
     };
 
-/** What an event says of a session that is not paid. */
+/** The facts about an unpaid session in an event. */
 export interface SessionProgress {
   readonly id: string;
   /** The processor's id of the payment link by which it was opened. */
@@ -195,16 +195,16 @@ export type EventReading =
 // --- Balance transactions ---------------------------------------------------------------------------------------------
 
 /**
- * `share`: what a platform sent us. `misrouted`: a charge on our own account, as 7.3.3 is documented, of which we receive
- * what its fee to the platform leaves. `reversal`: a transfer that was reversed. `dispute`: of a charge on our own
- * account. `other`: no share of a quote.
+ * `share`: what a platform sent us. `misrouted`: a charge on our own account, as documented in 7.3.3, of which we
+ * receive the rest after its fee to the platform. `reversal`: a reversed transfer. `dispute`: of a charge on our own
+ * account. `other`: not a share of a quote.
  */
 export type BalanceTransactionKind = 'share' | 'misrouted' | 'reversal' | 'dispute' | 'other';
 
 export interface BalanceTransaction {
   /** The processor's id, unique in its account: `txn_…`. */
   readonly id: string;
-  /** As the processor calls it: `payment`, `payment_refund`, `payout`, … */
+  /** The processor's name for it: `payment`, `payment_refund`, `payout`, … */
   readonly type: string;
   readonly kind: BalanceTransactionKind;
   readonly currency: string;
@@ -213,8 +213,8 @@ export interface BalanceTransaction {
   readonly fee: string;
   readonly net: string;
   /**
-   * What was sent, where the processor converted it to the currency of the account, with the sign of `amount`; and the
-   * rate: `source_amount` times the rate is `amount`. All three or none.
+   * The amount sent, if the processor converted it to the account's currency, with the sign of `amount`; and the rate:
+   * `source_amount` times the rate is `amount`. All three or none.
    */
   readonly source_currency: string | null;
   readonly source_amount: string | null;
@@ -223,7 +223,7 @@ export interface BalanceTransaction {
   readonly occurred_at: string;
   /** The payment, refund or dispute on our account that it belongs to: `py_…`, `pyr_…`. */
   readonly payment: string | null;
-  /** The payment on our account that a reversal or dispute takes from. */
+  /** The payment on our account that a reversal or dispute reduces. */
   readonly of_payment: string | null;
   /** The platform's transfer, or its reversal: `tr_…`, `trr_…`. */
   readonly transfer: string | null;
@@ -231,7 +231,7 @@ export interface BalanceTransaction {
   readonly quote_id: string | null;
   readonly requote_id: string | null;
   readonly enrollment_id: string | null;
-  /** As the processor sent it. */
+  /** As sent by the processor. */
   readonly payload: string;
 }
 
@@ -245,7 +245,7 @@ export interface BalanceTransactionSource {
    * whether real or test money is expected.
    */
   readonly read: (value: unknown, payload: string, live: boolean) => BalanceTransactionReading;
-  /** Those of an account since a time, or those that a payout paid out, page by page. Throws Unavailable. */
+  /** The balance transactions of an account since a time, or those of a payout, page by page. Throws Unavailable. */
   readonly list: (
     access: ProcessorAccess,
     which: { readonly since: Date | null } | { readonly payout: string },
@@ -256,18 +256,16 @@ export interface BalanceTransactionSource {
 // --- Webhooks ---------------------------------------------------------------------------------------------------------
 
 export interface WebhookVerifier {
-  /** The environment variable of an account's secrets, and what it holds; without a name: of our own account. */
+  /** The environment variable of an account's secrets, and its value; without a name: our own account's. */
   readonly secretVariable: (account: string | undefined) => string;
   readonly secrets: (environment: ProcessorSecrets, account: string | undefined) => readonly string[];
   /** The request header that carries the signature, in lower case. */
   readonly header: string;
-  /** What is wrong with the signature's header alone, so that a body need not be read; undefined if it may be right. */
+  /** What is wrong with the signature header alone, so that the body need not be read; undefined if it may be valid. */
   readonly headerProblem: (header: string | undefined, now: Date) => string | undefined;
-  /** Whether one of the signatures is by one of our secrets over these bytes, at a fraction of what `problem` takes. */
+  /** Whether one of the signatures over these bytes was made with one of our secrets; much faster than `problem`. */
   readonly isSigned: (body: Buffer, header: string | undefined, secrets: readonly string[]) => boolean;
-  /**
-   * Why a body was not signed with one of our secrets within the tolerance around `now`; undefined where it was.
-   */
+  /** Why a body was not signed with one of our secrets within the tolerance around `now`; undefined if it was. */
   readonly problem: (
     body: Buffer,
     header: string | undefined,

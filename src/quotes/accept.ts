@@ -1,6 +1,6 @@
 /**
  * Accepts quotes and requotes: each becomes one ledger row at that instant. Accepting again, or concurrently, gives the
- * same answer and records nothing. Any number are checked and recorded together, each with its own answer.
+ * same answer and records nothing. Any number can be checked and recorded together, each with its own answer.
  * Refusals: token_invalid (the client was revoked), quote_unknown, requote_unknown,
  * partner_inactive, policy_inactive, quote_expired, policy_price_exceeded, quote_reversed, requote_stale, recorded_otherwise.
  */
@@ -24,7 +24,7 @@ import {
   recordAcceptances,
 } from './quotes.sql.ts';
 
-/** An acceptance that a partner's client asks for. */
+/** An acceptance requested by a partner's client. */
 export interface Wanted extends Asked {
   readonly kind: 'quote' | 'requote';
   readonly id: string;
@@ -59,8 +59,8 @@ export interface Due {
 type Verdict = { readonly accepted: Accepted } | { readonly refusal: Refusal } | { readonly due: Due };
 
 /**
- * How often an acceptance is tried. It is tried again when the row was recorded meanwhile, which the second try answers
- * with, or when the partner's time zone changed, which may happen once more.
+ * How often an acceptance is tried. It is retried if the row was recorded meanwhile, which the second try then returns,
+ * or if the partner's time zone changed, which may happen once more.
  */
 export const MOST_TRIES = 3;
 
@@ -83,7 +83,7 @@ export async function accept(tx: Transaction, wanted: Wanted): Promise<Accepted>
   throw unsettled(wanted);
 }
 
-/** Means a bug: a row that was recorded meanwhile is visible at the next look. */
+/** A bug: a row that was recorded meanwhile is visible to the next read. */
 export const unsettled = ({ kind, id }: Wanted): Error =>
   new Error(`${kind} ${id} could not be recorded and is not recorded`);
 
@@ -203,7 +203,7 @@ export function incrementsOf(requote: RequoteFacts): Omit<Accepted, 'enrollmentI
   };
 }
 
-/** Refuses a requote if its quote was reversed or another price was accepted since the requote was made. */
+/** Refuses a requote if its quote was reversed or another price was accepted after the requote was made. */
 function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
   const { quote_id, requote_id } = requote;
   if (quote.reversed) throw refuse('quote_reversed', { quote_id });
@@ -225,7 +225,7 @@ export function isStale(requote: RequoteState, quote: QuoteState): boolean {
 
 /**
  * Records acceptances of different quotes in one statement, by the posting rule. Needs the ledger's lock. Undefined for
- * one that was not recorded because the ledger has its row by now or the partner changed its time zone; another look
+ * one that was not recorded because the ledger already has its row or the partner changed its time zone; another check
  * decides it. Fails with isOvertaken if another requote of a quote was accepted meanwhile.
  */
 export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Accepted | undefined)[]> {
@@ -250,7 +250,7 @@ export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Ac
 
 const kindOf = ({ requoteId }: Accepted) => (requoteId === null ? 'quote_accepted' : 'requote_accepted');
 
-/** The months that they may belong to in their zones: a few, however many acceptances there are. */
+/** The months that they may belong to in their zones: only a few for any number of acceptances. */
 function monthsOf(dues: readonly Due[]): ZoneMonth[] {
   const months = new Map<string, ZoneMonth>();
   for (const { wanted, timeZone } of dues) {

@@ -1,7 +1,7 @@
 /**
- * Acceptances as a server takes them. Those that arrive while others are in progress are judged together and recorded
- * together, so that they share one commit, one ledger lock and one round trip. Each has its own answer, and none fails or
- * waits because of another: if a batch fails because of one, they are retried one by one.
+ * Acceptances in a server. Those that arrive while others are in progress are judged together and recorded together, so
+ * that they share one commit, one ledger lock and one round trip. Each has its own answer, and none fails or waits
+ * because of another: if a batch fails because of one, they are retried one by one.
  *
  * Judging and recording run side by side: while a close holds the ledger, repeated and refused acceptances are answered
  * and new ones wait.
@@ -17,7 +17,7 @@ import { failpoint } from '../failpoint.ts';
 import { type Accepted, type Due, judge, MOST_TRIES, record, unsettled, type Wanted } from './accept.ts';
 import { isOvertaken } from './quotes.sql.ts';
 
-/** Makes answers of acceptances; reads what the answers need once for all of them. */
+/** Makes the answers of acceptances, with one read for all of them. */
 type Answering<Answer> = (
   accepted: readonly Accepted[],
   reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
@@ -95,11 +95,11 @@ export class Acceptances<Answer> {
     } catch (error) {
       this.notRecorded(error, firsts, lock.held);
     }
-    // The same quote again, or another requote of it: the first decides, and the ledger has it now.
+    // The same quote again, or another requote of it: the first one decides, and the ledger has it now.
     for (const { request } of others) this.judging.add(request);
   }
 
-  /** Sends the lock and the statement that records together: one round trip. */
+  /** Sends the lock and the recording statement together: one round trip. */
   private async record(
     tx: Transaction,
     dues: readonly DueRequest<Answer>[],
@@ -122,7 +122,7 @@ export class Acceptances<Answer> {
     if (dues.length === 1 && only !== undefined && isOvertaken(error)) {
       this.lookAgain(only.request);
     } else if (sqlstate(error) === LOCK_TIMEOUT && !locked) {
-      // A close holds the ledger. Refuse those whose time is up; the others wait for what is left of theirs.
+      // A close holds the ledger. Refuse those whose time is up; the others wait for the rest of theirs.
       const upTo = Math.max(oldestOf(dues), performance.now() - this.database.lockPatience);
       for (const { request } of dues) if (request.arrivedAt <= upTo) request.refuse(error);
       this.recording.putBack(dues.filter(({ request }) => request.arrivedAt > upTo));
@@ -143,7 +143,7 @@ export class Acceptances<Answer> {
     else request.refuse(unsettled(request.wanted));
   }
 
-  /** What is left of the time that the oldest request waits for the ledger. */
+  /** The time left for the oldest request to wait for the ledger. */
   private patienceOf(dues: readonly DueRequest<Answer>[]): { ledger: number; rows: number } {
     const { lockPatience } = this.database;
     if (lockPatience === 0) return { ledger: 0, rows: dues.length > 1 ? ROW_PATIENCE : 0 };

@@ -21,8 +21,8 @@ export interface Price {
 
 /**
  * spotPrice is insured amount × rate, at least the minimum; partnerCut is spotPrice × the cut's rate; each is rounded
- * half up to the minor unit, and invoiceAmount is the rest. By the same terms, a higher price is not lower in any of the
- * three amounts.
+ * half up to the minor unit, and invoiceAmount is the rest. With the same terms, a higher price is not lower in any of
+ * the three amounts.
  */
 export function priceOf(insured: Amount, terms: Terms): Price {
   const byRate = insured.timesHalfUp(terms.price_rate);

@@ -1,8 +1,8 @@
 /**
- * Quotes and requotes: offered prices, which never change. The ledger has nothing of them until they are accepted.
- * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large (the settings' limit),
- * policy_price_exceeded, price_too_small, quote_unknown, requote_unknown, quote_not_accepted, quote_reversed, requote_lower,
- * increment_too_small, request_invalid.
+ * Quotes and requotes: offered prices, which never change. The ledger does not contain them until they are accepted.
+ * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large (the settings'
+ * limit), policy_price_exceeded, price_too_small, quote_unknown, requote_unknown, quote_not_accepted, quote_reversed,
+ * requote_lower, increment_too_small, request_invalid.
  */
 import { randomUUID } from 'node:crypto';
 import type { DateTime } from 'luxon';
@@ -51,7 +51,7 @@ function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: 
   return price;
 }
 
-/** Refuses a price above the policy's largest, and one in another currency, which cannot be compared with it. */
+/** Refuses a price above the policy's largest, or in another currency, which cannot be compared with it. */
 export function refuseAbove(
   { policy_id, largest_price, partner_currency }: PolicyLimit & { readonly policy_id: string },
   price: Amount,
@@ -103,7 +103,7 @@ export async function makeQuote(
   return quote;
 }
 
-/** A new price for a higher insured amount, by the quote's own terms, compared with the last accepted price. */
+/** A new price for a higher insured amount, with the quote's own terms, compared with the last accepted price. */
 export async function makeRequote(
   tx: Transaction,
   wanted: { quoteId: string; insuredAmount: string },
@@ -151,8 +151,8 @@ export async function makeRequote(
 }
 
 /**
- * What the processor charges at least, where it would refuse this amount: of a partner who routes our share by a connected
- * account, and must charge each quote and each requote by itself. Nothing is charged for a price of zero.
+ * The processor's minimum charge, if it would refuse this amount, for a partner that routes our share through a
+ * connected account and must charge each quote and requote separately. A price of zero is not charged.
  */
 async function leastAbove(
   tx: Transaction,

@@ -1,4 +1,4 @@
-/** SQL over quotes, requotes and their acceptances. */
+/** SQL of quotes, requotes and their acceptances. */
 import { constraintOf, execute, prepared, query, type Transaction } from '../database/transaction.ts';
 import { type Acceptance, addAcceptances } from '../ledger/rows.sql.ts';
 import type { ZoneMonth } from '../ledger/zone-months.ts';
@@ -12,13 +12,13 @@ export interface Caller {
   readonly clientId: string;
 }
 
-/** The most that a quote of a policy may come to, in the currency of its partner; null: no limit of its own. */
+/** The highest total of a policy's quote, in its partner's currency; null: no limit of its own. */
 export interface PolicyLimit {
   readonly largest_price: string | null;
   readonly partner_currency: string;
 }
 
-/** The terms that a policy is quoted by; null if it has no price. */
+/** The terms of a policy's quotes; null if it has no price. */
 interface PolicyTerms extends PolicyLimit {
   readonly currency: string;
   readonly price_rate: string | null;
@@ -45,7 +45,10 @@ export async function readPolicyTerms(
   return rows[0];
 }
 
-/** Whether the partner routes our share by a connected account in the month of an ISO instant, in its own time zone. */
+/**
+ * Whether the partner routes our share through a connected account in the month of an ISO instant, in its own time
+ * zone.
+ */
 export async function isConnected(tx: Transaction, facts: { partnerId: string; now: string }): Promise<boolean> {
   const [found] = await query<{ arrangement: string }>(
     tx,
@@ -72,7 +75,7 @@ export interface QuoteFacts extends Terms {
   readonly expires_at: string | null;
 }
 
-/** A quote with its ledger rows and all that decides on its acceptance. */
+/** A quote with its ledger rows and everything that its acceptance depends on. */
 export interface QuoteState extends QuoteFacts, PolicyLimit {
   readonly time_zone: string;
   readonly partner_inactive: boolean;
@@ -91,7 +94,7 @@ export interface QuoteState extends QuoteFacts, PolicyLimit {
   readonly steps: number;
 }
 
-/** A client's question about a quote, by the quote's id or that of a requote, at an ISO instant. */
+/** A client's query about a quote, by its id or that of a requote, at an ISO instant. */
 type AskedQuote = Caller & { readonly now: string } & ({ readonly quoteId: string } | { readonly requoteId: string });
 
 /** A row of an outer join. */
@@ -143,8 +146,8 @@ const READ_QUOTES = prepared(
 );
 
 /**
- * For each question, in order: whether the client is live, and the quote. A quote of another partner is undefined, like
- * an unknown one.
+ * For each query, in order: whether the client is live, and the quote. A quote of another partner is undefined, like an
+ * unknown one.
  */
 export async function readQuotes(
   tx: Transaction,
@@ -243,7 +246,7 @@ export async function insertRequote(tx: Transaction, requote: RequoteFacts & { c
   );
 }
 
-/** An acceptance to record. `step` is the requote's step of its quote, null for the quote itself. */
+/** An acceptance to record. `step` is the requote's step in its quote, null for the quote itself. */
 interface NewAcceptance extends Acceptance {
   readonly clientId: string;
   readonly step: number | null;
@@ -350,8 +353,8 @@ export async function readReversal(
 }
 
 /**
- * What is left of an accepted quote after its requotes and reversals, or of one accepted requote of it; undefined if the
- * ledger has no such row.
+ * The rest of an accepted quote after its requotes and reversals, or of one accepted requote; undefined if the ledger
+ * has no such row.
  */
 export async function readLeftOfQuote(
   tx: Transaction,

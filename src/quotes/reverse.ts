@@ -23,9 +23,9 @@ interface ReversalAmounts {
 interface WantedReversal {
   readonly quoteId: string;
   readonly reversalId: string;
-  /** The requote that it gives back, if it is about one. */
+  /** The requote that it reverses, if any. */
   readonly requoteId: string | undefined;
-  /** Absent: all that is left of the quote. */
+  /** If absent: everything left of the quote. */
   readonly amounts: ReversalAmounts | undefined;
 }
 
@@ -34,8 +34,8 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   const { caller, now } = asked;
   const { partnerId, clientId } = caller;
   const { quoteId, reversalId, requoteId } = wanted;
-  // No other reversal, and no acceptance of a requote, is between this look and its row. An imported row needs no such
-  // lock: it says what it takes, so beside an acceptance it is as one that came after.
+  // No other reversal or acceptance of a requote comes between this read and its row. An imported row needs no such
+  // lock: it states its amounts, so beside an acceptance it acts as if it came later.
   await lockImporters(tx);
   await lockLedgerWhole(tx);
   const known = await readReversal(tx, { partnerId, reversalId });
@@ -45,7 +45,7 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   if (left === undefined) {
     const { quote_id } = await quoteOf(tx, quoteId, asked);
     if (requoteId === undefined) throw refuse('quote_not_accepted', { quote_id });
-    throw invalid('requote_id', `is no accepted requote of ${quote_id}`);
+    throw invalid('requote_id', `is not an accepted requote of ${quote_id}`);
   }
   const { policy_id, currency, enrollment_id, spot_price, partner_cut, invoice_amount } = left;
   const negated = (amount: string) => Amount.of(amount, currency).negated().toString();
@@ -80,7 +80,7 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
 
 const invalid = (path: string, reason: string) => refuse('request_invalid', { problems: [{ path, reason }] });
 
-/** The recorded reversal, if the request means the same one. Without amounts it means one that left nothing. */
+/** The recorded reversal, if the request means the same one. Without amounts, it means one that left nothing. */
 function sameReversal(
   known: ReversalRow,
   { quoteId, reversalId, requoteId, amounts }: WantedReversal,

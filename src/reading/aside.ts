@@ -1,11 +1,10 @@
 /**
- * Uploaded files, read in a separate process. Nobody else waits for it, it has none of our secrets, and a file that needs
- * too much memory or time ends that process alone: a thread without memory can end the whole program.
+ * Reads uploaded files in a separate process. No other request waits for it, it has none of our secrets, and a file
+ * that needs too much memory or time ends only that process: a thread without memory can end the whole program.
  *
- * A reader stands beside the format that it reads: `export const partnerFile = readerOf(import.meta.url, 'partnerFile',
- * ({ name, bytes }) => …)`. Its task and its content are plain values. It refuses what is wrong with the file, after the
- * first problems, and more items than MOST_ITEMS. Refusals: file_items_too_many, file_memory, file_takes_too_long, and
- * those of the reader.
+ * A reader is next to the format that it reads: `export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({
+ * name, bytes }) => …)`. Its task and its content are plain values. It refuses a file with its first problems, or with
+ * more items than MOST_ITEMS. Refusals: file_items_too_many, file_memory, file_takes_too_long, and those of the reader.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { COMPILED } from '../compiled.ts';
@@ -19,7 +18,7 @@ export interface GivenFile {
 
 export interface Reader<Task extends GivenFile, Content> {
   readonly module: string;
-  /** As its module exports it. */
+  /** Its name as exported by its module. */
   readonly name: string;
   readonly read: (task: Task) => Content | Promise<Content>;
 }
@@ -30,22 +29,24 @@ export const readerOf = <Task extends GivenFile, Content>(
   read: Reader<Task, Content>['read'],
 ): Reader<Task, Content> => ({ module, name, read });
 
-/** A process takes a fifth of a second to start; files of this size are read in less, whatever is in them. */
+/** A process takes a fifth of a second to start; files of this size are read faster, whatever their content. */
 const LARGE_BYTES = 64 * 1024;
-/** Memory of the process: this, and so much for each byte of the files. */
+/** Memory of the process: this, plus so much for each byte of the files. */
 const LEAST_MEBIBYTES = 128;
 const TIMES_THE_FILE = 32;
 
-/** With the wait for a turn, less than a request may take (http/gates.ts): its answer is the refusal. */
+/**
+ * Including the wait for a turn, less than a request may take (http/gates.ts), so that it can answer with the refusal.
+ */
 export const SERVER_SECONDS = 20;
 let longestSeconds = COMMAND_SECONDS;
 
-/** How long this program reads the files of one input, from now on. */
+/** How long reading the files of one input may take, from now on. */
 export function setReadingSeconds(seconds: number): void {
   longestSeconds = seconds;
 }
 
-/** What the process answers. */
+/** The answer of the process. */
 export type Outcome =
   | { readonly contents: readonly unknown[] }
   | { readonly refused: { code: RefusalCode; facts: Record<string, unknown>; message: string } }
@@ -90,7 +91,7 @@ const filesOf = (tasks: readonly GivenFile[]): string => someOf(tasks.map(({ nam
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** One process at a time: their memory has to fit beside ours. */
+/** One process at a time: its memory must fit beside ours. */
 function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
   const result = last.then(work);
   last = result.catch(() => undefined);
@@ -103,7 +104,7 @@ async function outcomeOf(
   mebibytes: number,
 ): Promise<Outcome> {
   const child = fork(new URL('./process.js', import.meta.url), [module, name], {
-    // The last of several limits counts.
+    // Of several limits, the last one counts.
     execArgv: [...process.execArgv, `--max-old-space-size=${mebibytes}`],
     env: {},
     serialization: 'advanced',
@@ -131,7 +132,7 @@ async function outcomeOf(
   }
 }
 
-/** V8 aborts where its heap is full, and traps where an array is larger than any can be. */
+/** V8 aborts if its heap is full, and traps if an array exceeds the maximum size. */
 const isOutOfMemory = ({ code, signal }: End): boolean =>
   code === 134 || signal === 'SIGABRT' || signal === 'SIGTRAP' || signal === 'SIGILL';
 
@@ -140,6 +141,6 @@ const answerOf = (child: ChildProcess, tasks: readonly GivenFile[]): Promise<Out
     child.once('message', (outcome) => resolve(outcome as Outcome));
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', reject);
-    // A child that exits early is reported by its exit.
+    // A child that exits early is reported through its exit.
     child.send(tasks, () => undefined);
   });

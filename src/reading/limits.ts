@@ -1,17 +1,17 @@
-/** How much of a file is read. Refusal: file_items_too_many. */
+/** Limits for reading a file. Refusal: file_items_too_many. */
 import { refuse } from '../errors/refusals.ts';
 
-/** More in one file are several files. A bank's largest file that we have seen has 151,700 entries. */
+/** More items need several files. The largest bank file that we have seen has 151,700 entries. */
 export const MOST_ITEMS = 200_000;
 
 /** The most problems that a refusal lists; a reader ends at the last of them. */
 export const PROBLEMS_TOLD = 20;
 
-/** No line of a CSV comes near. */
+/** No real CSV line comes close. */
 const LONGEST_LINE = 100_000;
 export const LINE_TOO_LONG = `is longer than ${LONGEST_LINE} characters: a CSV line cannot be that long`;
 
-/** The number of the first line that is too long for a CSV; undefined where none is. */
+/** The number of the first line that is too long for a CSV; undefined if none is. */
 export function tooLongLine(text: string): number | undefined {
   let number = 1;
   for (let at = 0; at < text.length; number += 1) {
@@ -36,7 +36,7 @@ export function linesOf(file: string, text: string): { readonly number: number; 
     .filter((line) => line.text.trim() !== '');
 }
 
-/** Reads items in their order until so many are wrong that a refusal lists no more. `read` adds to the problems. */
+/** Reads items in order until as many are wrong as a refusal lists. `read` adds to the problems. */
 export function readUntilTold<Item, Read>(
   items: Iterable<Item>,
   problems: readonly unknown[],

@@ -1,4 +1,4 @@
-/** The process that reads files (aside.ts): its arguments name the reader. It is ended when it has answered. */
+/** The process that reads files (aside.ts): its arguments name the reader. It is ended after its answer. */
 import { Refusal } from '../errors/refusals.ts';
 import type { GivenFile, Outcome, Reader } from './aside.ts';
 

@@ -18,7 +18,7 @@ export function readClosedBooks(tx: Transaction): Promise<ClosedBooks[]> {
   return query(tx, `SELECT month, previous, facts_to, closed_at, record, seal FROM book_closes ORDER BY month`);
 }
 
-/** What the record states besides: the seals that it follows, and the trial balance by control account. */
+/** Further content of the record: the seals that it follows, and the trial balance by control account. */
 export function readStated(
   tx: Transaction,
   { month, previous, facts_to }: Pick<ClosedBooks, 'month' | 'previous' | 'facts_to'>,
@@ -53,7 +53,7 @@ export const copyBookBalances = (month: Month): string =>
   `COPY (SELECT control, account, currency, trim_scale(amount) AS amount FROM book_balances WHERE month = '${month}'
          ORDER BY account COLLATE "C", currency COLLATE "C") TO STDOUT (FORMAT text, HEADER)`;
 
-/** The COPY of the entries dated in a month. Those of the first month include all before it. */
+/** The COPY of the entries dated in a month. The first month includes everything before it. */
 export const copyBookEntries = (previous: Month | null, month: Month): string =>
   `COPY (SELECT fact, fact_id, to_char(entry_on, 'YYYY-MM-DD') AS entry_on, to_char(dated_on, 'YYYY-MM-DD') AS dated_on,
                 debit || coalesce(':' || nullif(debit_detail, ''), '') AS debit,

@@ -10,7 +10,7 @@ import { hashCopy, instant, sealOf } from './seal.ts';
 /** The version in the first line of a record of closed books. */
 const BOOKS_FORM = 1;
 
-/** The record of a month's books, from the balances stored for it and the entries as they are now. */
+/** The record of a month's books, from its stored balances and the current entries. */
 export async function writeBooksRecord(
   tx: Transaction,
   close: Pick<ClosedBooks, 'month' | 'previous' | 'facts_to' | 'closed_at'>,
@@ -37,7 +37,7 @@ export async function writeBooksRecord(
   return { record, seal: sealOf(record) };
 }
 
-/** Books as they were sealed, and their record recomputed from the data as it is now. */
+/** Books as sealed, and their record recomputed from current data. */
 interface RecomputedBooks {
   readonly books: ClosedBooks;
   readonly record: string;

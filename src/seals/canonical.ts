@@ -41,9 +41,9 @@ export interface SealedTable {
   readonly name: string;
   /** All columns except those in `leftOut`. */
   readonly columns: readonly string[];
-  /** Columns that are not sealed, each with the reason. */
+  /** Unsealed columns, each with the reason. */
   readonly leftOut?: Readonly<Record<string, string>>;
-  /** Columns of its lines that the table does not have, each with its SQL. */
+  /** Columns of its lines that the table lacks, each with its SQL. */
   readonly computed?: Readonly<Record<string, string>>;
 }
 
@@ -98,7 +98,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`, {
     tax: 'document_taxes are sealed with the positions of their lines',
   }),
-  // A document without tax has none, so that its seal says nothing of tax.
+  // A document without tax has none, so its seal does not mention tax.
   sealed(
     'document_taxes',
     `document_id position currency country registration name category rate reduced reason reason_code taxable tax`,
@@ -290,7 +290,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('reminders', 'document_id dunning_level email_id partner_id currency counted_from'),
 ];
 
-/** The tables that no seal covers as facts, each with the reason. */
+/** Tables that no seal covers as facts, each with the reason. */
 export const OTHER_TABLES: Readonly<Record<string, string>> = {
   ledger_rows: 'the seal has the Merkle root of its rows',
   closed_months: 'the seal record states each column',
@@ -337,7 +337,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   security_events: 'refused callers with their addresses, which may have to be erased',
   passkey_uses: 'counters of passkeys',
   sign_in_links: 'hashes of secrets that end; each link has an audit event',
-  sign_in_challenges: 'random values of sign-ins under way',
+  sign_in_challenges: 'random values of sign-ins in progress',
   sessions: 'hashes of secrets that end; each sign-in has an audit event',
   partner_sign_in_links: 'hashes of secrets that end after minutes',
   partner_sessions: 'hashes of secrets that end; each sign-in has an audit event',
@@ -386,8 +386,9 @@ function filledOf(names: readonly string[]): PreparedQuery {
 }
 
 /**
- * COPY statements for the facts of a range, one for each table that has any. Throws if a table or column is missing, which a
- * seal would silently not cover. Two queries serve all tables: asking each table took half of the time of a small close.
+ * COPY statements for the facts of a range, one for each table that has any. Throws if a table or column is missing,
+ * which a seal would otherwise silently omit. Two queries serve all tables: querying each table took half of the time
+ * of a small close.
  */
 export async function copiesOfFacts(
   tx: Transaction,
@@ -426,7 +427,7 @@ export async function copiesOfFacts(
     });
 }
 
-/** A range of posting months: after `after`, which is empty for the first closed month, up to `to`, if it ends. */
+/** A range of posting months: after `after`, which is empty for the first closed month, up to `to`, if given. */
 export interface PostedMonths {
   readonly after: string;
   readonly to?: string;
@@ -455,9 +456,9 @@ export function copyRows(months: PostedMonths): string {
 }
 
 /**
- * The line of a row as a SQL expression, so the database can hash a million rows itself. It does not escape tabs, line ends
- * and backslashes, which imported identifiers never contain. A row that got one by other means has a line that differs from
- * COPY's and from any other row's.
+ * The line of a row as a SQL expression, so the database can hash a million rows itself. It does not escape tabs, line
+ * ends and backslashes, which imported identifiers never contain. A row that contains one by other means has a line
+ * that differs from COPY's and from any other row's.
  */
 function rowLine(): string {
   const columns = ROW_COLUMNS.map((name) => {

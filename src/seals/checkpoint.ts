@@ -1,7 +1,7 @@
 /**
- * Checkpoints of the open month: each seals the rows and facts recorded since the one before, once a day by the setting
- * `checkpoints`. The seal of a checkpoint is the SHA-256 of its record (docs/pack-format.md). The month's seal covers it as
- * a fact. Refusals: clock_behind, signing_key_missing.
+ * Checkpoints of the open month: each seals the rows and facts recorded since the previous one, once a day with the
+ * setting `checkpoints`. The seal of a checkpoint is the SHA-256 of its record (docs/pack-format.md). The month's seal
+ * covers it as a fact. Refusals: clock_behind, signing_key_missing.
  */
 
 import { DateTime } from 'luxon';
@@ -45,7 +45,10 @@ const CHECKPOINT_FORM = 1;
 const dayOf = (at: string, { settings }: Pick<ActorContext, 'settings'>): string =>
   DateTime.fromISO(at).setZone(settings.time_zone).toFormat('yyyy-MM-dd');
 
-/** The day of the last checkpoint (null before the first), and whether another is due: by the settings one is taken each day. */
+/**
+ * The day of the last checkpoint (null before the first), and whether another is due: the settings require one each
+ * day.
+ */
 async function readCheckpointDay(
   tx: Transaction,
   context: Installation,
@@ -69,7 +72,7 @@ export async function readCheckpointStatus(
   return { last, overdue_days: Math.max(0, Math.round(days) - 1) };
 }
 
-/** Takes the day's checkpoint, if it is due. Of several runs at once, one takes it. */
+/** Takes the day's checkpoint, if due. If several run at once, one takes it. */
 export async function takeDueCheckpoint(database: Database, context: ActorContext): Promise<Checkpoint | undefined> {
   // Read without the ledger's lock first, so that a run with nothing to do blocks no writer.
   if (!(await database.reading((tx) => readCheckpointDay(tx, context))).due) return undefined;
@@ -112,7 +115,7 @@ export async function takeCheckpoint(tx: Transaction, context: ActorContext): Pr
   return checkpoint;
 }
 
-/** Nothing is dated before what happened: neither the last checkpoint nor the last event. */
+/** A checkpoint is not dated before the last checkpoint or the last event. */
 async function refuseEarlier(tx: Transaction, context: Installation, previous: Checkpoint | undefined): Promise<void> {
   const now = context.environment.now();
   const today = dayOf(now.toISO(), context);
@@ -132,7 +135,7 @@ type Taken = Omit<Checkpoint, 'trees' | 'record' | 'seal'>;
 const sealedBefore = (seals: readonly ClosedMonth[], { facts_to }: Pick<Taken, 'facts_to'>): ClosedMonth | undefined =>
   seals.findLast((each) => each.facts_to != null && each.facts_to < facts_to);
 
-/** A checkpoint between the seals: what came before it, and what it covers. */
+/** A checkpoint between the seals: the previous one, and what it covers. */
 interface Place {
   readonly taken: Taken & { readonly seal?: string };
   readonly previous: Checkpoint | undefined;
@@ -152,7 +155,7 @@ function placeOf(seals: readonly ClosedMonth[], taken: Place['taken'], previous:
 
 const entriesOf = ({ entries, sealed }: Place): CheckpointRange => ({ ...entries, closed: sealed?.month ?? '' });
 
-/** The records of checkpoints that follow each other, from the data as it is now. */
+/** The records of consecutive checkpoints, from current data. */
 async function writeRecords(
   tx: Transaction,
   checkpoints: readonly (Place & { readonly rows: Pick<RowsOfCheckpoint, 'rows'> })[],
@@ -187,7 +190,7 @@ const listOf = (word: string, found: ReadonlyMap<string, Hashed> = new Map()): s
 
 // --- Verification -----------------------------------------------------------------------------------------------------
 
-/** The rows of closed months and of checkpoints, hashed again from the data as it is now. */
+/** The rows of closed months and of checkpoints, rehashed from current data. */
 export interface HashedAgain {
   readonly months: ReadonlyMap<Month, Hashed>;
   readonly checkpoints: readonly (Place & { readonly taken: Checkpoint; readonly rows: RowsOfCheckpoint })[];
@@ -217,7 +220,7 @@ export async function hashAgain(tx: Transaction, only: Month | null): Promise<Ha
   };
 }
 
-/** A checkpoint, and its record and trees recomputed, with the stored seal of the one before. */
+/** A checkpoint with its record and trees recomputed, using the stored seal of the previous one. */
 interface RecomputedCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly record: string;

@@ -1,6 +1,6 @@
 /**
- * Merkle trees by RFC 9162, 2.1: a leaf is SHA-256 of 0x00 and its content, a node SHA-256 of 0x01 and its two subtrees,
- * of which the left one is the largest full tree. Leaves are added one by one; memory grows with the tree's height.
+ * Merkle trees by RFC 9162, 2.1: a leaf is SHA-256 of 0x00 and its content, a node is SHA-256 of 0x01 and its two
+ * subtrees, the left one being the largest full tree. Leaves are added one by one; memory grows with the tree's height.
  */
 import { hash } from 'node:crypto';
 
@@ -22,7 +22,7 @@ function nodeHash(left: Hash, right: Hash): Hash {
   return sha256(node);
 }
 
-/** A leaf whose inclusion path is wanted. */
+/** A leaf whose inclusion path is requested. */
 interface Chosen {
   readonly index: number;
   readonly siblings: Hash[];
@@ -35,15 +35,15 @@ interface Subtree {
   readonly chosen: readonly Chosen[];
 }
 
-/** A tree that more leaves will be added to: their number, and the roots of its full subtrees from left to right. */
+/** An unfinished tree: its number of leaves, and the roots of its full subtrees from left to right. */
 export interface TreeSoFar {
   readonly leaves: number;
-  /** In hexadecimal: one for each binary digit 1 of the number of leaves. */
+  /** In hexadecimal: one for each binary digit 1 in the number of leaves. */
   readonly roots: readonly string[];
 }
 
 export class MerkleTree {
-  /** Full trees from left to right, each smaller than the one before. */
+  /** Full trees from left to right, each smaller than the previous one. */
   private readonly subtrees: Subtree[] = [];
   private readonly chosen: Chosen[] = [];
   private count = 0;
@@ -58,7 +58,7 @@ export class MerkleTree {
     const sizes = [...leaves.toString(2)].map((digit, at, { length }) => Number(digit) * 2 ** (length - 1 - at));
     const full = sizes.filter((size) => size > 0);
     if (full.length !== roots.length)
-      throw new RangeError(`a tree of ${leaves} leaves has not ${roots.length} subtrees`);
+      throw new RangeError(`a tree of ${leaves} leaves does not have ${roots.length} subtrees`);
     tree.subtrees.push(
       ...full.map((size, at) => {
         const hash = Buffer.from(roots[at] as string, 'hex').toString('latin1');
@@ -73,7 +73,7 @@ export class MerkleTree {
     return { leaves: this.count, roots: this.subtrees.map(({ hash }) => bufferOf(hash).toString('hex')) };
   }
 
-  /** A tree of its own with the same leaves. */
+  /** A separate tree with the same leaves. */
   continued(): MerkleTree {
     const tree = new MerkleTree();
     tree.subtrees.push(...this.subtrees);
@@ -81,7 +81,7 @@ export class MerkleTree {
     return tree;
   }
 
-  /** `finish` returns the inclusion path of the leaf that is added next. */
+  /** `finish` returns the inclusion path of the leaf added next. */
   chooseNext(): void {
     this.chosen.push({ index: this.count, siblings: [] });
   }
@@ -91,7 +91,7 @@ export class MerkleTree {
     this.append(content.toString('latin1', from, from + LENGTH));
   }
 
-  /** Adds the next leaf by its content: `content` after the byte at `before`, which is overwritten, up to `end`. */
+  /** Adds the next leaf by its content: `content` after the byte at `before`, which gets overwritten, up to `end`. */
   addContent(content: Buffer, before: number, end: number): void {
     content[before] = 0;
     this.append(sha256(content.subarray(before, end)));

@@ -5,7 +5,7 @@ import { copiesOfFacts, type Range } from './canonical.ts';
 import { leafHash, MerkleTree } from './merkle.ts';
 import { type Hashed, hashed } from './rows.ts';
 
-/** The range of each number, asked for in ascending order; undefined where it lies in none. */
+/** The range of each number, queried in ascending order; undefined if it is in none. */
 function finder(ranges: readonly Range[]): (number: number) => number | undefined {
   let at = 0;
   return (number) => {

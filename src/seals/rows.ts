@@ -1,9 +1,9 @@
 /**
  * Merkle trees over ledger rows, in ledger order. The database hashes the leaves, this process the nodes above them.
  *
- * A month is hashed as it goes: each checkpoint keeps the tree of every open month so far, a few hashes, and the close
- * continues the tree of the last one with the rows since. Whoever verifies trusts none of that: all rows are hashed again,
- * and the trees that checkpoints kept are compared with these.
+ * A month is hashed incrementally: each checkpoint keeps the tree so far of every open month, a few hashes, and the
+ * close continues the tree of the last one with the rows since. Verification trusts none of that: it hashes all rows
+ * again and compares the trees that checkpoints kept with the result.
  */
 import { copyBinary } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
@@ -32,7 +32,7 @@ const HASH = 32;
 /** The posting months that a closed month bills. */
 type ClosedMonths = PostedMonths & { readonly to: Month };
 
-/** Of one row: the hash has 32 bytes of `content` from `at`. */
+/** For one row: the hash has 32 bytes of `content` from `at`. */
 type TakeLeaf = (entryId: number, postedMonth: string, content: Buffer, at: number) => void;
 
 async function readLeaves(tx: Transaction, rows: string, take: TakeLeaf): Promise<void> {
@@ -53,7 +53,7 @@ async function readLeaves(tx: Transaction, rows: string, take: TakeLeaf): Promis
   await execute(tx, `SET LOCAL parallel_tuple_cost TO DEFAULT`);
 }
 
-/** The tree over the rows that months bill; `chosen` is the index of a row whose path is wanted. */
+/** The tree over the rows that months bill; `chosen` is the index of a row whose path is requested. */
 export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: number): Promise<MerkleTree> {
   const tree = new MerkleTree();
   await readLeaves(tx, postedIn(months), (_, __, content, at) => {
@@ -64,13 +64,13 @@ export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: n
 }
 
 /**
- * The same for a month that closes, from the tree that the last checkpoint kept of it. The caller holds the whole ledger
- * lock, as the checkpoint did: no row before the last one that it covers came later.
+ * The same for a closing month, from the tree that the last checkpoint kept. The caller holds the whole ledger lock, as
+ * the checkpoint did, so no row before its last one was added later.
  */
 export async function hashClosingMonth(tx: Transaction, months: ClosedMonths): Promise<MerkleTree> {
   const { trees = {}, entries_to: after = 0 } = (await readLastCheckpoint(tx)) ?? {};
   const [soFar, ...others] = Object.entries(trees).filter(([month]) => month > months.after && month <= months.to);
-  // The first close may gather several months, whose rows came in any order.
+  // The first close may include several months, whose rows arrived in any order.
   if (others.length > 0) return hashRows(tx, months);
   const tree = soFar === undefined ? new MerkleTree() : MerkleTree.from(soFar[1]);
   await readLeaves(tx, `${postedIn(months)} AND ${recordedIn({ after })}`, (_, __, content, at) =>
@@ -79,23 +79,26 @@ export async function hashClosingMonth(tx: Transaction, months: ClosedMonths): P
   return tree;
 }
 
-/** What a checkpoint states of rows. */
+/** A checkpoint's statements about rows. */
 export interface RowsOfCheckpoint {
-  /** The rows since the one before, by posting month. */
+  /** The rows since the previous one, by posting month. */
   readonly rows: ReadonlyMap<string, Hashed>;
-  /** All rows so far, by posting month that was open. */
+  /** All rows so far, by open posting month. */
   readonly trees: Readonly<Record<string, TreeSoFar>>;
 }
 
-/** A checkpoint to hash the rows of: those after `after`, up to `to`. `closed` is the last month that was closed then. */
+/**
+ * A checkpoint whose rows are to be hashed: those after `after`, up to `to`. `closed` is the last month closed at that
+ * time.
+ */
 export interface CheckpointRange extends Range {
   readonly closed: Month | '';
 }
 
-/** Rows that are read in one go. */
+/** Rows read in one pass. */
 interface Pass {
   readonly rows: string;
-  /** The month that bills them, if its tree is wanted. */
+  /** The month that bills them, if its tree is requested. */
   readonly month?: Month;
   /** The trees of posting months before the first of them. */
   readonly before?: Checkpoint['trees'];
@@ -106,14 +109,15 @@ interface HashedRows {
   readonly checkpoints: readonly RowsOfCheckpoint[];
 }
 
-/** Hashes a new checkpoint's rows, from the trees of the one before. */
+/** Hashes a new checkpoint's rows, from the previous one's trees. */
 export async function hashCheckpoint(
   tx: Transaction,
   range: CheckpointRange,
   previous: Pick<Checkpoint, 'trees'> | undefined,
   closedBefore: Month | '',
 ): Promise<RowsOfCheckpoint> {
-  // Rows since the checkpoint before post to a month that was open then: the rows of all others need not be read.
+  // Rows since the previous checkpoint post to a month that was open then, so the rows of other months need not be
+  // read.
   const rows = `${recordedIn(range)} AND ${postedIn({ after: closedBefore })}`;
   const { checkpoints } = await hashPasses(tx, [{ rows, before: previous?.trees ?? {} }], [range]);
   return checkpoints[0] as RowsOfCheckpoint;
@@ -163,7 +167,7 @@ async function hashPasses(
     const ofMonths = new Map(
       Object.entries(pass.before ?? {}).map(([month, soFar]) => [month, MerkleTree.from(soFar)]),
     );
-    // The tree over all rows. While they post to one month it is that month's tree.
+    // The tree over all rows. While they post to one month, it is that month's tree.
     let all: MerkleTree | undefined;
     let next = 0;
     const goTo = (until: number) => {

@@ -48,7 +48,7 @@ interface MonthToSeal {
   readonly sealedAt: string;
 }
 
-/** The seal record of a closed month over these rows, from the data as it is now. */
+/** The seal record of a closed month over these rows, from current data. */
 async function writeRecord(
   tx: Transaction,
   { month, before, factsTo, sealedAt }: MonthToSeal,
@@ -90,7 +90,8 @@ export function instant(text: string): string {
 }
 
 /**
- * The Merkle tree over the lines of a COPY, of which the header line is leaf 0. `choose` says which lines' paths are wanted.
+ * The Merkle tree over the lines of a COPY; the header line is leaf 0. `choose` selects the lines whose paths are
+ * requested.
  */
 export async function hashFacts(
   tx: Transaction,
@@ -105,7 +106,7 @@ export async function hashFacts(
   return tree;
 }
 
-/** Of what a COPY with a header line gives: its rows and its SHA-256. */
+/** The output of a COPY with a header line: its rows and its SHA-256. */
 export async function hashCopy(tx: Transaction, copy: string): Promise<{ rows: number; sha256: string }> {
   const hash = createHash('sha256');
   let lines = 0;
@@ -116,7 +117,7 @@ export async function hashCopy(tx: Transaction, copy: string): Promise<{ rows: n
   return { rows: lines - 1, sha256: hash.digest('hex') };
 }
 
-/** A seal, and its record recomputed from the data as it is now. */
+/** A seal, and its record recomputed from current data. */
 interface Recomputed {
   readonly month: Month;
   /** Undefined if the closed month has no seal. */

@@ -16,7 +16,7 @@ export interface Seal {
   readonly previous: Month | null;
 }
 
-/** A closed month with its seal. One whose seal is missing has only `month` and the month closed before it. */
+/** A closed month with its seal. If the seal is missing, only `month` and the month closed before it are set. */
 export type ClosedMonth = Partial<Seal> & Pick<Seal, 'month'> & { readonly closed_after: Month | null };
 
 /** Closed months in order. */
@@ -28,7 +28,7 @@ export function readSeals(tx: Transaction): Promise<ClosedMonth[]> {
   );
 }
 
-/** A seal and the verifier key that it is signed by; null if it is not signed. */
+/** A seal and the verifier key of its signature; null if it is not signed. */
 export interface SignedSeal {
   readonly seal: string;
   readonly signed_by: string | null;
@@ -52,7 +52,7 @@ export async function readLastSeal(tx: Transaction): Promise<Before | undefined>
   return last;
 }
 
-/** The facts of a closed month that its seal record states. Totals come from its first documents, which bill all rows. */
+/** The facts of a closed month in its seal record. Totals come from its first documents, which bill all rows. */
 export function readMonthToSeal(
   tx: Transaction,
   month: Month,
@@ -118,7 +118,7 @@ export async function insertSeal(
 
 export interface Checkpoint {
   readonly checkpoint_number: number;
-  /** The number of the one before; null for the first. */
+  /** The number of the previous one; null for the first. */
   readonly previous: number | null;
   /** The number of the last fact that it covers, and the last entry_id. */
   readonly facts_to: number;
@@ -150,7 +150,7 @@ export async function readLastCheckpoint(tx: Transaction): Promise<Checkpoint | 
   return last;
 }
 
-/** The last entry_id that was given. Exact under the whole ledger lock, when nothing else records rows. */
+/** The last entry_id assigned. Exact under the whole ledger lock, when nothing else records rows. */
 export async function readLastEntry(tx: Transaction): Promise<number> {
   const { last } = await queryOne<{ last: number }>(
     tx,
@@ -165,7 +165,7 @@ interface Event {
   readonly occurred_at: string;
 }
 
-/** The event that was recorded first. */
+/** The first recorded event. */
 export async function readFirstEvent(tx: Transaction): Promise<Event | undefined> {
   const [first] = await query<Event>(
     tx,
@@ -174,7 +174,7 @@ export async function readFirstEvent(tx: Transaction): Promise<Event | undefined
   return first;
 }
 
-/** The event that was recorded last. */
+/** The last recorded event. */
 export async function readLastEvent(tx: Transaction): Promise<Event | undefined> {
   const [last] = await query<Event>(
     tx,

@@ -18,11 +18,11 @@ import {
   type SigningKey,
 } from './signatures.sql.ts';
 
-/** What a seal is called in a sentence. */
+/** A seal's name in a sentence. */
 export const sealTitle = ({ kind, name }: SealName): string =>
   ({ month: `seal of ${name}`, books: `seal of the books of ${name}`, checkpoint: `checkpoint ${name}` })[kind];
 
-/** The byte that stands for Ed25519. */
+/** The algorithm byte of Ed25519. */
 const ED25519 = Buffer.of(1);
 const base64 = (bytes: Buffer): string => bytes.toString('base64');
 
@@ -67,7 +67,7 @@ export const signRecord = (record: string, key: SealKey, installationId: string)
 
 const SPKI_ED25519 = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** Whether the signature is of the record and by its public key. */
+/** Whether the signature over the record verifies with its public key. */
 export function isValid(record: string, { public_key, signature }: SealSignature): boolean {
   let key: KeyObject;
   try {
@@ -91,8 +91,8 @@ interface NewSeal extends SealName {
 
 /**
  * Signs a seal in the transaction that makes it, if there is a key. Once a seal is signed, no seal is made without a
- * signature: it could not be signed later. The first signature by a key leaves an event of its own, which names the key
- * and the one before: whoever changes the key is seen.
+ * signature, because it could not be signed later. The first signature by a key records its own event, which names the
+ * key and the previous one, so a change of the key is visible.
  */
 export async function signSeal(
   tx: Transaction,

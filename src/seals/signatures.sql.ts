@@ -3,13 +3,13 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export type SealKind = 'month' | 'books' | 'checkpoint';
 
-/** What a seal is of: its kind, and the month or the number of the checkpoint. */
+/** The subject of a seal: its kind, and the month or the number of the checkpoint. */
 export interface SealName {
   readonly kind: SealKind;
   readonly name: string;
 }
 
-/** A signature as it is stored. Base64 without the key id. */
+/** A signature as stored: Base64 without the key id. */
 export interface SealSignature {
   readonly key_name: string;
   readonly public_key: string;
@@ -69,7 +69,7 @@ export interface UnstampedSeal extends SealName {
   readonly record: string;
 }
 
-/** Of many seals without a stamp, a run asks for so many, the oldest first. */
+/** The most stamps that one run requests, oldest seal first. */
 const AT_ONCE = 50;
 
 const UNSTAMPED = `FROM every_seal m

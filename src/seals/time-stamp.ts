@@ -1,6 +1,7 @@
 /**
- * Time stamps by an authority, RFC 3161: the request for a hash, and the check of the answer. A bad answer is a sentence,
- * never an exception. The libraries are loaded when a stamp is asked for or checked, and not before: they take 0.1 s.
+ * Time stamps by an authority, RFC 3161: the request for a hash, and the check of the answer. A bad answer gives a
+ * sentence, never an exception. The libraries take 0.1 s to load, so they are only loaded when a stamp is requested or
+ * checked.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -13,11 +14,11 @@ const TST_INFO = '1.2.840.113549.1.9.16.1.4';
 const EXTENDED_KEY_USAGE = '2.5.29.37';
 const TIME_STAMPING = '1.3.6.1.5.5.7.3.8';
 
-/** An authority answers within a second; a run waits no longer than this for one that hangs. */
+/** An authority answers within a second; a run waits no longer than this. */
 const TIMEOUT_MS = 10_000;
-/** An answer with its certificates has 2 to 8 kB. Verifiers take no more than this. */
+/** An answer with its certificates has 2 to 8 kB. Verifiers accept no more than this. */
 const LARGEST = 65_536;
-/** How far the authority's clock and ours may be apart. */
+/** How much the authority's clock and ours may differ. */
 const CLOCKS_MINUTES = 5;
 const NONCE_BYTES = 8;
 
@@ -32,7 +33,7 @@ type Answer = TimeStamp | { readonly problem: string };
 
 /** Asks the authority at a URL to stamp the SHA-256 of a record. */
 export async function requestTimeStamp(url: string, record: string, timeoutMs = TIMEOUT_MS): Promise<Answer> {
-  // The first bit is 0 and the first byte is not: the nonce is a positive integer as DER writes it.
+  // The first bit is 0 but the first byte is not, so the nonce is a positive integer in DER.
   const nonce = Buffer.concat([Buffer.of(1), randomBytes(NONCE_BYTES)]);
   const answer = await post(url, await requestFor(hashOf(record), nonce), timeoutMs);
   if (!Buffer.isBuffer(answer)) return answer;
@@ -42,7 +43,7 @@ export async function requestTimeStamp(url: string, record: string, timeoutMs = 
   return apart <= CLOCKS_MINUTES
     ? checked
     : {
-        problem: `states ${checked.stampedAt}, which is ${Math.round(apart)} minutes from our clock: correct the wrong one`,
+        problem: `states ${checked.stampedAt}, which is ${Math.round(apart)} minutes off our clock: correct the wrong one`,
       };
 }
 
@@ -63,7 +64,7 @@ async function requestFor(hash: Buffer, nonce: Buffer): Promise<Buffer> {
   return Buffer.from(request.toSchema().toBER());
 }
 
-/** A copy with a memory of its own: a small Buffer shares the memory of others. */
+/** A copy with its own memory: a small Buffer shares memory with others. */
 const arrayOf = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer;
 
 async function post(url: string, body: Buffer, timeoutMs: number): Promise<Buffer | { readonly problem: string }> {
@@ -79,7 +80,7 @@ async function post(url: string, body: Buffer, timeoutMs: number): Promise<Buffe
     let size = 0;
     for await (const chunk of answer.body ?? []) {
       size += chunk.length;
-      if (size > LARGEST) return { problem: `answered with more than ${LARGEST} bytes, which is no time stamp` };
+      if (size > LARGEST) return { problem: `answered with more than ${LARGEST} bytes, which cannot be a time stamp` };
       chunks.push(chunk);
     }
     return Buffer.concat(chunks);
@@ -91,9 +92,9 @@ async function post(url: string, body: Buffer, timeoutMs: number): Promise<Buffe
 }
 
 /**
- * Checks an answer: it is granted, stamps the hash of this record for this nonce (of a stored answer: whatever its nonce), and its token is signed by a
- * certificate in it that is for time stamping only and was valid at the time. Who that certificate belongs to is not
- * checked here: `openssl ts -verify` does, with the authority's own certificate.
+ * Checks an answer: it is granted, stamps the hash of this record for this nonce (for a stored answer: any nonce), and
+ * its token is signed by a certificate in it that is only for time stamping and was valid at the time. The
+ * certificate's owner is not checked here: `openssl ts -verify` does that with the authority's own certificate.
  */
 export async function checkTimeStamp(response: Buffer, record: string, nonce?: Buffer): Promise<Answer> {
   try {
@@ -107,15 +108,15 @@ export async function checkTimeStamp(response: Buffer, record: string, nonce?: B
     const signed = new SignedData({ schema: timeStampToken.content });
     const content = signed.encapContentInfo.eContent;
     if (signed.encapContentInfo.eContentType !== TST_INFO || content === undefined) {
-      return { problem: 'signed something else than a time stamp' };
+      return { problem: 'signed something other than a time stamp' };
     }
     const info = TSTInfo.fromBER(content.getValue());
     const problem =
       faultOfContent(info, hashOf(record), nonce) ?? (await faultOfSignature(signed, record, info.genTime));
     return problem === undefined ? { response, stampedAt: info.genTime.toISOString() } : { problem };
   } catch {
-    // Whatever the bytes were: no part of them belongs in a sentence.
-    return { problem: 'answered with something else than a time stamp' };
+    // Quote none of the unknown bytes.
+    return { problem: 'answered with something other than a time stamp' };
   }
 }
 
@@ -126,33 +127,33 @@ function faultOfContent(
 ): string | undefined {
   const { hashAlgorithm, hashedMessage } = messageImprint;
   if (hashAlgorithm.algorithmId !== SHA_256 || !hash.equals(Buffer.from(hashedMessage.getValue()))) {
-    return 'stamped another hash than that of the record';
+    return 'stamped a hash other than that of the record';
   }
   if (nonce === undefined) return undefined;
   if (stated === undefined || !nonce.equals(Buffer.from(stated.valueBlock.valueHexView))) {
-    return 'answered another request: its nonce is not the one that was sent';
+    return 'answered another request: its nonce differs from the one sent';
   }
   return undefined;
 }
 
-/** What pkijs says where it finds no certificate of the signer: none at all, or others. */
+/** pkijs's messages if it does not find the signer's certificate: none at all, or only others. */
 const NO_CERTIFICATE: readonly (number | undefined)[] = [2, 3];
 
 async function faultOfSignature(signed: Pkijs.SignedData, record: string, at: Date): Promise<string | undefined> {
-  if (signed.signerInfos.length !== 1) return 'signed its token more or less than once';
+  if (signed.signerInfos.length !== 1) return 'did not sign its token exactly once';
   const { signatureVerified, signerCertificate, code } = await signed
     .verify({ signer: 0, checkChain: false, extendedMode: true, data: arrayOf(Buffer.from(record)) })
     // It rejects with what it found out.
     .catch((found: Partial<Pkijs.SignedDataVerifyResult> & { code?: number }) => found);
-  if (NO_CERTIFICATE.includes(code)) return 'left out the certificate that its token is signed by';
-  if (signatureVerified !== true || !signerCertificate) return 'signed its token with a signature that is not valid';
+  if (NO_CERTIFICATE.includes(code)) return 'omitted its signing certificate';
+  if (signatureVerified !== true || !signerCertificate) return 'signed its token with an invalid signature';
   const usage = signerCertificate.extensions?.find(({ extnID }) => extnID === EXTENDED_KEY_USAGE);
   const purposes = (usage?.parsedValue as { keyPurposes?: string[] } | undefined)?.keyPurposes ?? [];
   if (!usage?.critical || purposes.length !== 1 || purposes[0] !== TIME_STAMPING) {
-    return 'signed its token by a certificate that is not for time stamping only';
+    return 'signed its token with a certificate that is not only for time stamping';
   }
   if (at < signerCertificate.notBefore.value || at > signerCertificate.notAfter.value) {
-    return 'signed its token by a certificate that was not valid at that time';
+    return 'signed its token with a certificate that was not valid at that time';
   }
   return undefined;
 }

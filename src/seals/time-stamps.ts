@@ -1,6 +1,6 @@
 /**
- * The time stamps of seals: requested for each seal that has none, after the transaction that made it, and recorded one by
- * one. A failure stops nothing: the next run asks again.
+ * Time stamps of seals: requested for each unstamped seal, after the transaction that made it, and recorded one by one.
+ * A failure stops nothing: the next run tries again.
  */
 
 import { createHash } from 'node:crypto';
@@ -20,7 +20,9 @@ import {
 } from './signatures.sql.ts';
 import { requestTimeStamp, type TimeStamp } from './time-stamp.ts';
 
-/** Has every seal stamped that is not. After the first failure it asks no more: an authority that hangs is waited for once. */
+/**
+ * Has every unstamped seal stamped. Stops after the first failure, so that it waits for a hanging authority only once.
+ */
 export async function stampSeals(
   { database, ...context }: ActorContext & { readonly database: Database },
   onFailed: (seal: SealName, reason: string) => void = () => {},
@@ -39,7 +41,7 @@ async function recordTimeStamp(
   { environment, actor }: ActorContext,
   { seal: { kind, name, seal }, authority, answer }: { seal: UnstampedSeal; authority: string; answer: TimeStamp },
 ): Promise<void> {
-  // Of two runs that asked at once, one records its stamp.
+  // If two runs requested a stamp at once, one records it.
   await takeLock(tx, LOCKS.timeStamps);
   if ((await readTimeStamp(tx, { kind, name })) !== undefined) return;
   const now = environment.now().toISO();
@@ -61,7 +63,7 @@ async function recordTimeStamp(
 /** A seal is stamped within minutes: one that has waited this long needs attention. */
 const LATE_HOURS = 24;
 
-/** The seals that should have been stamped by now, in the order in which they were made. */
+/** The seals that should be stamped already, in the order in which they were made. */
 export async function readLateTimeStamps(
   tx: Transaction,
   {

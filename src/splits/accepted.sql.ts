@@ -1,4 +1,4 @@
-/** SQL over acceptances under connected accounts: the rows whose share is to be routed. */
+/** SQL of acceptances under connected accounts: the rows whose share is to be routed. */
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
@@ -14,7 +14,7 @@ export interface AcceptedRow {
   readonly partner_cut: string;
   readonly invoice_amount: string;
   readonly arrangement: 'invoicing' | 'connected_account';
-  /** Those of the row's own month; null under invoicing. */
+  /** From the row's own month; null under invoicing. */
   readonly split: 'real_time' | 'sequential' | null;
   readonly merchant_of_record: 'platform' | 'third_party' | null;
   readonly connected_account_id: string | null;
@@ -31,7 +31,7 @@ const ARRANGED = `LEFT JOIN LATERAL (
        WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
        ORDER BY a.from_month DESC LIMIT 1) AS a ON e.arrangement = 'connected_account'`;
 
-/** The acceptances of a quote, its own before its requotes': of one partner, or of every partner with such a quote. */
+/** The acceptances of a quote, its own before its requotes', for one partner or every partner with such a quote. */
 export function readAcceptances(
   tx: Transaction,
   { quoteId, partnerId }: { quoteId: string; partnerId?: string | undefined },
@@ -54,7 +54,7 @@ export function readAcceptances(
 
 const READ_CONNECTED_ACCEPTANCES = prepared(
   'read_connected_acceptances',
-  // Most partners have no connected account, and then no row is looked for.
+  // Most partners have no connected account, so no rows are searched.
   `
     SELECT w.nth, r.*
     FROM ROWS FROM (
@@ -71,7 +71,7 @@ const READ_CONNECTED_ACCEPTANCES = prepared(
       LIMIT 1) AS r`,
 );
 
-/** Of acceptances, by their place, those under a connected account. */
+/** The acceptances under a connected account, by their place. */
 export async function readConnectedAcceptances(
   tx: Transaction,
   accepted: readonly { partnerId: string; quoteId: string; requoteId: string | null }[],

@@ -1,6 +1,6 @@
 /**
- * The plan of a quote that the ledger has: what its partner must ask the processor for, for the quote and for each of
- * its requotes. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
+ * The plan of a quote in the ledger: the processor requests that its partner must make for the quote and for each
+ * requote. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -21,7 +21,7 @@ export interface QuotePlan extends Routing {
   readonly partner_id: string;
   readonly enrollment_id: string | null;
   readonly currency: string;
-  /** Of the quote, then of each requote, in the order in which they were accepted. */
+  /** For the quote, then for each requote, in the order of acceptance. */
   readonly plans: readonly PlannedAcceptance[];
 }
 
@@ -31,12 +31,12 @@ interface PlanProblem {
   readonly reason: string;
 }
 
-/** Without requests where the processor takes no such amount: then `problem` says so, and the others are planned. */
+/** Without requests if the processor refuses the amount: then `problem` states it, and the others are planned. */
 export interface PlannedAcceptance extends SplitPlan {
   readonly problem: PlanProblem | null;
 }
 
-/** Problems of one acceptance, not of how its partner routes: no other input would help. */
+/** Problems of one acceptance, not of its partner's routing: no other input would help. */
 const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
   'amount_too_small',
   'amount_inexpressible',
@@ -46,13 +46,13 @@ const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
 
 export interface QuotePlanRequest extends PlanOptions {
   readonly quoteId: string;
-  /** Needed only where several partners have a quote of that id. */
+  /** Needed only if several partners have a quote with that id. */
   readonly partnerId?: string | undefined;
 }
 
 /**
- * Plans the acceptances of a quote that were accepted under a connected account; those from before its time were
- * invoiced. The platform's own fee is charged with the quote, and not again with each requote.
+ * Plans the acceptances of a quote that were accepted under a connected account; earlier ones were invoiced. The
+ * platform's own fee is charged with the quote, not again with each requote.
  */
 export async function planQuote(tx: Transaction, request: QuotePlanRequest): Promise<QuotePlan> {
   const { quoteId, partnerId, platform_fee, ...options } = request;
@@ -80,20 +80,20 @@ export async function planQuote(tx: Transaction, request: QuotePlanRequest): Pro
 }
 
 interface AcceptancePlan extends Routing {
-  /** What comes to the service, in major units. */
+  /** The service's share, in major units. */
   readonly share: string;
-  /** Null where there is no plan: then `problem` says why. */
+  /** Null if there is no plan: then `problem` states why. */
   readonly requests: SplitPlan['requests'] | null;
   readonly problem: PlanProblem | null;
 }
 
-/** An acceptance with what its split follows from; undefined where it is not under a connected account. */
+/** An acceptance with the data for its split; undefined if it is not under a connected account. */
 export interface RoutedAcceptance {
   readonly accepted: Acceptance;
   readonly routed: AcceptedRow | undefined;
 }
 
-/** Of acceptances, each at its own place, those under a connected account with their rows: one look for all of them. */
+/** The acceptances under a connected account with their rows, each at its own place, in one read. */
 export async function readRouted(
   accepted: readonly Acceptance[],
   reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
@@ -102,10 +102,7 @@ export async function readRouted(
   return accepted.map((each, index) => ({ accepted: each, routed: rows.get(index) }));
 }
 
-/**
- * The plan of what was just accepted. It is accepted all the same where it cannot be planned: then the plan says what
- * stands in its way.
- */
+/** The plan of a new acceptance. One that cannot be planned is accepted anyway: then the plan states the obstacle. */
 export function planAcceptance(row: AcceptedRow, options: PlanOptions): AcceptancePlan {
   const plan = (found: Pick<AcceptancePlan, 'requests' | 'problem'>): AcceptancePlan => ({
     ...routingOf(row),

@@ -1,4 +1,7 @@
-/** Health of the connected accounts, for operations: how far each was read, and what the latest statements leave open. */
+/**
+ * The state of the connected accounts, for operations: how far each was read, and what is open on the latest
+ * statements.
+ */
 import type { DateTime } from 'luxon';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
@@ -15,10 +18,10 @@ import {
   payoutNeedsWork,
 } from './verdicts.ts';
 
-/** The latest months with statements that are checked: late transfers arrive within them. */
+/** The latest months with statements to check: late transfers arrive within them. */
 export const RECONCILED_MONTHS = 3;
 
-/** The days of payouts that are checked: as many as of statements. */
+/** The days of payouts to check: as many as of statements. */
 const PAYOUT_DAYS = 92;
 
 /** An account that the daily job has not read for this long needs attention. */
@@ -29,17 +32,17 @@ interface ConnectedAccount {
   readonly partners: readonly string[];
   /** The source of its balance transactions. */
   readonly balance_transactions_from: 'processor' | 'settlement_file';
-  /** Up to when it was read whole, or when the latest file of it was imported; null: never. */
+  /** Up to when it was read completely, or when its latest file was imported; null: never. */
   readonly read_to: string | null;
-  /** Another has followed it, and money may still move on it. */
+  /** Another account has replaced it, but money may still move on it. */
   readonly followed: boolean;
 }
 
 export interface AccountHealth {
   readonly accounts: readonly ConnectedAccount[];
-  /** Accounts that are read at the processor, have quotes to expect, and were not read for STALE_HOURS. */
+  /** Accounts that are read at the processor, have expected quotes, and were not read for STALE_HOURS. */
   readonly stale: readonly string[];
-  /** Quotes that are not as expected and have something left to do, by month. */
+  /** Quotes that are not as expected and need action, by month. */
   readonly open: Readonly<Record<Month, number>>;
   /** Balance transactions of any time without a quote. */
   readonly unknown: number;
@@ -47,7 +50,7 @@ export interface AccountHealth {
   readonly payouts: number;
 }
 
-/** How far each account was read: what `readAccountHealth` says first, without reading any quote. */
+/** How far each account was read: the first part of `readAccountHealth`, without reading quotes. */
 export async function readAccountReadings(
   tx: Transaction,
   now: DateTime<true>,
@@ -76,7 +79,7 @@ export async function readAccountHealth(tx: Transaction, now: DateTime<true>): P
   };
 }
 
-/** How many quotes on the statements of these months, the earliest first, are not as expected and have something left to do. */
+/** How many quotes on the statements of these months, the earliest first, are not as expected and need action. */
 export async function countOpenQuotes(
   tx: Transaction,
   now: DateTime<true>,

@@ -1,4 +1,4 @@
-/** SQL over the connected accounts: their partners, their source of balance transactions, and how far each was read. */
+/** SQL of the connected accounts: their partners, their source of balance transactions, and how far each was read. */
 
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
@@ -13,16 +13,16 @@ export async function lockProcessor(tx: Transaction): Promise<void> {
   await takeLock(tx, LOCKS.processor);
 }
 
-/** What the facts of one action have in common. */
+/** The common fields of one action's facts. */
 export interface Recording {
   /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
-  /** The issuer's, in which days are counted. */
+  /** The issuer's zone, in which days are counted. */
   readonly timeZone: string;
 }
 
-/** The partners that have, or had, an account of ours on their platform. Of a standard account there may be several. */
+/** The partners that have, or had, one of our accounts on their platform. A standard account may have several. */
 export function readAccountOwners(tx: Transaction, account: string): Promise<{ partner_id: string }[]> {
   return query(
     tx,
@@ -37,7 +37,9 @@ export interface ConnectedPartner {
   readonly account: string;
 }
 
-/** The connected account of a partner in a month: by the latest such arrangement until then, else by a planned one. */
+/**
+ * The connected account of a partner in a month: by the latest such arrangement until then, otherwise by a planned one.
+ */
 export async function readConnectedPartner(
   tx: Transaction,
   { partnerId, month }: { partnerId: string; month: string },
@@ -53,7 +55,7 @@ export async function readConnectedPartner(
   return rows[0];
 }
 
-/** Every account of ours that any arrangement has or had: an earlier account may still receive money. */
+/** All our accounts in any arrangement, current or past: an earlier account may still receive money. */
 export function readConnectedAccounts(tx: Transaction): Promise<{ account: string }[]> {
   return query(
     tx,
@@ -86,7 +88,7 @@ export async function insertReading(
   );
 }
 
-/** Up to when an account was read whole at the processor; null before its first reading. */
+/** Up to when an account was read completely at the processor; null before its first reading. */
 export async function readCursor(tx: Transaction, account: string): Promise<string | null> {
   const { read_to } = await queryOne<{ read_to: string | null }>(
     tx,
@@ -103,16 +105,16 @@ interface AccountCursor {
   readonly read_to: string | null;
   /** Something was accepted under it. */
   readonly sold: boolean;
-  /** Every partner of it has another now. */
+  /** All of its partners have another account now. */
   readonly followed: boolean;
 }
 
-/** How long after the last sale under it, and the last money on it, an account that another has followed is watched. */
+/** How long a replaced account is watched after its last sale and its last money. */
 export const WATCHED_DAYS = 180;
 
 /**
- * The connected accounts on which money may still move, with how far each was read: those that partners have now, and
- * those that others have followed, for WATCHED_DAYS.
+ * The connected accounts on which money may still move, with how far each was read: partners' current accounts, and
+ * replaced ones for WATCHED_DAYS.
  */
 export function readAccountCursors(tx: Transaction, now: string): Promise<AccountCursor[]> {
   return query(
@@ -124,7 +126,7 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
                         AND f.from_month > a.from_month
                         AND f.from_month <= to_char(:now::timestamptz, 'YYYY-MM') COLLATE "C") AS followed,
               CASE WHEN n.from_month IS NULL
-                -- Of the present era the latest row of all, by the index of their times.
+                -- For the current arrangement, the latest row of all, by the index of their times.
                 THEN (SELECT CASE WHEN e.month >= a.from_month COLLATE "C" THEN e.accepted_at END
                       FROM ledger_rows e WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
                       ORDER BY e.accepted_at DESC LIMIT 1)
@@ -156,7 +158,7 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
   );
 }
 
-/** The accounts that belong to the reader's partners and to nobody else's. */
+/** The accounts that belong only to the reader's partners. */
 export async function readAccountsInScope(tx: Transaction, scope: Scope): Promise<Set<string>> {
   const rows = await query<{ account: string }>(
     tx,

@@ -36,7 +36,7 @@ export async function draftMissingShares(
   );
 }
 
-/** Records which quotes the invoices just issued bill. */
+/** Records the quotes billed by the invoices just issued. */
 export async function insertMissingShares(tx: Transaction, month: Month): Promise<void> {
   await execute(
     tx,

@@ -1,5 +1,5 @@
 /**
- * Billing unremitted amounts: one invoice for each partner and currency, quote by quote, for what the month's
+ * Bills unremitted amounts: one invoice for each partner and currency, quote by quote, for amounts that the month's
  * reconciliation finds open and old enough. Reversed transfers are excluded: the ledger reverses those.
  * Refusals: month_not_closed, clock_behind.
  */
@@ -17,7 +17,7 @@ import { lockProcessor } from './accounts.sql.ts';
 import { draftMissingShares, insertMissingShares } from './bill.sql.ts';
 import { reconcileMonth } from './reconcile-month.ts';
 
-/** Bills what is open of a closed month and returns the invoices' numbers. What is billed is no longer open. */
+/** Bills the open amounts of a closed month and returns the invoices' numbers. Billed amounts are no longer open. */
 export async function billMissingShares(tx: Transaction, context: IssueContext, month: Month): Promise<string[]> {
   await lockProcessor(tx);
   await lockLedgerWhole(tx);

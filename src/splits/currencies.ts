@@ -1,13 +1,13 @@
 /**
- * Whether the prices of a partner with a connected account can be split in its currency: asked when the partner is imported,
- * because an accepted quote that cannot be split is found too late. Refusal: partners_invalid.
+ * Whether the prices of a partner with a connected account can be split in its currency: checked when the partner is
+ * imported, because after acceptance it is too late. Refusal: partners_invalid.
  */
 import { refuse } from '../errors/refusals.ts';
 import { minorDigits } from '../money.ts';
 import type { PartnerRecord } from '../partners/file.ts';
 import { PROCESSOR } from '../processors/processors.ts';
 
-/** Refuses partners in a currency in which the processor takes no payments. */
+/** Refuses partners in a currency in which the processor accepts no payments. */
 export function refuseUnsplittable(partners: readonly PartnerRecord[], file: string): void {
   const problems = partners.flatMap(({ arrangement, currency }, index) =>
     arrangement === 'connected_account' && PROCESSOR.stepOf(currency) === undefined
@@ -15,7 +15,7 @@ export function refuseUnsplittable(partners: readonly PartnerRecord[], file: str
           {
             path: `${index}.currency`,
             reason:
-              `cannot be ${currency} with a connected account: the processor takes no payments in it. ` +
+              `cannot be ${currency} with a connected account: the processor does not accept payments in it. ` +
               'Use "arrangement": "invoicing", or another currency',
           },
         ]
@@ -25,8 +25,8 @@ export function refuseUnsplittable(partners: readonly PartnerRecord[], file: str
 }
 
 /**
- * Of partners in a currency whose smallest unit the processor does not take: most of their prices cannot be split. And of
- * those who split in sequence and have not said in which currencies they can.
+ * Warns about partners in a currency whose smallest unit the processor does not accept, since most of their prices
+ * cannot be split, and about sequential partners that have not stated their settlement currencies.
  */
 export const remarksOnSplits = (partners: readonly PartnerRecord[]): string[] =>
   partners.flatMap((partner) => [...remarkOnStep(partner), ...remarkOnSettlement(partner)]);
@@ -37,7 +37,7 @@ function remarkOnStep({ partner_id: id, arrangement, currency }: PartnerRecord):
   const decimals = /[.](\d*[1-9])0*$/.exec(step)?.[1]?.length ?? 0;
   if (decimals >= (minorDigits(currency) as number)) return [];
   return [
-    `Partner ${id}: the processor takes ${currency} in steps of ${step} only, so a quote whose price or share is no ` +
+    `Partner ${id}: the processor accepts ${currency} only in steps of ${step}, so a quote whose price or share is not a ` +
       `multiple of ${step} is accepted and cannot be split. Import rows whose amounts are multiples of it; for ` +
       'quotes that are priced here, use "arrangement": "invoicing".',
   ];

@@ -4,7 +4,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { BalanceTransaction } from '../processors/processor.ts';
 import type { Recording } from './accounts.sql.ts';
 
-/** Of these, those that were recorded with another currency or amount: a balance transaction never changes. */
+/** Those already recorded with another currency or amount: a balance transaction never changes. */
 export function findChangedBalanceTransactions(
   tx: Transaction,
   account: string,
@@ -46,7 +46,7 @@ export function insertBalanceTransactions(
   );
 }
 
-/** Records a settlement file; undefined where the same file was recorded before. */
+/** Records a settlement file; undefined if the same file was recorded before. */
 export async function insertSettlementFile(
   tx: Transaction,
   file: { partnerId: string; sha256: string; name: string; lines: number },
@@ -62,12 +62,13 @@ export async function insertSettlementFile(
   return rows[0]?.settlement_file_id;
 }
 
-/** Of the JSON of settlement lines. */
+/** From the JSON of settlement lines. */
 const LINES = `json_populate_recordset(NULL::settlement_lines, :lines::json) AS n`;
 
 /**
- * Lines whose transfer, payment and quote are recorded, or are on an earlier line, with another amount, kind or currency.
- * For a share, one of the two lines may name only the transfer or only the payment, because a transfer makes one payment.
+ * Lines whose transfer, payment and quote are already recorded, or on an earlier line, with another amount, kind or
+ * currency. For a share, one of the two lines may name only the transfer or only the payment, because a transfer makes
+ * one payment.
  */
 export function findConflictingLines(
   tx: Transaction,
@@ -76,7 +77,7 @@ export function findConflictingLines(
 ): Promise<{ line: number; known: string }[]> {
   return query(
     tx,
-    // By windows, which take one sort each: a join would compare all lines of a quote with each other.
+    // With window functions, which need one sort each: a join would compare all lines of a quote with each other.
     `WITH given AS MATERIALIZED (SELECT * FROM ${LINES}), every AS (
        SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
        WHERE partner_id = :partnerId AND quote_id IN (SELECT quote_id FROM given)
@@ -138,9 +139,9 @@ export function insertSettlementLines(
 
 /**
  * Records the partner's lines as balance transactions, if the settlement files are the source of their account in the
- * month of the line; a line without a time is dated now. A line that repeats another is not recorded. The account is the
- * one under which the quote of the line was accepted (its requote, else the last acceptance before the line's time), even
- * if the partner has another now; for an unknown quote, the account of the line's month.
+ * month of the line; a line without a time is dated now. A line that repeats another is not recorded. The account is
+ * the one under which the line's quote was accepted (its requote, or else the last acceptance before the line's time),
+ * even if the partner has another now; for an unknown quote, the account of the line's month.
  */
 export function insertSettlementTransactions(
   tx: Transaction,
@@ -171,7 +172,7 @@ export function insertSettlementTransactions(
            AND p.from_month <= coalesce(accepted.month, to_char(occurred.at, 'YYYY-MM')) COLLATE "C"
          ORDER BY p.from_month DESC LIMIT 1) AS a ON true
        WHERE l.partner_id = :partnerId
-         -- Of earlier files too: the account's source may have been the processor when they were imported.
+         -- From earlier files too: the account's source may have been the processor when they were imported.
          AND NOT EXISTS (
            SELECT FROM balance_transactions b
            WHERE b.reported_by = 'settlement_file' AND b.id = 'line:' || l.settlement_line_id)

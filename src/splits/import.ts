@@ -1,6 +1,6 @@
 /**
- * Imports balance transactions of our connected accounts, from a file or from the processor, and the partners' settlement
- * files. Each is recorded as received, and once: importing it again changes nothing.
+ * Imports balance transactions of our connected accounts, from a file or from the processor, and the partners'
+ * settlement files. Each is recorded as received, once: importing it again changes nothing.
  * Refusals: partner_unknown, account_unknown, partner_not_connected, balance_transactions_invalid, settlement_invalid,
  * file_format_unknown.
  */
@@ -44,7 +44,7 @@ export interface ImportReport {
   readonly read: number;
   readonly recorded: number;
   readonly duplicates: number;
-  /** New allocations, of these balance transactions or of earlier ones. */
+  /** New allocations of these or earlier balance transactions. */
   readonly matched: number;
 }
 
@@ -53,7 +53,7 @@ interface ImportFile {
   readonly text: string;
 }
 
-/** Balance transactions of one account, as they were read before the transaction, or else of the file. */
+/** Balance transactions of one account, as read before the transaction, or else from the file. */
 export async function importBalanceTransactions(
   tx: Transaction,
   acting: IssueContext,
@@ -98,8 +98,8 @@ export async function recordBalanceTransactions(
 }
 
 /**
- * Imports a partner's settlement file. Its lines are the balance transactions of accounts that have no other source.
- * `clientId` is that of a call's client, `reading` what was read before the transaction.
+ * Imports a partner's settlement file. Its lines are the balance transactions of accounts without another source.
+ * `clientId` names a call's client, `reading` was read before the transaction.
  */
 export async function importSettlement(
   tx: Transaction,
@@ -151,14 +151,14 @@ export async function importSettlement(
   };
 }
 
-/** Allocates shares to their quotes and returns the number; a share that was billed meanwhile pays its invoice. */
+/** Allocates shares to their quotes and returns the number; a share billed meanwhile pays its invoice. */
 export async function allocateShares(tx: Transaction, acting: IssueContext, recording: Recording): Promise<number> {
   const found = await insertFoundAllocations(tx, recording);
   if (found > 0) await payBilledShares(tx, acting, recording);
   return found;
 }
 
-/** The SHA-256 of a settlement file, by which it is recorded once. */
+/** The SHA-256 of a settlement file, which ensures that it is recorded once. */
 export const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** Undefined for a partner that never had a connected account. */
@@ -185,7 +185,7 @@ export async function connectedPartner(
     : refuse('partner_unknown', { partner_id: partnerId });
 }
 
-/** Records the event of an action, under the locks: no month closes while what it records is dated. */
+/** Records the event of an action, under the locks: no month closes while its facts are dated. */
 export async function beginRecording(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,

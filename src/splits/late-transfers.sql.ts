@@ -1,4 +1,4 @@
-/** SQL over transfers that arrived after their quote was billed. */
+/** SQL of transfers that arrived after their quote was billed. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export interface ShareOfBilled {
@@ -7,14 +7,14 @@ export interface ShareOfBilled {
   /** The processor's id of the balance transaction. */
   readonly balance_transaction: string;
   readonly balance_transaction_id: number;
-  /** The balance transaction is a reversal; an allocation above zero of it undoes a match. */
+  /** The balance transaction is a reversal; its allocation above zero undoes a match. */
   readonly below: boolean;
-  /** The payment on our account that it takes from. */
+  /** The payment on our account that it reduces. */
   readonly of_payment: string | null;
   readonly disputed: boolean;
   /** With its sign. */
   readonly amount: string;
-  /** Of it, what pays an invoice, or takes that back. */
+  /** The part that pays an invoice, or takes that back. */
   readonly paid: string;
   readonly occurred_on: string;
 }
@@ -24,9 +24,9 @@ export interface SharePayment {
   readonly payment_id: number;
   readonly balance_transaction_id: number;
   readonly payment: string | null;
-  /** Of it, what nothing has taken back. */
+  /** The part not taken back. */
   readonly left: string;
-  /** What took it back and was not taken back itself, above zero. */
+  /** The amount that took it back and was not itself undone, above zero. */
   readonly taken_by: readonly {
     readonly payment_reversal_id: number;
     readonly balance_transaction_id: number;
@@ -34,24 +34,24 @@ export interface SharePayment {
   }[];
 }
 
-/** A quote that was billed as missing, with the shares that one action has found of it. */
+/** A quote billed as missing, with the shares found by one action. */
 export interface BilledQuote {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
-  /** Before these: what is expected and not billed; below zero where too much was received. */
+  /** Before these: expected and not billed; below zero if too much was received. */
   readonly owed: string;
-  /** Billed by live invoices, and not paid by a share yet. */
+  /** Billed by live invoices and not yet paid by a share. */
   readonly uncovered: string;
   /** Before these: shares received less reversed transfers. */
   readonly as_shares: string;
   readonly shares: readonly ShareOfBilled[];
   readonly payments: readonly SharePayment[];
-  /** Of the live invoices, the oldest first. */
+  /** The live invoices, the oldest first. */
   readonly numbers: readonly string[];
 }
 
-/** Of the shares that an action has found, those of quotes that were billed as missing, by quote. */
+/** The shares found by an action for quotes billed as missing, by quote. */
 export function readBilledQuotes(tx: Transaction, eventId: number): Promise<BilledQuote[]> {
   return query(
     tx,
@@ -128,7 +128,7 @@ export interface NewSharePayment {
   /** Null: it is the payment itself. */
   readonly payment_reversal_id: number | null;
   readonly currency: string;
-  /** Of the share's sign. */
+  /** With the share's sign. */
   readonly amount: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Transfers that arrive after an invoice has billed their quote. They are the partner's money and pay that invoice: that
- * part of the share becomes a payment and is applied like any other. A reversed transfer reverses the payment.
- * `paymentPartsOf` decides which part of a share that is; it is pure.
+ * Transfers that arrive after an invoice has billed their quote. They are the partner's money and pay that invoice:
+ * that part of the share becomes a payment and is applied like any other. A reversed transfer reverses the payment.
+ * `paymentPartsOf` decides the part; it is pure.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -42,7 +42,7 @@ export async function payBilledShares(tx: Transaction, acting: IssueContext, { e
     details: { shares: parts.map(({ share }) => share.share_allocation_id) },
   });
   await receive(tx, context, parts);
-  // Read again: the same import may reverse what it has just recorded.
+  // Read again, because the same import may reverse what it has just recorded.
   await takeBack(tx, context, await readBilledQuotes(tx, eventId));
   failpoint('shares.paid');
 }
@@ -53,8 +53,8 @@ interface Part {
 }
 
 /**
- * The part of each received share that pays an invoice. A share that fits in what is still expected is a share; else
- * one that fits in what was billed pays that; else it brings what is still to come first, and its rest pays.
+ * The part of each received share that pays an invoice. A share within the amount still expected is a plain share;
+ * otherwise, one within the billed amount pays that; otherwise it covers the expected amount first, and the rest pays.
  */
 function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
   const zero = Amount.zero(currency);
@@ -131,7 +131,10 @@ async function receive(
   );
 }
 
-/** To the invoices that billed the quotes, the oldest first, as far as they are open; the rest stays unapplied cash. */
+/**
+ * Applies to the invoices that billed the quotes, the oldest first, up to their balances; the rest stays unapplied
+ * cash.
+ */
 async function apply(
   tx: Transaction,
   context: PaymentContext,
@@ -192,7 +195,7 @@ function reversalsOf(quote: BilledQuote): {
   for (const share of shares) {
     const amount = Amount.of(share.amount, currency);
     if (!amount.isNegative()) {
-      // A reversed transfer that was of another quote: the payment that it reversed is reinstated.
+      // A reversed transfer that belonged to another quote: the payment that it reversed is reinstated.
       if (share.below) {
         for (const payment of payments) {
           if (payment.taken_by.some((each) => each.balance_transaction_id === share.balance_transaction_id))
@@ -209,7 +212,7 @@ function reversalsOf(quote: BilledQuote): {
         !named ||
         (mistake ? each.balance_transaction_id === share.balance_transaction_id : each.payment === share.of_payment),
     );
-    // Without the name of a payment, it takes from the earliest shares.
+    // If it names no payment, it takes from the earliest shares.
     let rest = named ? amount.negated() : atLeast(amount.negated().minus(asShares), zero);
     asShares = atLeast(asShares.plus(amount), zero);
     for (const payment of from) {
@@ -227,7 +230,7 @@ async function takeBack(tx: Transaction, context: PaymentContext, quotes: readon
   const plans = quotes.map((quote) => ({ quote, ...reversalsOf(quote) }));
   const rows: NewSharePayment[] = [];
   let waiting = plans.flatMap(({ quote, back }) => back.map((each) => ({ ...each, quote })));
-  // Each payment once at a time: what is unapplied for one taking back is not there for the next.
+  // Each payment once at a time: cash unapplied for one reversal is not available to the next.
   while (waiting.length > 0) {
     const seen = new Set<number>();
     const now = waiting.filter(({ payment }) => !seen.has(payment.payment_id) && seen.add(payment.payment_id));
@@ -245,7 +248,7 @@ async function takeBack(tx: Transaction, context: PaymentContext, quotes: readon
         code: null,
         reason: each.share.below
           ? `reversed by ${each.share.balance_transaction}`
-          : `${each.share.balance_transaction} is not of quote ${each.quote.quote_id}`,
+          : `${each.share.balance_transaction} does not belong to quote ${each.quote.quote_id}`,
         bank_line_id: null,
         duplicate_of: null,
         reversed_on: each.share.occurred_on,

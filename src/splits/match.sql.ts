@@ -1,14 +1,14 @@
-/** SQL that allocates balance transactions to quotes, by what they name or by a decision of finance. */
+/** SQL that allocates balance transactions to quotes, by the names in them or by a decision of finance. */
 
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Recording } from './accounts.sql.ts';
 
 /**
- * Allocates every balance transaction that names its quote, or whose quote a settlement file names, or that takes from an
- * allocated payment. Never by its amount. Returns the number of new allocations. Needs the ledger's lock.
+ * Allocates every balance transaction that names its quote, whose quote a settlement file names, or that reduces an
+ * allocated payment. Never by amount. Returns the number of new allocations. Needs the ledger's lock.
  */
 export async function insertFoundAllocations(tx: Transaction, recording: Recording): Promise<number> {
-  // Selected once from all that were ever recorded. Each statement then looks at what those before it left.
+  // Selected once from all ever recorded. Each statement then handles what the earlier ones left.
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.unattributed`);
   await execute(
     tx,
@@ -26,7 +26,7 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   return found;
 }
 
-/** Those that are settlement lines themselves, by the line's quote. */
+/** Those that are themselves settlement lines, by the line's quote. */
 const BY_OWN_LINE = `
   INSERT INTO share_allocations (
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
@@ -40,8 +40,8 @@ const BY_OWN_LINE = `
   WHERE u.reported_by = 'settlement_file'`;
 
 /**
- * By the payment's metadata: its quote_id, or its enrollment_id where it names no quote. Exactly one quote of the account's
- * partners must fit.
+ * By the payment's metadata: its quote_id, or its enrollment_id if it names no quote. Exactly one quote of the
+ * account's partners must match.
  */
 const BY_METADATA = `
   WITH found AS (
@@ -66,7 +66,7 @@ const BY_METADATA = `
          share_amount, currency, trim_scale(net), 'metadata', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1`;
 
-/** By the settlement lines that name its payment or transfer, where they add up to it and the quote of each is known. */
+/** By the settlement lines that name its payment or transfer, if they add up to it and the quote of each is known. */
 const BY_SETTLEMENT_LINES = `
   WITH named AS (
     SELECT u.*, l.settlement_line_id, l.partner_id, l.quote_id AS line_quote_id, l.requote_id AS line_requote_id,
@@ -95,15 +95,15 @@ const BY_SETTLEMENT_LINES = `
     settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, line_quote_id, line_requote_id, share_currency,
          trim_scale(line_amount), currency,
-         -- Of a conversion, each line its part; rounded so that the parts add up to the whole.
+         -- For a conversion, each line gets its part, rounded so that the parts add up to the whole.
          trim_scale(round(net * total_so_far / total, minor_digits(currency))
                     - round(net * (total_so_far - line_amount) / total, minor_digits(currency))), 'settlement_file',
          settlement_line_id, occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = lines`;
 
 /**
- * What was taken from a payment belongs to the quote of that payment, where it has one. It counts as the amount that was
- * sent, in the currency of that; if finance stated what the payment counts as, in proportion.
+ * An amount taken from a payment belongs to the payment's quote, if it has one. It counts as the amount sent, in that
+ * currency; if finance stated what the payment counts as, in proportion.
  */
 const BY_PAYMENT = `
   WITH found AS (
@@ -136,11 +136,11 @@ const BY_PAYMENT = `
          :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1 AND counts_as <> 0`;
 
-/** Balance transactions that no quote explains, in whole or in part, and that are open. */
+/** Open balance transactions that no quote explains, completely or in part. */
 export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
   const { unknown } = await queryOne<{ unknown: number }>(
     tx,
-    // Those that are closed have ended too; said apart, that leaves them out before anything is looked up for them.
+    // Closed ones have ended too; the separate condition excludes them before anything is looked up.
     `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
   );
   return unknown;
@@ -155,14 +155,14 @@ export interface BalanceTransactionState {
   readonly net: string;
   /** The part that no quote explains yet. */
   readonly unexplained: string;
-  /** What was sent: another currency than `currency`, where the processor converted it. */
+  /** The amount sent: in a currency other than `currency` if the processor converted it. */
   readonly share_currency: string;
-  /** The part of what was sent that no quote explains yet. */
+  /** The part of the amount sent that no quote explains yet. */
   readonly share_unexplained: string;
   readonly occurred_at: string;
 }
 
-/** Balance transactions with an id; more than one only where two accounts have the same. */
+/** Balance transactions with an id; more than one only if two accounts have the same id. */
 export function readBalanceTransactions(
   tx: Transaction,
   { id, account }: { id: string; account?: string | undefined },
@@ -187,9 +187,9 @@ export interface MatchableQuote {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
-  /** Something of it was accepted under a connected account. */
+  /** Part of it was accepted under a connected account. */
   readonly is_routed: boolean;
-  /** The balance transaction's account is, or was, the partner's. */
+  /** The partner has, or had, the balance transaction's account. */
   readonly own_account: boolean;
   /** The month's invoice of a quote that is not routed, once it is issued. */
   readonly invoice: string | null;
@@ -219,7 +219,7 @@ export function readMatchableQuotes(
   );
 }
 
-/** The amounts of a balance transaction that are allocated to a quote now: as the quote counts it, and as it settled. */
+/** The amounts of a balance transaction now allocated to a quote: as counted for the quote, and as settled. */
 export function readShareOf(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
@@ -233,7 +233,7 @@ export function readShareOf(
   );
 }
 
-/** The payments that a share became and that its matches and their undoing do not add up to zero of. */
+/** The payments made from a share whose matches and undone matches do not add up to zero. */
 export async function readPaymentsLeft(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
@@ -257,7 +257,7 @@ export async function insertManualAllocation(
     quoteId: string;
     /** In the quote's currency. */
     amount: string;
-    /** In the balance transaction's. */
+    /** In the balance transaction's currency. */
     settled: string;
     otherAccount: boolean;
     reason: string;
@@ -281,7 +281,7 @@ export async function insertManualAllocation(
   );
 }
 
-/** Of these balance transactions, those that no quote explains and that are open. */
+/** The open ones among these balance transactions that no quote explains. */
 export function readUnexplained(
   tx: Transaction,
   ids: readonly number[],

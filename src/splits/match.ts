@@ -1,7 +1,7 @@
 /**
- * What finance decides about balance transactions: matching one to a quote, undoing that, and closing those of no quote.
- * Refusals: balance_transaction_unknown, account_needed, split_quote_unknown, split_partner_needed, argument_invalid,
- * balance_transaction_matched, quote_not_matchable, share_paid_back, balance_transaction_not_open.
+ * Decisions of finance about balance transactions: matches one to a quote, undoes that, and closes those without a
+ * quote. Refusals: balance_transaction_unknown, account_needed, split_quote_unknown, split_partner_needed,
+ * argument_invalid, balance_transaction_matched, quote_not_matchable, share_paid_back, balance_transaction_not_open.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -31,11 +31,11 @@ export interface MatchRequest {
   readonly account?: string | undefined;
   readonly quoteId: string;
   readonly partnerId?: string | undefined;
-  /** A part of it, in its own currency; by default everything that no quote explains. */
+  /** A part of it, in its own currency; by default the whole unexplained amount. */
   readonly amount?: string | undefined;
-  /** What that part counts as, in the quote's currency; by default what was sent. */
+  /** The value of that part in the quote's currency; by default the amount sent. */
   readonly countsAs?: string | undefined;
-  /** The quote may be of a partner who never had the account that received the money. */
+  /** The quote may belong to a partner that never had the account that received the money. */
   readonly otherAccount?: boolean | undefined;
   readonly reason: string;
 }
@@ -48,14 +48,14 @@ export interface Matched {
   /** Of the quote. */
   readonly currency: string;
   readonly amount: string;
-  /** Of the balance transaction. */
+  /** The balance transaction's currency. */
   readonly settled_currency: string;
   readonly settled_amount: string;
   /** The part that no quote explains afterwards, in the balance transaction's currency. */
   readonly unexplained: string;
 }
 
-/** A part of a balance transaction, and what it counts as for the quote. */
+/** A part of a balance transaction, and its value for the quote. */
 interface Part {
   readonly settled: Amount;
   readonly amount: Amount;
@@ -93,7 +93,8 @@ export async function unmatchBalanceTransaction(
   }
   const part = { settled: Amount.of(share.settled, currency).negated(), amount: amount.negated() };
   const undone = await insert(tx, acting, recording, { request, balance_transaction, quote, part });
-  // What it paid must be taken back as well, or its quote would be owed twice: by the processor and by the partner.
+  // The payment it made must be taken back as well, or its quote would be owed twice: by the processor and by the
+  // partner.
   const payments = await readPaymentsLeft(tx, { balanceTransactionId, partnerId: quote.partner_id, quoteId });
   if (payments.length > 0) {
     throw refuse('share_paid_back', { balance_transaction: balance_transaction.id, quote_id: quoteId, payments });
@@ -103,11 +104,13 @@ export async function unmatchBalanceTransaction(
 
 export interface Closed {
   readonly balance_transactions: readonly string[];
-  /** What stays on our accounts without a quote, by currency: zero where they took back what they brought. */
+  /** The amount left on our accounts without a quote, by currency: zero if receipts and reversals cancel out. */
   readonly left: readonly { readonly currency: string; readonly amount: string }[];
 }
 
-/** Finance decides that what no quote explains of these needs nothing more: it was given back, or settled elsewhere. */
+/**
+ * Finance decides that the unexplained part of these needs no further action: it was refunded, or settled elsewhere.
+ */
 export async function closeBalanceTransactions(
   tx: Transaction,
   acting: IssueContext,
@@ -141,7 +144,7 @@ export async function closeBalanceTransactions(
   return { balance_transactions: found.map(({ id }) => id), left };
 }
 
-/** The balance transaction of an id. Two accounts may have the same id: then the account is needed. */
+/** The balance transaction with an id. Two accounts may have the same id: then the account is required. */
 export async function findBalanceTransaction(
   tx: Transaction,
   { balance_transaction: id, account }: { balance_transaction: string; account?: string | undefined },
@@ -179,7 +182,7 @@ async function begin(tx: Transaction, acting: IssueContext, request: MatchReques
   return { recording, balance_transaction, quote };
 }
 
-/** A quote that is not routed is the invoice's; money on an account that is not the partner's needs the flag. */
+/** An unrouted quote belongs to its invoice; money on an account that is not the partner's needs the flag. */
 function refuseUnmatchable(
   { id, account }: BalanceTransactionState,
   quote: MatchableQuote,
@@ -191,20 +194,20 @@ function refuseUnmatchable(
   if (!quote.is_routed) {
     const where = quote.invoice === null ? 'is invoiced with its month' : `is on invoice ${quote.invoice}`;
     throw because(
-      `it ${where} and is not split. Ask ${quote.own_account ? partner_id : 'its sender'} to reverse the transfer, which ends it by itself. If the money ` +
+      `it ${where} and is not split. Ask ${quote.own_account ? partner_id : 'its sender'} to reverse the transfer, which closes it automatically. If the money ` +
         `stays, settle it with ${partner_id}`,
       toDo('Then close it', 'processor.close', { balance_transactions: [id] }),
     );
   }
   if (!quote.own_account && !otherAccount) {
     throw because(
-      `${account} was never an account of its partner ${partner_id}. If the money is of this quote all the same, ` +
+      `${account} was never an account of its partner ${partner_id}. If the money still belongs to this quote, ` +
         `confirm it with ${fieldName('otherAccount')}`,
     );
   }
 }
 
-/** What a part of a balance transaction counts as for a quote, in the quote's currency. */
+/** The value of a part of a balance transaction for a quote, in the quote's currency. */
 function countedAs(
   text: string | undefined,
   settled: Amount,
@@ -229,11 +232,11 @@ function countedAs(
   }
   const reason =
     `is in ${quote.currency}, and this part of ${id} is ${settled.forPeople()}. ` +
-    `Say what it counts as for the quote with ${fieldName('countsAs')}`;
+    `State its value for the quote with ${fieldName('countsAs')}`;
   throw refuse('argument_invalid', { argument: fieldName('quoteId'), value: quote.quote_id, reason });
 }
 
-/** Of what is unexplained at most, and to the same side. */
+/** At most the unexplained amount, with the same sign. */
 function partOf(text: string | undefined, unexplained: Amount): Amount {
   if (text === undefined) return unexplained;
   const { currency } = unexplained;

@@ -1,4 +1,4 @@
-/** SQL over the payouts of connected accounts: their contents, and whether they reached the bank. */
+/** SQL of the payouts of connected accounts: their contents, and whether they reached the bank. */
 
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
@@ -22,7 +22,7 @@ export function readPayoutsWithoutContents(
 }
 
 /**
- * Records the contents of a payout, if they are recorded, are in no other payout and add up to it, and returns their
+ * Records the contents of a payout, if all are recorded, belong to no other payout and add up to it, and returns their
  * number. An incomplete list is requested again. The payout itself, or its failure, is not part of its contents.
  */
 export function insertPayoutContents(
@@ -50,7 +50,7 @@ export function insertPayoutContents(
   );
 }
 
-/** A payout of one of our accounts, as far as it is known. */
+/** A payout of one of our accounts, as far as known. */
 export interface PayoutState {
   readonly account: string;
   readonly currency: string;
@@ -61,16 +61,16 @@ export interface PayoutState {
   readonly amount: string;
   /** The number of balance transactions in its contents; null: unknown. */
   readonly balance_transactions: number | null;
-  /** The processor can list its contents, and we read that account there. */
+  /** The processor can list its contents, and we read the account there. */
   readonly contents_expected: boolean;
-  /** The day on which it was in the bank. */
+  /** The day on which it reached the bank. */
   readonly arrived_on: string | null;
   readonly failed: boolean;
-  /** How many days after it the bank files of its currency reach. */
+  /** How many days after it the bank files of its currency extend. */
   readonly bank_days_after: number | null;
 }
 
-// Of a span of time; its end may be open.
+// For a period of time; its end may be open.
 const PAYOUT_STATES = `
      SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.occurred_at, (-m.net)::text AS amount,
             (SELECT nullif(count(*), 0) FROM payout_contents c
@@ -114,7 +114,7 @@ export interface NotPaidOut {
 
 /**
  * Balance transactions of a month, or since then, that are in no payout, although a payout so many days later lists its
- * contents. Of accounts whose payouts list contents, from the first balance transaction on that one of them lists.
+ * contents. Only for accounts whose payouts list contents, from the first balance transaction that one of them lists.
  */
 export function readNotPaidOut(
   tx: Transaction,
@@ -141,7 +141,7 @@ export function readNotPaidOut(
   );
 }
 
-/** How much of the shares of the quotes on a month's statements payouts have brought to the bank. */
+/** How much of the shares on a month's statements has reached the bank in payouts. */
 export function readInBank(
   tx: Transaction,
   month: Month,
@@ -164,8 +164,9 @@ export interface ToldNotSeen {
   readonly currency: string;
   readonly amount: string;
   /**
-   * The day of the oldest money that is not in the bank, payouts and refunds taken as taking the oldest first. Months are
-   * compared by their sums: money of an earlier month that a later month took back and brought again keeps its own day.
+   * The day of the oldest money that is not in the bank, assuming that payouts and refunds take the oldest first.
+   * Months are compared by their sums: money of an earlier month that a later month took back and brought again keeps
+   * its own day.
    */
   readonly since: string;
 }
@@ -193,7 +194,7 @@ export async function readToldNotSeen(tx: Transaction): Promise<ToldNotSeen[]> {
        FROM months LEFT JOIN seen s USING (account, currency)
        GROUP BY account, currency, s.amount HAVING sum(told) > coalesce(s.amount, 0)
      ), latest AS (
-       -- The latest month that brought, with those after it, all that is not seen.
+       -- The latest month that, with those after it, brought all unreceived money.
        SELECT DISTINCT ON (account, currency) account, currency, u.amount, month, later
        FROM unseen u JOIN (
          SELECT *, sum(told) OVER later - told AS later FROM months

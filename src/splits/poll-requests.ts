@@ -1,16 +1,16 @@
 /**
- * Requests to read a connected account now, as webhooks cause them. They come in bursts and may be lost: an
- * account is read once for all the hints of a while, one account at a time, and the daily job reads it in any case.
+ * Requests from webhooks to read a connected account now. They come in bursts and may be lost: an account is read once
+ * for all hints within a while, one account at a time, and the daily job reads it anyway.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
 interface PollRequests {
   readonly take: (accounts: readonly string[]) => void;
-  /** Ends after the reading that is under way. */
+  /** Ends after the current reading. */
   readonly stop: () => Promise<void>;
 }
 
-/** After a reading, so long are hints gathered before the next. */
+/** How long hints are gathered after a reading before the next. */
 const GATHER_MILLISECONDS = 5000;
 
 export function pollOnRequest(

@@ -1,9 +1,8 @@
 /**
- * Reading our connected accounts at the processor: balance transactions from a little before the end of the last
- * reading, since what is created earlier may be seen later, and of each payout what it paid out. A webhook only
- * causes an earlier reading; it is not a source. Network calls happen outside transactions; the cursor
- * moves when all of a reading is kept.
- * Refusals: account_unknown, account_key_missing, balance_transactions_invalid, processor_unreachable.
+ * Reads our connected accounts at the processor: balance transactions from a little before the end of the last reading,
+ * since earlier ones may become visible later, and the contents of each payout. A webhook only causes an earlier
+ * reading; it is not a source. Network calls happen outside transactions; the cursor moves when a whole reading is
+ * stored. Refusals: account_unknown, account_key_missing, balance_transactions_invalid, processor_unreachable.
  */
 import { DateTime } from 'luxon';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
@@ -26,7 +25,7 @@ import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.
 /** How far before the end of the last reading the next one begins. */
 export const OVERLAP_HOURS = 72;
 
-/** So many are kept in one transaction, and in memory at once. */
+/** So many are stored in one transaction, and in memory at once. */
 const KEPT_AT_ONCE = 1000;
 
 export interface AccountReading extends ImportReport {
@@ -37,14 +36,16 @@ interface AccountAccess extends ProcessorAccess {
   readonly account: string;
 }
 
-/** The key with which an account is read: one of the account itself, which is ours. */
+/** The key for reading an account: its own, since the account is ours. */
 export function accessTo({ connectedKeys, stripeBase }: Environment, account: string): AccountAccess {
   const key = connectedKeys.get(account);
   if (key === undefined) throw refuse('account_key_missing', { account, variable: accountKeyVariable(account) });
   return { account, key, base: stripeBase };
 }
 
-/** Reads one account whole from its cursor on. Cut off, it begins there again, and what was kept is known. */
+/**
+ * Reads one account completely from its cursor on. If interrupted, it starts there again; stored ones are recognized.
+ */
 export async function readAccount(
   database: Database,
   acting: IssueContext,
@@ -102,8 +103,8 @@ export async function readAccount(
 }
 
 /**
- * Asks for the contents of each payout until they are known. Balance transactions that appear only there, such as those
- * created before the overlap and visible after it, are recorded as well.
+ * Requests the contents of each payout until they are known. Balance transactions that appear only there, such as those
+ * created before the overlap but visible after it, are recorded as well.
  */
 async function readContents(
   database: Database,
@@ -118,7 +119,7 @@ async function readContents(
   )) {
     const listed: BalanceTransaction[] = [];
     for await (const page of pagesOf(access, { payout }, acting)) listed.push(...page);
-    // The processor gives an empty list where it cannot tell, or not yet.
+    // The processor returns an empty list if it cannot list them, or not yet.
     if (listed.length === 0) continue;
     const kept = await database.transaction(async (tx) => {
       const details = { account, balance_transactions: listed.length };

@@ -1,6 +1,6 @@
 /**
- * Reads a settlement file: 10,000 lines take a quarter of a second, in which no other call would be answered, so a large one is
- * read aside (reading/aside.ts). The lines are given as the JSON that the database takes.
+ * Reads a settlement file: 10,000 lines take a quarter of a second, in which no other call would be answered, so a
+ * large one is read in a separate process (reading/aside.ts). Returns the lines as JSON for the database.
  */
 import { parse } from 'csv-parse/sync';
 import { reasonOf } from '../errors/refusals.ts';
@@ -9,7 +9,7 @@ import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '../readin
 import { lineProblem, readSettlement, type SettlementProblem } from './settlement.ts';
 
 interface SettlementTask extends GivenFile {
-  /** The partner's, for lines that name none. */
+  /** The partner's currency, for lines that name none. */
   readonly currency: string;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -22,7 +22,7 @@ export interface SettlementReading {
   readonly lines: number;
   /** The lines as a JSON array. */
   readonly json: string;
-  /** The first of them. */
+  /** The first of these. */
   readonly problems: readonly SettlementProblem[];
   readonly problemCount: number;
 }
@@ -46,7 +46,7 @@ export function readSettlementText({ bytes, currency, now, mostLines }: Settleme
 function lengthProblem(text: string, mostLines = MOST_ITEMS): SettlementProblem | undefined {
   const lines = text.trimEnd().split(/\r\n?|\n/).length - 1;
   if (lines <= mostLines) return undefined;
-  const reason = `has ${lines} lines after its header, and at most ${mostLines} are taken: send them in several files`;
+  const reason = `has ${lines} lines after its header, but at most ${mostLines} are accepted: send them in several files`;
   return { path: '', line: null, code: 'lines_too_many', reason };
 }
 
@@ -62,6 +62,6 @@ function recordsOf(text: string): { records: Parameters<typeof readSettlement>[0
     }) as unknown as { record: string[]; info: { lines: number } }[];
     return { records: parsed.map(({ record, info }) => ({ line: info.lines, cells: record })) };
   } catch (error) {
-    return { problem: { path: '', line: null, code: 'csv_malformed', reason: `is no CSV: ${reasonOf(error)}` } };
+    return { problem: { path: '', line: null, code: 'csv_malformed', reason: `is not CSV: ${reasonOf(error)}` } };
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The reconciliation of a month: every quote with a row on the month's statements, over all of its life as it is known
- * now, and every balance transaction of the month without a quote.
+ * The reconciliation of a month: every quote with a row on the month's statements, over its whole life as known now,
+ * and every balance transaction of the month without a quote.
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -35,12 +35,12 @@ import {
 } from './verdicts.ts';
 
 /**
- * Of a balance transaction without a quote: `unknown`, it is open; `returned`, a payment and what was taken from it come to
- * zero; `closed`, by finance.
+ * The state of a balance transaction without a quote: `unknown`, it is open; `returned`, a payment and its reversals
+ * add up to zero; `closed`, by finance.
  */
 type UnknownStatus = 'unknown' | 'returned' | 'closed';
 
-/** Of one quote, or of a balance transaction without one. Amounts are texts with exactly the currency's digits. */
+/** For one quote, or a balance transaction without one. Amounts are texts with exactly the currency's digits. */
 export interface Exception {
   readonly status: ExceptionStatus | UnknownStatus;
   readonly partner_id: string | null;
@@ -52,18 +52,18 @@ export interface Exception {
   readonly billed: string;
   /** The part of `routed` that arrived after it was billed and pays the invoice. */
   readonly paid: string;
-  /** Expected less billed, and less what was routed and pays no invoice: zero where nothing is left to do. */
+  /** Expected less billed, and less the routed part that pays no invoice: zero if nothing is left to do. */
   readonly open: string;
   readonly since: string;
   readonly age_days: number;
   readonly age: Age;
   readonly balance_transactions: readonly string[];
-  /** Accounts that received of it, and that are not those under which it was accepted. */
+  /** Accounts that received part of it, other than those under which it was accepted. */
   readonly other_accounts: readonly string[];
   /** For a balance transaction without a quote. */
   readonly account: string | null;
   readonly candidates: UnmatchedBalanceTransaction['candidates'];
-  /** What was sent, where the processor converted it. */
+  /** The amount sent, if the processor converted it. */
   readonly sent: { readonly currency: string; readonly amount: string } | null;
   /** The quotes of the ledger that it names by `quote_id`. */
   readonly named: readonly NamedQuote[];
@@ -74,7 +74,7 @@ export interface Exception {
 interface PartnerSums {
   readonly partner_id: string;
   readonly currency: string;
-  /** The month's statement, and what it says; null while the month is open. */
+  /** The month's statement and its total; null while the month is open. */
   readonly statement: string | null;
   readonly stated: string | null;
   readonly quotes: number;
@@ -88,7 +88,7 @@ interface PartnerSums {
   /** The part of `routed` that arrived after it was billed and pays the invoice. */
   readonly paid: string;
   readonly open: string;
-  /** The part of `routed` that is in the bank, by the payouts whose contents are known. */
+  /** The part of `routed` in the bank, by the payouts with known contents. */
   readonly in_bank: string;
 }
 
@@ -103,32 +103,32 @@ export interface Reconciliation {
   readonly as_of: string;
   readonly partners: readonly PartnerSums[];
   readonly exceptions: readonly Exception[];
-  /** How many exceptions are open, by the days since then. */
+  /** How many exceptions are open, by age in days. */
   readonly aging: Readonly<Record<Age, number>>;
   /** Balance transactions that are not shares. */
   readonly other_balance_transactions: readonly OtherBalanceTransactions[];
   readonly payouts: readonly MonthPayout[];
   /** Balance transactions of the month that payouts have skipped. */
   readonly not_paid_out: readonly NotPaidOut[];
-  /** Quotes that are not billed before finance has decided about the balance transactions that name them. */
+  /** Quotes that are not billed until finance has decided about the balance transactions that name them. */
   readonly not_billable: readonly NotBillable[];
-  /** Exceptions, payouts and what was not paid out, with something left to do. */
+  /** Exceptions, payouts and amounts not paid out that need action. */
   readonly open: number;
 }
 
-/** What would be billed, but open balance transactions name that very quote. */
+/** What would be billed, but open balance transactions name that quote. */
 export interface NotBillable extends Billable {
   readonly balance_transactions: readonly {
     readonly account: string;
     readonly id: string;
-    /** What was sent. */
+    /** The amount sent. */
     readonly currency: string;
-    /** The account is, or was, the partner's. */
+    /** The partner has, or had, the account. */
     readonly own_account: boolean;
   }[];
 }
 
-/** What may be billed of a quote. */
+/** The billable amount of a quote. */
 interface Billable {
   readonly partner_id: string;
   readonly currency: string;
@@ -191,7 +191,7 @@ const owedOf = (judged: readonly Judged[]): Billable[] =>
       amount: billable.toString(),
     }));
 
-/** What may be billed. A quote whose money is there under a wrong name is left out until finance has decided. */
+/** The billable amounts. A quote whose money arrived under a wrong name is left out until finance has decided. */
 function billableOf(
   owed: readonly Billable[],
   naming: readonly UnmatchedBalanceTransaction[],
@@ -345,7 +345,7 @@ function sumsByPartner(
       open: plus(before?.open, expected.minus(routed).plus(paid).minus(billed)),
     });
   };
-  // What is plainly as expected was never billed.
+  // Quotes plainly as expected were never billed.
   for (const each of matched)
     add(each.partner_id, { ...each, paid: '0' }, { quotes: each.quotes, matched: each.quotes, awaited: 0 });
   for (const { position, status } of judged) {

@@ -3,35 +3,35 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
-/** What the ledger expects of a quote and what was received, over its whole life. Amounts are in its currency. */
+/** The amount the ledger expects for a quote and the amount received, over its whole life, in its currency. */
 export interface QuotePosition {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
   /** Quotes and requotes accepted under a connected account. */
   readonly accepted: string;
-  /** What the ledger reversed of them, above zero. */
+  /** Their ledger reversals, above zero. */
   readonly reversed: string;
   readonly received: string;
   /** Above zero. */
   readonly transfers_reversed: string;
   /** On live invoices for missing shares. */
   readonly billed: string;
-  /** The part of received less reversed transfers that arrived after it was billed and pays the invoice. */
+  /** The part of received less reversed transfers that arrived after billing and pays the invoice. */
   readonly paid: string;
   readonly misrouted: boolean;
   readonly disputed: boolean;
   /** A share was received too long after its acceptance. */
   readonly late: boolean;
-  /** Accounts that received of it, and that are not those under which it was accepted. */
+  /** Accounts that received part of it, other than those under which it was accepted. */
   readonly other_accounts: readonly string[];
   readonly first_accepted_at: string;
   readonly last_accepted_at: string;
-  /** Of the balance transactions, the processor's ids. */
+  /** The processor's ids of the balance transactions. */
   readonly balance_transactions: readonly string[];
 }
 
-/** The quotes of a partner that are plainly as expected, counted and summed. */
+/** A partner's quotes that are plainly as expected, counted and summed. */
 export interface MatchedQuotes {
   readonly partner_id: string;
   readonly currency: string;
@@ -49,9 +49,9 @@ interface PositionQuestion {
 }
 
 /**
- * All that is known of quotes in one column of time: facts are sorted and summed, never joined to each other. Of all
- * quotes, or of those in `scope`. A match that was undone counts as nothing. A dispute is the
- * platform's, and our account sees a reversed transfer: only the partner's file says that it was a dispute.
+ * All facts about quotes in one column of time: facts are sorted and summed, never joined to each other. For all
+ * quotes, or those in `scope`. An undone match counts as nothing. A dispute concerns the platform; our account sees a
+ * reversed transfer, and only the partner's file shows that it was a dispute.
  */
 export function quoteFacts(of: 'all' | 'scope'): string {
   const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at,
@@ -60,7 +60,7 @@ export function quoteFacts(of: 'all' | 'scope'): string {
   const routed = `e.arrangement = 'connected_account'`;
   const scoped = (table: string) =>
     of === 'all' ? '' : `JOIN scope s ON s.partner_id = ${table}.partner_id AND s.quote_id = ${table}.quote_id`;
-  // Of a scope, acceptances and other rows by the index of each.
+  // With a scope, acceptances and other rows each by their index.
   const rows =
     of === 'all'
       ? `${row} FROM ledger_rows e WHERE ${routed}`
@@ -89,11 +89,11 @@ export function quoteFacts(of: 'all' | 'scope'): string {
        FROM live_missing_shares b ${scoped('b')}`;
 }
 
-/** How the quotes of a `scope` stand. Inside of a WITH, after it. */
+/** The positions of the quotes of a `scope`. The body of a WITH, after it. */
 const POSITIONS = `facts AS (
        ${quoteFacts('scope')}
      ), measured AS (
-       -- How long a share took: from its own acceptance where it names it, else from the last one before it arrived.
+       -- How long a share took: from its own acceptance if it names it, otherwise from the last one before it arrived.
        SELECT facts.*, kind LIKE '%\\_accepted' AS accepts,
               max(at) FILTER (WHERE kind LIKE '%\\_accepted')
                 OVER (PARTITION BY partner_id, quote_id ORDER BY at) AS last_accepted,
@@ -101,7 +101,7 @@ const POSITIONS = `facts AS (
                 OVER (PARTITION BY partner_id, quote_id, requote_id ORDER BY at) AS own_accepted
        FROM facts
      ), strays AS (
-       -- Only quotes of partners that had several accounts, or that finance attributed, can have any.
+       -- Only quotes of partners with several accounts, or attributed by finance, can have any.
        SELECT partner_id, quote_id, json_agg(account ORDER BY account) AS other_accounts
        FROM (
          SELECT DISTINCT r.partner_id, r.quote_id, m.account
@@ -147,7 +147,7 @@ const POSITION = `partner_id, quote_id, currency, accepted::text, reversed::text
   billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at, last_accepted_at,
   balance_transactions`;
 
-/** The quotes with a row on the month's statements: those that are plainly as expected in sums, each of the others. */
+/** The quotes with a row on the month's statements: those plainly as expected in sums, the others one by one. */
 export async function readPositions(
   tx: Transaction,
   question: PositionQuestion,
@@ -174,8 +174,8 @@ export async function readPositions(
 }
 
 /**
- * The quotes on the statements of these months, the earliest first, of which more or less was received than expected, and
- * which months have a row of each. Of all quotes only sums are compared: the few that differ are looked at.
+ * The quotes on the statements of these months, the earliest first, for which more or less was received than expected,
+ * and the months with a row of each. Only sums are compared for all quotes; the few that differ are examined.
  */
 export function readUnevenPositions(
   tx: Transaction,
@@ -189,7 +189,7 @@ export function readUnevenPositions(
     `WITH own AS MATERIALIZED (
        SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
        WHERE posted_month >= (:months::text[])[1] AND arrangement = 'connected_account'
-         -- What was sold later is on no statement of these months; what was added or taken later may be of one.
+         -- Later sales are on no statement of these months; later additions or reversals may belong to one.
          AND (posted_month = ANY (:months::text[]) OR kind <> 'quote_accepted')
      ), uneven AS MATERIALIZED (
        SELECT partner_id, quote_id FROM (
@@ -205,7 +205,7 @@ export function readUnevenPositions(
          SELECT partner_id, quote_id, currency, NULL, -amount FROM live_missing_shares
        ) AS facts
        GROUP BY partner_id, quote_id, currency
-       -- Of a quote without its acceptance here, earlier months have more.
+       -- A quote without its acceptance here has more in earlier months.
        HAVING sum(amount) <> 0 OR coalesce(bool_and(kind <> 'quote_accepted'), true)
      ), statements AS MATERIALIZED (
        SELECT DISTINCT partner_id, quote_id, posted_month AS month FROM own JOIN uneven USING (partner_id, quote_id)
@@ -222,14 +222,14 @@ export function readUnevenPositions(
   );
 }
 
-/** A quote of the ledger that a balance transaction names without being matched to it. */
+/** A quote of the ledger named by a balance transaction that is not matched to it. */
 export interface NamedQuote {
   readonly partner_id: string;
   readonly currency: string;
   readonly is_routed: boolean;
-  /** The account that received the money is, or was, the partner's. */
+  /** The partner has, or had, the account that received the money. */
   readonly own_account: boolean;
-  /** The invoice that bills it, where it is not routed. */
+  /** The invoice that bills it, if it is not routed. */
   readonly invoice: string | null;
 }
 
@@ -239,9 +239,12 @@ export interface UnmatchedBalanceTransaction {
   readonly type: string;
   readonly kind: string;
   readonly currency: string;
-  /** What of it no quote explains. */
+  /** The part that no quote explains. */
   readonly amount: string;
-  /** What was sent, where the processor converted it; else the currency and the net amount of the balance transaction. */
+  /**
+   * The amount sent, if the processor converted it; otherwise the currency and the net amount of the balance
+   * transaction.
+   */
   readonly share_currency: string;
   readonly share_amount: string;
   /** `returned`: it was taken back; `closed`: by finance; null: it is open. */
@@ -251,23 +254,23 @@ export interface UnmatchedBalanceTransaction {
   readonly occurred_at: string;
   readonly payment: string | null;
   readonly transfer: string | null;
-  /** As its metadata says. */
+  /** From its metadata. */
   readonly quote_id: string | null;
   readonly of_month: boolean;
-  /** It is open, brought money and names one of the quotes that were asked for. */
+  /** It is open, brought money and names one of the requested quotes. */
   readonly names_asked: boolean;
-  /** The quotes of the ledger with that id; of the month's alone, as are candidates. */
+  /** The quotes of the ledger with that id; only for the month's, as are candidates. */
   readonly named: readonly NamedQuote[];
-  /** Whose account it is, or was. */
+  /** The partner that has, or had, the account. */
   readonly partners: readonly string[];
   /** Quotes of these partners with exactly this amount open, for manual review, the nearest in time first. */
   readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
 }
 
 /**
- * Balance transactions without a quote: those of a month, in the issuer's zone, with candidates for manual review, and the
- * open ones of any time that brought money and name one of these quotes. In one statement, because finding what no quote
- * explains takes longest.
+ * Balance transactions without a quote: those of a month, in the issuer's zone, with candidates for manual review, and
+ * the open ones of any time that brought money and name one of these quotes. In one statement, because finding
+ * unexplained amounts takes longest.
  */
 export function readUnmatchedBalanceTransactions(
   tx: Transaction,
@@ -290,7 +293,7 @@ export function readUnmatchedBalanceTransactions(
        WHERE of_month OR names_asked
      ), named AS MATERIALIZED (
        SELECT e.partner_id, e.currency, e.posted_month, e.arrangement, own_id(e) AS own_id
-       -- By the key of each partner's rows: the id of a quote alone is in no index.
+       -- By the key of each partner's rows: no index has the quote's id alone.
        FROM partners p JOIN ledger_rows e ON e.partner_id = p.partner_id
        WHERE e.kind = 'quote_accepted'
          AND own_id(e) = ANY (ARRAY(SELECT quote_id FROM unknown WHERE of_month AND quote_id IS NOT NULL))
@@ -375,7 +378,7 @@ export async function readStatementMonths(tx: Transaction, months: number): Prom
   return rows.map((row) => row.month);
 }
 
-/** The statements of a month: what each of them says was to be routed. */
+/** The statements of a month, with the amount to be routed on each. */
 export function readStatements(
   tx: Transaction,
   month: Month,

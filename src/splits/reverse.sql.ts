@@ -1,21 +1,21 @@
-/** SQL over reversed transfers, and the ledger's reversals that record them. */
+/** SQL of reversed transfers, and the ledger's reversals that record them. */
 
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Recording } from './accounts.sql.ts';
 
-/** A reversed transfer that no ledger row records, with everything that such a row needs. */
+/** A reversed transfer without a ledger row, with everything that the row needs. */
 export interface ReversedTransfer {
   readonly share_allocation_id: number;
   readonly account: string;
   readonly balance_transaction: string;
-  /** How many quotes the balance transaction is of. */
+  /** The number of quotes of the balance transaction. */
   readonly shares: number;
   readonly partner_id: string;
   readonly quote_id: string;
   /** Only if the ledger has such a requote. For an invoiced quote, its routed requote if none is named. */
   readonly requote_id: string | null;
-  /** How many routed requotes it may be of, where the quote itself was invoiced and nothing names one; else 0. */
+  /** How many routed requotes it may concern, if the quote itself was invoiced and none is named; otherwise 0. */
   readonly of_requotes: number;
   readonly enrollment_id: string | null;
   readonly policy_id: string;
@@ -26,14 +26,14 @@ export interface ReversedTransfer {
   /** By the partner's settlement file. */
   readonly refunded: string | null;
   readonly reversal_id: string | null;
-  /** Of the quote: transfers reversed beyond the ledger's reversals, above zero. */
+  /** For the quote: transfers reversed beyond the ledger's reversals, above zero. */
   readonly beyond_ledger: string;
   readonly spot_price_left: string;
   readonly partner_cut_left: string;
   readonly invoice_amount_left: string;
 }
 
-/** Reversed transfers of quotes with more reversed than the ledger has, in the order of time. */
+/** Reversed transfers of quotes with more reversed than in the ledger, in order of time. */
 export function readReversedTransfers(
   tx: Transaction,
   {
@@ -93,7 +93,7 @@ export function readReversedTransfers(
                 s.payment = m.payment DESC NULLS LAST, s.refunded IS NULL, s.settlement_line_id LIMIT 1) AS s ON true
      WHERE l.transfers_reversed > l.reversed
        AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
-       -- A match is taken back whole: what was said before that is nothing.
+       -- A match is undone completely, so earlier matches do not count.
        AND NOT EXISTS (
          SELECT FROM share_allocations back WHERE back.balance_transaction_id = r.balance_transaction_id
            AND back.partner_id = r.partner_id
@@ -104,7 +104,7 @@ export function readReversedTransfers(
   );
 }
 
-/** Names the ledger's row of each share, where there is one of just that amount; gives the shares that have one now. */
+/** Records the ledger row of each share, if one has exactly that amount; returns the shares that have one now. */
 export function insertReversalEvidence(
   tx: Transaction,
   rows: readonly { share_allocation_id: number; partner_id: string; reversal_id: string; price_from: string }[],

@@ -1,8 +1,8 @@
 /**
- * A transfer that the Merchant of Record reversed becomes a reversal in the ledger (service.md 7.5), through the ledger's
- * own import, with the balance transaction as its evidence. The reversed amount is a fact and is never recomputed. The
- * refunded price is known if everything that was left was reversed, or if the partner's settlement file says it.
- * Otherwise finance supplies it. Refusals: balance_transaction_unknown, account_needed,
+ * A transfer that the Merchant of Record reversed becomes a reversal in the ledger (service.md 7.5), through the
+ * ledger's own import, with the balance transaction as its evidence. The reversed amount is a fact and is never
+ * recomputed. The refunded price is known if the whole rest was reversed, or if the partner's settlement file states
+ * it. Otherwise finance supplies it. Refusals: balance_transaction_unknown, account_needed,
  * balance_transaction_not_reversible, argument_invalid.
  */
 
@@ -28,7 +28,7 @@ interface RecordedReversal {
   readonly reversal_id: string;
   readonly balance_transaction: string;
   readonly currency: string;
-  /** Below zero, as the ledger's row has them. */
+  /** Below zero, as in the ledger row. */
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
@@ -52,12 +52,12 @@ export interface ReversalReport {
 /** Records the reversed transfers of a month's quotes whose price is known. */
 export async function recordReversals(tx: Transaction, acting: IssueContext, month: Month): Promise<ReversalReport> {
   await lockProcessor(tx);
-  // Waits for the partner's own imports: they may contain the reversals.
+  // Waits for the partner's own imports, which may contain the reversals.
   await lockImporters(tx);
   return record(tx, acting, await readReversedTransfers(tx, { month }), { subject: month });
 }
 
-/** Records one at the price that finance supplies. */
+/** Records one at the price supplied by finance. */
 export async function reverseManually(
   tx: Transaction,
   acting: IssueContext,
@@ -69,8 +69,8 @@ export async function reverseManually(
   const refuseIt = (reason: string) =>
     refuse('balance_transaction_not_reversible', { balance_transaction: balance_transaction.id, reason });
   const [share, ...others] = await readReversedTransfers(tx, { balance_transaction });
-  if (share === undefined) throw refuseIt('the ledger has everything that it reversed');
-  if (others.length > 0) throw refuseIt('it is of several quotes, and one price cannot apply to all of them');
+  if (share === undefined) throw refuseIt('the ledger already has everything that it reversed');
+  if (others.length > 0) throw refuseIt('it belongs to several quotes, and one price cannot apply to all of them');
   if (share.of_requotes > 1) throw refuseIt(OF_WHICH_REQUOTE);
   const { spotPrice } = request;
   typedAmount(spotPrice, share.currency, fieldName('spotPrice'));
@@ -126,13 +126,13 @@ async function record(
           balance_transaction: row.balance_transaction,
           currency: row.currency,
           amount: row.invoiceAmount.replace('-', ''),
-          reason: `the ledger refuses it: ${refused.get(row.share_allocation_id) ?? 'it has another row of that id'}`,
+          reason: `the ledger refuses it: ${refused.get(row.share_allocation_id) ?? 'it has another row with that id'}`,
         })),
     ],
   };
 }
 
-/** Row by row, since each lowers what its quote has left for those after it. */
+/** Row by row, since each lowers what its quote has left for the next ones. */
 function price(
   reversedTransfers: readonly ReversedTransfer[],
   byFinance: boolean,
@@ -142,7 +142,7 @@ function price(
   for (const shares of byQuote(reversedTransfers)) {
     const { chosen, others } = byFinance ? { chosen: shares, others: [] } : notInTheLedger(shares);
     for (const share of others)
-      unpriced.push(manualReview(share, 'it is unclear which of them the ledger has already'));
+      unpriced.push(manualReview(share, 'it is unclear which of them are already in the ledger'));
     let left: Left | undefined;
     for (const share of chosen) {
       if (share.of_requotes > 1) {
@@ -151,7 +151,7 @@ function price(
       }
       left ??= leftOf(share);
       const whole = amountOf(share.amount, share).equals(left.invoiceAmount);
-      // A stated price counts even if the whole share was reversed: the partner may keep its cut.
+      // A stated price counts even if the whole share was reversed, because the partner may keep its cut.
       const said = share.refunded !== null;
       const sums = said ? priced(share, left, share.refunded) : whole ? left : undefined;
       if (sums === undefined) {
@@ -186,7 +186,7 @@ const leftOf = (share: ReversedTransfer): Left => ({
   invoiceAmount: amountOf(share.invoice_amount_left, share),
 });
 
-/** The three amounts of a reversal at that price, above zero; undefined where they exceed what is left of the quote. */
+/** The three amounts of a reversal at that price, above zero; undefined if they exceed the rest of the quote. */
 function priced(share: ReversedTransfer, left: Left, spotPrice: string | null): Left | undefined {
   if (spotPrice === null || amountProblem(spotPrice, minorDigits(share.currency) as number) !== undefined)
     return undefined;
@@ -200,7 +200,7 @@ function priced(share: ReversedTransfer, left: Left, spotPrice: string | null): 
 }
 
 /**
- * Partners import refunds of their own, too. What was reversed beyond the ledger is still to be recorded: all of the
+ * Partners import their own refunds, too. The amount reversed beyond the ledger is still to be recorded: all of the
  * shares, or the one of exactly that amount.
  */
 function notInTheLedger(shares: readonly ReversedTransfer[]): {

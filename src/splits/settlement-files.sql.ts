@@ -1,10 +1,10 @@
-/** SQL over settlement files: what came of their lines. */
+/** SQL of settlement files: the state of their lines. */
 import { query, type Transaction } from '../database/transaction.ts';
 
-/** A line that is on no quote yet. */
+/** A line that is not matched to a quote yet. */
 interface UnmatchedLine {
   readonly line: number;
-  /** The quote is known and the money is not, or no quote of the partner has this id. */
+  /** The quote is known but the money is not, or no quote of the partner has this id. */
   readonly status: 'awaited' | 'unknown_quote';
   readonly quote_id: string;
   readonly requote_id: string | null;
@@ -20,7 +20,7 @@ export interface SettlementFileState {
   readonly sha256: string;
   readonly received_at: string;
   readonly lines: number;
-  /** On earlier lines, of this or another file. */
+  /** On earlier lines of this or another file. */
   readonly duplicates: number;
   readonly matched: number;
   readonly awaited: number;
@@ -29,12 +29,12 @@ export interface SettlementFileState {
   readonly unmatched: readonly UnmatchedLine[];
 }
 
-/** So many lines that are on no quote are listed. */
+/** The most unmatched lines that are listed. */
 const UNMATCHED_LISTED = 100;
 
 /**
- * A line is matched when what arrived by its payment or transfer is allocated to its quote, by whatever evidence. A line
- * that names both and one that names only one of them are one, as where balance transactions are recorded.
+ * A line is matched when the amount that arrived by its payment or transfer is allocated to its quote, by any evidence.
+ * A line that names both and one that names only one of them count as one, as when balance transactions are recorded.
  */
 export async function findSettlementFile(
   tx: Transaction,

@@ -1,6 +1,6 @@
 /**
- * A settlement file that a partner sends by a call: imported as the command imports it, and once; then what came of its
- * lines. Refusals: partner_not_connected, settlement_invalid, settlement_file_unknown.
+ * A settlement file sent by a partner's call: imported as by the command, once; returns the state of its lines.
+ * Refusals: partner_not_connected, settlement_invalid, settlement_file_unknown.
  */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -13,7 +13,7 @@ import { connectedPartner, findConnectedPartner, importSettlement, sha256Of } fr
 import { readSettlementText, type SettlementReading, settlementFile } from './read-settlement.ts';
 import { findSettlementFile, type SettlementFileState } from './settlement-files.sql.ts';
 
-/** Of a file that a call sends. A longer one is not read at all. */
+/** For a file sent by a call. A longer one is not read at all. */
 export const MOST_LINES = 10_000;
 
 /**
@@ -34,12 +34,12 @@ const taskOf = <File extends GivenFile>({ environment }: IssueContext, file: Fil
   ...{ ...file, currency, now: environment.now().toMillis() },
 });
 
-/** A file that a call sends, as it is read. */
+/** A file sent by a call, as read. */
 export const sentFile = (text: string) => ({
   ...{ name: `settlement-${sha256Of(text).slice(0, 12)}.csv`, bytes: Buffer.from(text), mostLines: MOST_LINES },
 });
 
-/** Imports a file, or finds it imported: `fresh` says which. */
+/** Imports a file, or finds it already imported: `fresh` tells which. */
 export async function sendSettlementFile(
   tx: Transaction,
   acting: IssueContext,
@@ -49,7 +49,7 @@ export async function sendSettlementFile(
 ): Promise<{ file: SettlementFileState; fresh: boolean }> {
   const { currency } = await connectedPartner(tx, acting, partnerId);
   const sha256 = sha256Of(text);
-  // The same file at the same time waits here, and then finds it.
+  // A concurrent call with the same file waits here, then finds it.
   await lockProcessor(tx);
   const known = await findSettlementFile(tx, { partnerId, sha256 });
   if (known !== undefined) return { file: known, fresh: false };

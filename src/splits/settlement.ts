@@ -1,7 +1,7 @@
 /**
- * A partner's settlement file: which transfer and payment belong to which quote (`quote_id, transfer, payment, amount`).
- * It supplies quotes that the metadata of our payments does not name. For an account that we cannot read at the processor
- * it is the only source. Pure. Amounts are in major units; reversed transfers are below zero.
+ * A partner's settlement file: which transfer and payment belong to which quote (`quote_id, transfer, payment,
+ * amount`). It supplies quotes that the metadata of our payments does not name. For an account that we cannot read at
+ * the processor, it is the only source. Pure. Amounts are in major units; reversed transfers are below zero.
  */
 import { z } from 'zod';
 import type { LineProblem } from '../errors/refusals.ts';
@@ -36,13 +36,13 @@ interface SettlementLine {
   readonly currency: string;
   readonly amount: string;
   readonly kind: 'share' | 'reversal' | 'dispute';
-  /** The part of the price that the customer got back, above zero. With it a reversal needs no manual review. */
+  /** The part of the price refunded to the customer, above zero. With it, a reversal needs no manual review. */
   readonly refunded: string | null;
-  /** ISO instant; null where the file has none. */
+  /** ISO instant; null if the file has none. */
   readonly occurred_at: string | null;
 }
 
-/** Why a line, or the file, is refused. The words are those of ledger rows where they mean the same. */
+/** Why a line, or the file, is refused. Uses the words of ledger rows if they mean the same. */
 export const SETTLEMENT_CODES = [
   ...(['csv_malformed', 'lines_too_many', 'header_invalid', 'column_count', 'field_missing'] as const),
   ...(['identifier_malformed', 'currency_unknown', 'kind_unknown', 'time_malformed', 'time_in_future'] as const),
@@ -83,11 +83,11 @@ export function readSettlement(
   const problems: SettlementProblem[] = [];
   for (const { line, cells } of rest) {
     if (cells.length !== names.length) {
-      const reason = `has ${cells.length} fields where the header has ${names.length}`;
+      const reason = `has ${cells.length} fields, but the header has ${names.length}`;
       problems.push(lineProblem(line, 'column_count', reason));
       continue;
     }
-    // An empty cell is a field that is left out.
+    // An empty cell is an omitted field.
     const texts = names.map((name, index) => [name, (cells[index] ?? '').trim()]).filter(([, text]) => text !== '');
     const given = Object.fromEntries(texts) as Partial<Record<Field, string>>;
     const read = schema.safeParse({ currency: partnerCurrency, ...given });
@@ -147,7 +147,7 @@ const schema = z
     return { ...line, kind };
   });
 
-/** What a malformed field is called; one that is absent is `field_missing`. */
+/** The code of a malformed field; an absent one is `field_missing`. */
 const MALFORMED: Readonly<Record<Field, SettlementCode>> = {
   quote_id: 'identifier_malformed',
   requote_id: 'identifier_malformed',

@@ -1,19 +1,19 @@
 /**
- * Compares what was received with what was expected, quote by quote, to the cent. Pure arithmetic: sums come from SQL, and
- * a clock is passed in.
+ * Compares received with expected amounts, quote by quote, to the cent. Pure arithmetic: sums come from SQL, and a
+ * clock is passed in.
  */
 import { Amount } from '../money.ts';
 import type { PayoutState } from './payouts.sql.ts';
 import type { QuotePosition } from './reconcile.sql.ts';
 
 /**
- * `awaited` is no exception: the share may still be on its way. Of the others
- *   short, over      less or more was received than expected, and nothing else explains it
+ * `awaited` is not an exception: the share may still arrive. The others:
+ *   short, over      less or more was received than expected, without another explanation
  *   held             the ledger reversed a sale whose transfer is not reversed: we hold the share for the partner
  *   missing          nothing was received
  *   late             everything was received, but too long after its acceptance
- *   other_account    everything was received, but on another account than that under which it was accepted
- *   misrouted        it was charged on our own account as 7.3.3 is documented: we got what the fee to the platform left
+ *   other_account    everything was received, but not on the account under which it was accepted
+ *   misrouted        it was charged on our own account as documented in 7.3.3: we got the rest after the platform's fee
  *   reversed         the transfer was reversed; open until the ledger says so
  *   disputed         the same, by a dispute
  */
@@ -36,13 +36,13 @@ export const isException = (status: QuoteStatus): status is ExceptionStatus =>
 
 interface QuoteVerdict {
   readonly status: QuoteStatus;
-  /** Expected and not billed; below zero where too much was received. */
+  /** Expected and not billed; below zero if too much was received. */
   readonly open: Amount;
   /** The part that may be billed to the partner. Reversed transfers are excluded: the ledger reverses those. */
   readonly billable: Amount;
 }
 
-/** A transfer needs available balance, which takes some days (7.4); what takes longer is late. */
+/** A transfer needs available balance, which takes some days (7.4); one that takes longer is late. */
 export const LATE_AFTER_DAYS = 7;
 
 const DAY_MILLISECONDS = 24 * 3600 * 1000;
@@ -67,7 +67,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   function statusOf(): QuoteStatus {
     if (position.misrouted) return 'misrouted';
     const takenBack = position.disputed ? 'disputed' : 'reversed';
-    // Billing, and payments after it, do not change what happened to the transfer.
+    // Billing and later payments do not change what happened to the transfer.
     const difference = open.plus(billed).minus(paid);
     if (difference.isZero()) {
       if (reversedTransfers.isPositive()) return takenBack;
@@ -75,7 +75,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
       return position.late ? 'late' : 'matched';
     }
     if (reversedTransfers.isPositive() && difference.equals(unreversed)) return takenBack;
-    // Below zero where the transfers are not reversed as far as the ledger is.
+    // Below zero if less was reversed in transfers than in the ledger.
     if (difference.isNegative()) return difference.isLessThan(beyondLedger) ? 'over' : 'held';
     if (!old) return 'awaited';
     return received.isZero() ? 'missing' : 'short';
@@ -83,14 +83,14 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
 }
 
 /**
- * The status of a payout of one of our accounts. `failed`: a later payout has its money. `contents_unknown`: the processor
- * does not list its contents. `not_arrived`: the bank file covers later days and does not have it.
+ * The status of a payout of one of our accounts. `failed`: a later payout has its money. `contents_unknown`: the
+ * processor does not list its contents. `not_arrived`: the bank file covers later days but does not have it.
  */
 export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'contents_unknown' | 'failed';
 
 /** After this many days a payout must be in the bank and its contents known. */
 const PAYOUT_LATE_AFTER_DAYS = 7;
-/** What a payout skips waits for the next: card money is available after some days, a debit's after more. */
+/** Money skipped by a payout waits for the next: card money is available after some days, a debit's after more. */
 export const PAID_OUT_WITHIN_DAYS = 14;
 
 export function judgePayout(state: PayoutState, now: number): PayoutStatus {

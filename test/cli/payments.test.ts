@@ -63,7 +63,7 @@ test('a reversal says how much was reversed and which invoices are open again', 
   await payment('apply', '1', '--invoice', INVOICE);
   const rest = await payment('reverse', '1', '--as', 'returned', '--reason', 'R01', '--amount', '10');
   expect(rest.stdout).toMatch(
-    /^10\.00 USD of payment 1 is reversed; what it paid of INV-2026-000001 is owed again\.$/m,
+    /^10\.00 USD of payment 1 is reversed; the amount it paid on INV-2026-000001 is owed again\.$/m,
   );
 });
 

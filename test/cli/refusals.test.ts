@@ -383,7 +383,7 @@ const OPENINGS = {
     },
   },
   carried_over: {
-    when: 'an invoice of the system before is voided',
+    when: 'an invoice of the previous system is voided',
     exit: 3,
     says: /R-1 was carried over from the previous system, so it cannot be voided/,
     run: () => inOpened('invoice', 'void', 'R-1', '--reason', 'wrong'),
@@ -1125,7 +1125,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   balance_transactions_invalid: {
     when: 'a line is no balance transaction',
     exit: 2,
-    says: /line 2: is no balance transaction: type/,
+    says: /line 2: is not a balance transaction: type/,
     run: () =>
       inSplitting(
         ...['processor', 'import', written('moved.ndjson', '\n{"id":"txn_1","object":"balance_transaction"}\n')],
@@ -1207,7 +1207,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   balance_transaction_not_reversible: {
     when: 'a share that came is to become a reversal',
     exit: 3,
-    says: /txn_alone cannot be recorded as a reversal: the ledger has everything/,
+    says: /txn_alone cannot be recorded as a reversal: the ledger already has everything/,
     run: () => inSplitting('processor', 'reverse', 'txn_alone', '--spot-price', '1.00'),
   },
   split_impossible: {

@@ -169,7 +169,7 @@ test('a thin event is refused with what to change at Stripe', async () => {
       body,
     });
     expect(answer).toMatchObject({ status: 400, body: { code: 'processor_events_invalid' } });
-    expect(answer.text).toContain('replace the endpoint by one with snapshot payloads');
+    expect(answer.text).toContain('replace the endpoint with one that sends snapshot payloads');
   } finally {
     await storing.end();
   }

@@ -73,7 +73,7 @@ const BASIC = [
 ];
 
 describe('an opening', () => {
-  test('is a document or a payment for each item, with the number and dates of the system before', async () => {
+  test('is a document or a payment for each item, with the number and dates of the previous system', async () => {
     await carryOver(BASIC);
     const documents = await world.documents();
     expect(
@@ -102,7 +102,7 @@ describe('an opening', () => {
     ]);
   });
 
-  test('of 500 items in three currencies ages as in the system before, on the day of the cut-over and the day after', async () => {
+  test('of 500 items in three currencies ages as in the previous system, on the day of the cut-over and the day after', async () => {
     const items = Array.from({ length: 500 }, (_, index): Item => {
       const currency = ['USD', 'EUR', 'JPY'][index % 3] as string;
       const amount =
@@ -142,7 +142,7 @@ describe('an opening', () => {
   });
 });
 
-/** What the list of the system before says: by currency, the sums of each column on a day. */
+/** What the list of the previous system says: by currency, the sums of each column on a day. */
 function listOf(items: readonly Item[], day: string): Record<string, Record<string, string>> {
   const lists: Record<string, Record<string, Amount>> = {};
   for (const { kind, currency, amount, due_on: due } of items) {

@@ -286,7 +286,7 @@ describe('once and whole', () => {
     const report = await books.bankText('newest.csv', text, { map: 'newest_first' });
     expect(preview.new_lines.map((each) => each.why)).toEqual(report.new_lines.map((each) => each.why));
     expect(report.new_lines[0]?.why).toMatch(
-      /^the payment of line \d+ is returned by the bank.*; what it paid of INV-2026-000007 is owed again$/,
+      /^the payment of line \d+ is returned by the bank.*; the amount it paid on INV-2026-000007 is owed again$/,
     );
   });
 

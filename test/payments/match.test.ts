@@ -290,7 +290,7 @@ describe('one receipt for several documents', () => {
     );
     const lessFee = match(pay('58.50', 'HARBOUR LIGHTS'), bookOf(open, {}, { USD: '2', percent: '3' }));
     expect(suggested(lessFee)).toEqual(['2:20.00', '3:38.50']);
-    expect(lessFee.suggested[0]?.evidence.why).toContain('1.50 USD more, which may be a bank fee');
+    expect(lessFee.suggested[0]?.evidence.why).toContain('the amount received plus 1.50 USD, which may be a bank fee');
   });
 });
 

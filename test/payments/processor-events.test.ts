@@ -135,7 +135,7 @@ test('a refund of unknown status needs a review, and one that was entered by han
     linked.refund(500, { made: 30, type: 'refund.updated', status: 'lost_in_the_post' }),
   ]);
   expect(report.manual_review.map(({ reason }) => reason)).toEqual([
-    'a refund of 100.00 USD failed that was entered by hand: record the money as a payment again',
+    'a refund of 100.00 USD entered by hand failed: record the money as a payment again',
     'a refund that is lost_in_the_post is not known',
   ]);
   await own.verified();
@@ -282,7 +282,7 @@ describe('a payment pays an invoice only through a link that we made', () => {
   test('metadata alone waits a day for the event that names the link, then is a suggestion', async () => {
     const told = stripePayment({ invoice: inv(7), amount: 4242, key: 'TOLD' });
     expect((await books.events([told.intentSucceeded()])).waiting.map((each) => each.reason)).toEqual([
-      `for the event that says which payment link was paid: only its metadata names ${inv(7)}`,
+      `for the event that names the payment link that was paid: only its metadata names ${inv(7)}`,
     ]);
     books.at('2026-10-16T15:00:00Z');
     expect(await books.events([])).toMatchObject({ effects: 1, waiting: [] });

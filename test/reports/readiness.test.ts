@@ -109,7 +109,7 @@ test('for Stripe: currencies that it does not take or that no method pays in, an
     payment_link: { provider: 'stripe', printed_url: 'page', methods: ['us_bank_account'] },
   });
   expect(ach.missing.map(({ id, needs }) => `${id}: ${needs}`)).toEqual([
-    'CLF: a payment link: Stripe takes no payments in CLF',
+    'CLF: a payment link: Stripe accepts no payments in CLF',
     ...['EUR', 'ISK', 'JPY', 'KWD'].map(
       (currency) => `${currency}: a payment method: none of us_bank_account can pay in ${currency}`,
     ),

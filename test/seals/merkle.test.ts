@@ -85,5 +85,5 @@ test('a tree that is written down and continued has the root of one that was not
     }
     tree.add(leafHash(content));
   }
-  expect(() => MerkleTree.from({ leaves: 3, roots: ['00'] })).toThrow('a tree of 3 leaves has not 1 subtrees');
+  expect(() => MerkleTree.from({ leaves: 3, roots: ['00'] })).toThrow('a tree of 3 leaves does not have 1 subtrees');
 });

@@ -73,20 +73,20 @@ describe('an answer', () => {
   });
 
   test.each<[what: string, answering: Answering, says: RegExp]>([
-    ['for another record', () => authority.stamp(authority.query({ data: 'x' })), /stamped another hash/],
+    ['for another record', () => authority.stamp(authority.query({ data: 'x' })), /stamped a hash other than/],
     [
       'for another request, with the same hash',
       () => authority.stamp(authority.query({ hash: HASH.toString('hex') })),
-      /its nonce is not the one that was sent/,
+      /its nonce differs from the one sent/,
     ],
     [
       'that refuses',
       (query) => authority.stamp(query, 'refusing'),
       /refused the request with status 2: Message digest/,
     ],
-    ['that is garbage', () => 'no such page', /something else than a time stamp/],
-    ['that is empty', () => '', /something else than a time stamp/],
-    ['that is cut off', (query) => authority.stamp(query).subarray(0, 400), /something else than a time stamp/],
+    ['that is garbage', () => 'no such page', /something other than a time stamp/],
+    ['that is empty', () => '', /something other than a time stamp/],
+    ['that is cut off', (query) => authority.stamp(query).subarray(0, 400), /something other than a time stamp/],
     ['that is huge', () => Buffer.alloc(70_000, 0x30), /more than 65536 bytes/],
     [
       'with a damaged signature',
@@ -95,15 +95,19 @@ describe('an answer', () => {
         damaged.writeUInt8((damaged.at(-1) as number) ^ 1, damaged.length - 1);
         return damaged;
       },
-      /a signature that is not valid/,
+      /an invalid signature/,
     ],
     [
       'by a certificate that had expired',
       (query) => authority.signedBy(query, 'expired'),
       /was not valid at that time/,
     ],
-    ['by the certificate of a web server', (query) => authority.signedBy(query, 'web'), /not for time stamping only/],
-    ['without its certificate', (query) => authority.signedBy(query, 'web', '-nocerts'), /left out the certificate/],
+    ['by the certificate of a web server', (query) => authority.signedBy(query, 'web'), /not only for time stamping/],
+    [
+      'without its certificate',
+      (query) => authority.signedBy(query, 'web', '-nocerts'),
+      /omitted its signing certificate/,
+    ],
     [
       'with an error',
       (_, response) => {
@@ -215,7 +219,7 @@ describe('seals', () => {
     authority.answer(() => authority.stamp(authority.query({ data: 'x' })));
     const requests = authority.requests();
     const facts = () => world.sql(`SELECT count(*) FROM audit_events WHERE action = 'seal.time_stamp'`);
-    expect(await run()).toEqual([expect.stringMatching(/^\w+ [\d-]+: http:\S+ stamped another hash/)]);
+    expect(await run()).toEqual([expect.stringMatching(/^\w+ [\d-]+: http:\S+ stamped a hash other than/)]);
     // One that fails is asked no more in this run.
     expect(authority.requests()).toBe(requests + 1);
     expect([await stamps(), await facts()]).toEqual([[], [{ count: '0' }]]);
@@ -268,6 +272,8 @@ describe('seals', () => {
     await run();
     const [{ response = Buffer.alloc(0), record = '' } = {}] = await stamps();
     expect(await checkTimeStamp(response, record)).toMatchObject({ stampedAt: expect.any(String) });
-    expect(await checkTimeStamp(response, RECORD)).toMatchObject({ problem: expect.stringMatching(/another hash/) });
+    expect(await checkTimeStamp(response, RECORD)).toMatchObject({
+      problem: expect.stringMatching(/a hash other than/),
+    });
   });
 });

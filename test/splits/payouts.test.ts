@@ -63,7 +63,9 @@ test('what a processor or a partner told is named until a payout brings it to th
   expect(await told()).toEqual([{ account: 'acct_1', currency: 'USD', amount: '10.00', since: '2026-07-15' }]);
   world.at('2026-10-01T10:00:00Z');
   const { attention } = await world.database.reading((tx) => readStatus(tx, world));
-  expect(attention.join('\n')).toContain('acct_1: 10.00 USD told and not seen at the bank, the oldest of 2026-07-15.');
+  expect(attention.join('\n')).toContain(
+    'acct_1: 10.00 USD reported but not received at the bank, the oldest from 2026-07-15.',
+  );
   const line = '2026-07-21,7.00,USD,0001,PO-9,STRIPE TRANSFER,STRIPE,';
   await books.bankText('bank.csv', `date,amount,currency,account,bank_reference,text,payer,payer_account\n${line}\n`);
   const [arrived] = await world.database.reading((tx) => readPayouts(tx));

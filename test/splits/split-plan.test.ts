@@ -88,7 +88,7 @@ test('an amount that the processor does not charge is reported beside the plans 
       'rq-small',
       '0.30',
       0,
-      { code: 'amount_too_small', reason: expect.stringMatching(/0\.43 USD is less than the 0\.50/) },
+      { code: 'amount_too_small', reason: expect.stringMatching(/0\.43 USD is below Stripe's minimum/) },
     ],
   ]);
 });

@@ -48,7 +48,7 @@ export const BALANCES_OF_CLOSED_BOOKS = `closes AS (
 )`;
 
 /**
- * What is stored as open at a month's end is what was open at the previous month's end, changed by what was issued,
+ * The items stored as open at a month's end are those of the previous month's end, changed by what was issued,
  * received, settled and taken back since, each by its own date. Month by month, the first proves the last.
  */
 export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (

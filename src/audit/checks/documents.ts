@@ -54,7 +54,7 @@ export const NUMBERS_WITHOUT_GAPS = `skipped AS (
     WHEN 'array' THEN e.details::json->'skipped' ELSE '[]' END) AS k ("from" text, "to" text)
   WHERE e.action = 'ledger.resume'
 ), numbers AS (
-  -- Those of an opening have the dates of the previous system.
+  -- Documents of an opening have the dates of the previous system.
   SELECT number, series, sequence AS first, sequence AS last,
          CASE WHEN purpose <> 'opening' THEN issued_on END AS issued_on,
          series = CASE purpose WHEN 'opening' THEN 'OPENING'
@@ -170,7 +170,7 @@ export const CREDIT_TIES = `used AS (
 )`;
 
 /**
- * No balance is below zero. Of the credit applied at an invoice's issue, no more was taken back than was applied. The
+ * No balance is below zero. No more of the credit applied at an invoice's issue was taken back than was applied. The
  * credit notes against an invoice and those it replaced never exceed it.
  */
 export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (

@@ -9,8 +9,8 @@ import type { CheckContext } from './check.ts';
 import { type Difference, type Finding, inMonth } from './query.ts';
 
 /**
- * Each part balances in every currency. Where a month's last part was exported from closed books, its parts add up to
- * what the month moved each account by, according to the balances of those books.
+ * Each part balances in every currency. If a month's last part was exported from closed books, its parts add up to what
+ * the month moved each account by, according to the balances of those books.
  */
 export const GL_EXPORTS_TIE = `parts AS (
   SELECT gl_export_id, month, format, part, books_closed FROM gl_exports WHERE ${inMonth('month')}

@@ -4,7 +4,7 @@ import { inMonth } from './query.ts';
 const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
 
 /**
- * A payment is applied and reversed for at most its amount, to documents in its currency. What it paid of another
+ * A payment is applied and reversed for at most its amount, to documents in its currency. A part that paid another
  * partner's document was assigned to that partner; the rest belongs to the payer.
  */
 export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (

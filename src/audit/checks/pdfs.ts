@@ -19,7 +19,7 @@ interface StoredPdf {
   readonly same_libraries: boolean;
   /** The SHA-256 of each added font that it was rendered with. */
   readonly font_hashes: readonly string[];
-  /** Of a Factur-X document: the file in it. */
+  /** For a Factur-X document: the embedded file. */
   readonly embedded: Buffer | null;
 }
 

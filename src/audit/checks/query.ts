@@ -1,7 +1,7 @@
 /**
- * How a check is asked, and what it finds. Each text of a check is the inside of a WITH: `inspected` has a row for each item inspected,
- * `differences` has the subject and the detail of each item that is wrong. `:month` is null for everything; `:after` is
- * the month closed before it.
+ * How a check runs, and what it finds. Each text of a check is the body of a WITH: `inspected` has a row for each item
+ * inspected, `differences` has the subject and the detail of each item that is wrong. `:month` is null for everything;
+ * `:after` is the month closed before it.
  */
 import { prepared, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
@@ -38,7 +38,7 @@ export const findingOf = (name: string): string => `
   json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences',
     ${listOf(`${name}_differences`)}) AS ${name}`;
 
-/** The rows that a closed month bills: those posted after the month before it (`:after`) and up to it. */
+/** The rows that a closed month bills: those posted after the previous month (`:after`) and up to it. */
 export const OF_MONTH = `(posted_month > :after AND posted_month <= :month)`;
 
 export interface Difference {
@@ -51,6 +51,6 @@ export interface Difference {
 export interface Finding {
   readonly inspected: number;
   readonly differences: readonly Difference[];
-  /** What could not be compared here, and what a person can do. */
+  /** What could not be compared here, and the remedy. */
   readonly note?: string;
 }

@@ -90,7 +90,7 @@ export interface InvoiceInCheckout {
   readonly reference: string | null;
   /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
   readonly ordered_on: string | null;
-  /** What is paid of this invoice. */
+  /** The amount paid on this invoice. */
   readonly amount: string;
 }
 
@@ -125,7 +125,7 @@ export interface PayableInvoice {
   readonly ordered_on: string | null;
 }
 
-/** Those of these documents that are the partner's, oldest due date first. */
+/** The partner's documents among these, oldest due date first. */
 export function readPayableInvoices(
   tx: Transaction,
   partnerId: string,

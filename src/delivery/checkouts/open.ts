@@ -63,7 +63,7 @@ export async function openCheckout(context: CheckoutContext, request: CheckoutRe
     } catch (error) {
       if (!(error instanceof Unavailable || error instanceof RefusedByProcessor)) throw error;
       if (attempt === TRIES || error instanceof RefusedByProcessor) {
-        return refused('The payment processor cannot be reached at present. Nothing was paid. Try again in a minute');
+        return refused('The payment processor cannot be reached now. Nothing was paid. Try again in a minute');
       }
     }
     if (attempt >= TRIES) return refused('These invoices are being paid in another window. Try again in a minute');
@@ -76,7 +76,7 @@ const refused = (reason: string): OpenedCheckout => ({ status: 'refused', reason
 /** Undefined if another request came first. */
 async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Promise<OpenedCheckout | undefined> {
   const wanted = checkoutProvider(context.links);
-  if (wanted === undefined) return refused('Invoices cannot be paid online at present');
+  if (wanted === undefined) return refused('Invoices cannot be paid online now');
   const { partnerId, numbers } = request;
   const { invoices, live } = await context.database.reading(async (tx) => {
     const found = await readPayableInvoices(tx, partnerId, numbers);

@@ -33,7 +33,7 @@ export interface LinkFacts {
   readonly is_ordered: boolean;
   /** The one session of this version was completed without money. */
   readonly is_used_up: boolean;
-  /** A session over several invoices is open for another amount than the document owes. */
+  /** A session over several invoices is open for an amount other than the document's balance. */
   readonly has_changed_checkout: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Keeps a document's link at the processor in step with what is owed: makes it, finds it again after a lost answer, and
- * closes it when the document is paid, void or of another amount. Each step is recorded before or after its call, in a
- * transaction of its own, so that the process may end anywhere and start again.
+ * closes it when the document is paid, void or has another amount. Each step is recorded before or after its call, in
+ * its own transaction, so that the process may end anywhere and start again.
  */
 import { DateTime } from 'luxon';
 import type { Environment } from '../../config/environment.ts';

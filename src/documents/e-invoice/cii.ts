@@ -132,7 +132,7 @@ function electronicAddressOf({ electronic_address: address }: Party) {
 const taxIdOf = (id: string, scheme: 'VA' | 'FC') =>
   el('ram:SpecifiedTaxRegistration', [el('ram:ID', id, { schemeID: scheme })]);
 
-/** BT-31, or BT-32 where the tax id is no VAT identifier. */
+/** BT-31, or BT-32 if the tax id is not a VAT identifier. */
 function taxIdsOf({ tax_id: taxId }: Seller, withVat: boolean) {
   const vatId = vatIdOf(taxId);
   return [vatId === '' ? taxIdOf(taxId, 'FC') : withVat ? taxIdOf(vatId, 'VA') : undefined];

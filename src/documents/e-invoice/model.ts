@@ -167,7 +167,7 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
   };
 }
 
-/** Its tax totals; of a document without tax, the one that says why there is none. */
+/** Its tax totals; for a document without tax, the one that states why there is none. */
 function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null): TaxTotal[] {
   if (taxTotals !== undefined) return oncePerRate(taxTotals, currency);
   if (noTax === null) throw new TypeError(`${number} does not state why it charges no tax`);
@@ -202,7 +202,7 @@ const vatOf = ({ category, rate, reason, reason_code }: TaxRate): Tax => ({
   ...{ category: VAT_CATEGORIES[category], rate, reason, reason_code },
 });
 
-/** A credit against an invoice has no lines of its own: one for each of its tax totals. */
+/** A credit against an invoice has no lines, so it gets one for each of its tax totals. */
 function linesOf(snapshot: DocumentSnapshot, taxes: readonly TaxTotal[]): EInvoiceLine[] {
   const { currency, month } = snapshot;
   if (snapshot.lines.length > 0) {

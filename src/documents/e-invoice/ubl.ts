@@ -91,7 +91,7 @@ function sellerOf({ seller }: EInvoice, withVat: boolean) {
   return el('cac:Party', [
     endpointOf(seller),
     addressOf(seller),
-    // BT-31, or BT-32 where the tax id is no VAT identifier.
+    // BT-31, or BT-32 if the tax id is not a VAT identifier.
     vatId === '' ? taxIdOf(seller.tax_id, 'TAX') : withVat ? taxIdOf(vatId, 'VAT') : undefined,
     el('cac:PartyLegalEntity', [
       el('cbc:RegistrationName', seller.name),

@@ -146,7 +146,7 @@ export async function keepReplacements(
   );
 }
 
-/** Drafts a credit note against an invoice. It has no lines: it stands for no ledger rows. */
+/** Drafts a credit note against an invoice. It has no lines: it bills no ledger rows. */
 export async function draftAdjustment(
   tx: Transaction,
   adjustment: {

@@ -10,8 +10,8 @@ import { type DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, total
 
 /**
  * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. A closed
- * month's rows are those posted after the month before it and up to it: the first month includes all earlier rows.
- * Where tax is configured from that month on, drafts include tax.
+ * month's rows are those posted after the previous month and up to it: the first month includes all earlier rows. If
+ * tax is configured for that month, drafts include it.
  */
 export async function draftMonth(
   tx: Transaction,

@@ -1,4 +1,4 @@
-/** SQL of issuing: one statement a step over all drafts, whether they stand for ten rows or a million. */
+/** SQL of issuing: one statement per step over all drafts, whether they bill ten rows or a million. */
 
 import type { Settings } from '../../config/settings.ts';
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
@@ -16,8 +16,8 @@ export async function readLatestAction(tx: Transaction): Promise<LatestAction | 
   const rows = await query<LatestAction>(
     tx,
     `WITH actions (document_id, action, dated) AS (
-       -- Documents are dated in the order in which they are issued, so the last one has the latest date. Those of an
-       -- opening have the dates of the previous system.
+       -- Documents are dated in the order in which they are issued, so the last one has the latest date. Documents of
+       -- an opening have the dates of the previous system.
        (SELECT document_id, 'issued', issued_on FROM documents WHERE purpose <> 'opening'
         ORDER BY document_id DESC LIMIT 1)
        UNION ALL
@@ -32,7 +32,7 @@ export async function readLatestAction(tx: Transaction): Promise<LatestAction | 
 }
 
 /**
- * What an invoice may take of an open credit note when it is issued: all of it where the setting `credit_at_close`
+ * How much of an open credit note an invoice may take when it is issued: all of it if the setting `credit_at_close`
  * allows, otherwise the credit released by the void of the invoice that it replaces.
  */
 const usableCredit = (note: string, replaces: string): string => `
@@ -161,7 +161,7 @@ export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promi
 }
 
 /**
- * What must hold before documents are committed: every drafted row is on a line, and each document has the sums of its
+ * The conditions before documents are committed: every drafted row is on a line, and each document has the sums of its
  * lines, of its taxes and of the credit applied to it. An adjustment has no lines.
  */
 export function readConservation(tx: Transaction): Promise<{ drafted: number; lines: number; differences: number }> {

@@ -171,8 +171,8 @@ export async function insertDocumentTaxes(tx: Transaction): Promise<void> {
 }
 
 /**
- * What live credit notes against an invoice, and against the void invoices that it replaces, have credited of each of its
- * tax totals.
+ * The amounts of each of an invoice's tax totals credited by live credit notes against it and against the void invoices
+ * that it replaces.
  */
 export function readCreditedTaxes(tx: Transaction, documentId: number): Promise<CreditedTax[]> {
   return query(

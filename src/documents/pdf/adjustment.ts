@@ -1,4 +1,4 @@
-/** What an adjustment credits: one amount against one invoice, and why. It stands for no ledger rows. */
+/** What an adjustment credits: one amount against one invoice, and why. It bills no ledger rows. */
 import type { Element } from './canvas.ts';
 import type { Adjustment } from './content.ts';
 import type { PageLayout } from './page.ts';

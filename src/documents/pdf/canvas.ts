@@ -152,7 +152,7 @@ export class PdfCanvas implements Canvas {
   readonly root: PDFKit.PDFStructureElement;
   private readonly document: PdfFile;
   private readonly colors: Readonly<Record<Color, string>>;
-  /** Those of the document's own: weights, and hashes of added fonts. */
+  /** The document's own fonts: weights, and hashes of added fonts. */
   private readonly opened = new Set<string>();
   private readonly shared: Partial<Record<Weight, PDFKit.PDFKitReference>> = {};
 
@@ -346,7 +346,7 @@ function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): P
   return document;
 }
 
-/** pdfkit copies the title into the XML metadata as it is. */
+/** pdfkit copies the title into the XML metadata unchanged. */
 const xmlSafe = (text: string): string => text.replace(/[<>&]/g, ' ');
 
 /** The issuer, in the XML metadata only: pdfkit copies an "&" from the other kind unescaped. */

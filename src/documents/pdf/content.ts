@@ -1,6 +1,6 @@
 /**
- * Everything that the PDF of a document says, as finished text: the parts are drawn from it and know neither the snapshot nor
- * how amounts and dates are written.
+ * The complete content of a document's PDF, as finished text: the parts are drawn from it without knowing the snapshot
+ * or the formats of amounts and dates.
  */
 import type { Logo } from '../../config/logo.ts';
 import type { Issuer } from '../../config/settings.ts';
@@ -47,7 +47,7 @@ export interface Headline {
   /** The value of `{amount}`, the only part that is emphasized. */
   readonly amount: string;
   readonly values: Readonly<Record<string, string>>;
-  /** What it is for; may be empty. */
+  /** Its purpose; may be empty. */
   readonly sentence: string;
 }
 
@@ -229,7 +229,7 @@ function markOf({ document, sandbox }: DocumentSnapshot, labels: Labels, voidedO
 /** The last lines of an address. */
 const TOWN_AND_COUNTRY = 2;
 
-/** `registration`: its tax number in the partner's country, which stands in place of the general one; may be empty. */
+/** `registration`: its tax number in the partner's country, which replaces the general one; may be empty. */
 export function issuerNames(
   issuer: Pick<Issuer, 'legal_name' | 'address' | 'email' | 'phone' | 'tax_id' | 'logo'>,
   template: Template,
@@ -245,7 +245,7 @@ export function issuerNames(
   return {
     issuer: printable(issuer.legal_name),
     logo: issuer.logo,
-    // The number has a line of its own: the name of a tax is long.
+    // The number has its own line: the name of a tax is long.
     details: [street, town, contact.join('  ·  '), ...(registration === '' ? [] : [registration])],
   };
 }

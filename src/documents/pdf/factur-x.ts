@@ -14,7 +14,7 @@ const FIELDS = [
 
 /** `at`: the date of the document; the bytes depend on nothing else. */
 export function embedFacturX(document: PDFKit.PDFDocument, xml: Uint8Array, at: Date): void {
-  // pdfkit knows `relationship`; its types do not declare it yet.
+  // pdfkit supports `relationship`; its types do not declare it yet.
   const attachment: PDFKit.Mixins.PDFAttachmentOptions & { readonly relationship: string } = {
     name: FILE_NAME,
     type: 'text/xml',

@@ -29,8 +29,8 @@ function parsedFont(weight: Weight): ParsedFont {
 /**
  * A font object for one document over tables decoded once: decoding them costs 30 ms a font, this a fifth of one.
  * (fontkit itself shares `_tables` like this between the variations of a font.) The object itself must not be shared:
- * it remembers each glyph with the characters that asked for it first, and those reach the file, so that a document's
- * bytes would depend on the documents rendered before it. See shared-font.ts for what may be shared.
+ * it remembers each glyph with the characters that first used it, and those reach the file, so that a document's bytes
+ * would depend on the documents rendered before it. See shared-font.ts for what may be shared.
  */
 export function ownFont(weight: Weight): Font {
   const { data, font } = parsedFont(weight);

@@ -33,7 +33,7 @@ const RULE_WIDTH = 0.6;
 /** Height of capitals in the two fonts, as a fraction of the size: text is centered in its line by its capitals. */
 const CAPITALS = 0.714;
 const WATERMARK_ANGLE = 40;
-/** As a part of the height. Below the headline, whose panel would hide some of the watermark. */
+/** As a fraction of the height. Below the headline, whose panel would hide some of the watermark. */
 const WATERMARK_CENTER = 0.6;
 const WATERMARK_SIDE = 34;
 const WATERMARK_MOST_SIZE = 170;

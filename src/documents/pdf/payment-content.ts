@@ -1,4 +1,4 @@
-/** What the PDF of a document says of how to pay it, as finished text. */
+/** The payment instructions of a document's PDF, as finished text. */
 import { addressLines, type Fact, type PaymentFact, type Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import { type Code, codeOf } from './qr-code.ts';
@@ -24,24 +24,24 @@ export interface PaymentLink {
   /** As a PDF viewer may open it. */
   readonly url: string | undefined;
   readonly code: Code | undefined;
-  /** What screen readers say of the link and of the code. */
+  /** The texts of the link and the code for screen readers. */
   readonly says: string;
   readonly scan: string;
 }
 
 export interface Payment {
   readonly heading: string;
-  /** Whether the payer was told other bank details before. */
+  /** Whether the payer was given other bank details before. */
   readonly changed: boolean;
   readonly online: PaymentLink | null;
   readonly cards: readonly Card[];
-  /** Whom to ask where there is no way to pay; otherwise empty. */
+  /** The contact if there is no way to pay; otherwise empty. */
   readonly none: string;
   /** The reference that the payer should quote. */
   readonly reference: string;
 }
 
-/** Null if there is no way to pay and nobody to ask. */
+/** Null if there is no way to pay and no contact. */
 export function paymentOf(
   { currency, payment_link: link, instructions_changed: changed }: DocumentSnapshot,
   { number, reach, ach, wire }: Presentation,

@@ -65,7 +65,7 @@ export function drawPayment(layout: PageLayout, { heading, changed, online, card
   ]);
 }
 
-/** Changed bank details are the classic invoice fraud: this warning precedes them and says how to verify them. */
+/** Changed bank details are the classic invoice fraud: this warning precedes them and explains how to verify them. */
 function changedPart(layout: PageLayout): Part {
   const { changed_title: title, changed: text } = layout.labels.payment;
   return noticePart(layout, { title, text }, 'H3', AFTER_PART);

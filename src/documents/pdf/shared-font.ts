@@ -3,9 +3,9 @@
  * a font file is made once per process and not once per document. A document's bytes depend on nothing that was rendered
  * before it, because the part is always the same.
  *
- * Text is laid out without fontkit, which takes a third of a millisecond a word: for these characters a font kerns each pair
- * by itself, which fontkit is asked once per pair (test/documents/shared-font.test.ts compares whole words). A word with
- * any other character is laid out by fontkit, in a font of the document's own (canvas.ts).
+ * Text is laid out without fontkit, which takes a third of a millisecond per word: for these characters a font kerns
+ * each pair separately, so fontkit is called once per pair (test/documents/shared-font.test.ts compares whole words). A
+ * word with any other character is laid out by fontkit, in a font of the document's own (canvas.ts).
  */
 import { deflateSync } from 'node:zlib';
 import type { Font } from 'fontkit';
@@ -47,7 +47,7 @@ interface Embedded {
   /** Deflated. */
   readonly file: Buffer;
   readonly toUnicode: Buffer;
-  /** Of each glyph of the part, in thousandths of the size. */
+  /** The width of each glyph of the part, in thousandths of the size. */
   readonly widths: readonly number[];
   readonly descriptor: Readonly<Record<string, unknown>>;
   readonly name: string;
@@ -56,7 +56,7 @@ interface Embedded {
 export class SharedFont {
   private readonly font: Font;
   private readonly advances: readonly number[];
-  /** As a text of a PDF names them, in hexadecimal. */
+  /** Their names in a PDF's text, in hexadecimal. */
   private readonly codes: readonly string[];
   private readonly embedded: Embedded;
   /** By the places of both glyphs; read from the font when a pair first occurs. */
@@ -110,7 +110,7 @@ export class SharedFont {
   }
 
   /**
-   * How much closer a glyph is to the one before, in thousandths of the size. A space ends a word and is not kerned.
+   * How much closer a glyph is to the previous one, in thousandths of the size. A space ends a word and is not kerned.
    */
   private kern(before: number, place: number): number {
     if (before === SPACE) return 0;
@@ -170,7 +170,7 @@ function onlyGlyph(font: Font, symbol: string) {
   const { glyphs } = font.layout(symbol);
   const [glyph] = glyphs;
   if (glyph === undefined || glyphs.length > 1)
-    throw new Error(`${font.postscriptName} has no glyph of its own for ${symbol}`);
+    throw new Error(`${font.postscriptName} has no separate glyph for ${symbol}`);
   return glyph;
 }
 
@@ -191,7 +191,7 @@ function descriptorOf(font: Font, scale: number): Readonly<Record<string, unknow
   };
 }
 
-/** What the codes of glyphs mean, for copying and for screen readers. ISO 32000-1, 9.10.3. */
+/** The meaning of glyph codes, for copying and for screen readers. ISO 32000-1, 9.10.3. */
 function toUnicode(texts: readonly string[]): string {
   const hex = (text: string) =>
     [...text].map((character) => (character.codePointAt(0) as number).toString(16).padStart(4, '0')).join('');

@@ -34,12 +34,12 @@ export function unprintable(text: string): string[] {
   return [...new Set(normalized(text))].filter((character) => !isPrintable(codePointOf(character)));
 }
 
-/** Words of ASCII with single spaces between them: printed as they are. */
+/** Words of ASCII with single spaces between them: printed unchanged. */
 const PLAIN = /^(?:[!-~]+(?: [!-~]+)*)?$/;
 
 /**
- * The text as it is printed. Characters without glyphs are shown by their code points, `[U+682A U+5F0F]`, never as
- * empty boxes; marks on such a character go with it.
+ * The text as printed. Characters without glyphs are shown by their code points, `[U+682A U+5F0F]`, never as empty
+ * boxes; marks on such a character go with it.
  */
 export function printable(text: string): string {
   if (PLAIN.test(text)) return text;

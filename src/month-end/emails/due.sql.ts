@@ -240,7 +240,7 @@ export const readSealsToMail = (
   since: string,
 ): Promise<{ name: string }[]> => query(tx, SEALS_TO_MAIL[kind], { since });
 
-/** A seal and the one before it, whose letter came before. */
+/** A seal and the previous one, whose letter came before. */
 export function readPlace(
   tx: Transaction,
   { kind, name }: SealName,

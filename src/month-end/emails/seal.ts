@@ -24,7 +24,7 @@ import { readPlace, readSealsToMail } from './due.sql.ts';
 interface Seals {
   readonly kind: 'seal' | 'books_seal' | 'checkpoint';
   readonly of: SealKind;
-  /** What the Message-ID begins with. */
+  /** The beginning of the Message-ID. */
   readonly name: string;
 }
 

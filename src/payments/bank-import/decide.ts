@@ -258,7 +258,7 @@ function decideKnown(line: BankLine, { payment, rule, evidence }: Finding<Candid
 function payoutOf(payment: Candidate, line: BankLine, why: string): Decision {
   const left = leftOn(payment, line.booked_on);
   if (feesPlausible(left.minus(line.amount), left, 1)) return { kind: 'payout', of: payment, gross: left, why };
-  const unsettled = `names payment ${payment.payment_id}, of which ${left.forPeople()} was left on ${line.booked_on}: ${SETTLE_BY_HAND}`;
+  const unsettled = `names payment ${payment.payment_id}, which had ${left.forPeople()} left on ${line.booked_on}: ${SETTLE_BY_HAND}`;
   return { kind: 'payout', of: payment, gross: undefined, why: unsettled };
 }
 

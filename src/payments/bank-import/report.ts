@@ -31,7 +31,7 @@ export interface LineReport {
   readonly same_as: readonly number[];
   readonly why: string;
   readonly needs_review: boolean;
-  /** Applied, but `why` says what finance should see. */
+  /** Applied, but finance should read `why`. */
   readonly remark: boolean;
 }
 

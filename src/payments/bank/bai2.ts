@@ -311,8 +311,8 @@ function append(record: LogicalRecord, body: string): void {
 const headLength = (fields: readonly string[]): number => 5 + fundsFields(fields[2] ?? '', fields[3]);
 
 /**
- * How many fields a funds type adds: V has a value date, S three amounts, D as many pairs as its first field says. A D
- * whose first field is not such a number has none; the record is refused (`isDistribution`).
+ * How many fields a funds type adds: V has a value date, S three amounts, D as many pairs as its first field states. A
+ * D whose first field is not such a number has none; the record is refused (`isDistribution`).
  */
 const fundsFields = (type: string, first: string | undefined): number =>
   ({ V: 2, S: 3, D: 1 + 2 * (PAIRS.test(first ?? '') ? Number(first || '0') : 0) })[type.toUpperCase()] ?? 0;
@@ -411,7 +411,7 @@ export function methodOfCode(type: string): Method | undefined {
   return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }
 
-// The text has no fields of its own. These labels appear in the addenda of ACH and Fedwire transactions.
+// The text has no separate fields. These labels appear in the addenda of ACH and Fedwire transactions.
 const PAYER_NAME = /\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|SENDER NAME|B\/O|ORG)\s*[:=]/i;
 const PAYER_ACCOUNT = /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT)\s*[:=]/i;
 const LABEL =

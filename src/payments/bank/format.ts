@@ -3,7 +3,7 @@ import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { type BankStatement, invalidFile } from './statement.ts';
 
 export interface BankFile {
-  /** For messages; also tells CSV. */
+  /** For messages; also identifies CSV. */
   readonly name: string;
   readonly bytes: Buffer;
   /** The name of the format; if omitted, it is detected. */
@@ -15,7 +15,7 @@ export interface BankFile {
 export interface BankFormat {
   /** As in `--format` and the import's report. */
   readonly name: string;
-  /** Whether a file is of this format. `head` is its beginning, without byte order mark and white space. */
+  /** Whether a file has this format. `head` is its beginning, without byte order mark and white space. */
   readonly matches: (file: { readonly name: string; readonly head: string }) => boolean;
   /** Refuses the whole file if its contents, totals or balances are wrong. */
   readonly read: (file: BankFile, maps: Readonly<Record<string, BankCsvMap>>) => BankStatement[];

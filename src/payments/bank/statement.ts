@@ -86,7 +86,7 @@ export class Totals {
 
 const NEITHER_LETTER_NOR_DIGIT = /[^A-Z0-9]/g;
 
-/** A reference as it is compared: only letters, in capitals, and digits. */
+/** A reference for comparison: only letters, in capitals, and digits. */
 export const normalizeReference = (text: string): string => text.toUpperCase().replace(NEITHER_LETTER_NOR_DIGIT, '');
 
 /** What banks write when there is no reference. */

@@ -5,7 +5,7 @@
 interface UnreadFormat {
   /** With its article: `an OFX file (also .qfx and .qbo)`. */
   readonly format: string;
-  /** What to do instead, as a sentence. */
+  /** The alternative, as a sentence. */
   readonly instead: string;
 }
 

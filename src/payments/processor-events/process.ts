@@ -1,5 +1,5 @@
 /**
- * Processes stored events of the processor. Each is safe to repeat and to reorder: what it says is compared with what is
+ * Processes stored events of the processor. Each is safe to repeat and to reorder: it is compared with what is
  * recorded, states only move forward, and an event about an unknown payment waits for that payment.
  */
 
@@ -23,7 +23,7 @@ export interface EventsReport {
   readonly manual_review: readonly { id: string; type: string; reason: string }[];
 }
 
-/** Processes the waiting events, in rounds, until no event makes another one possible. */
+/** Processes the waiting events in rounds, until no event unblocks another. */
 export async function processEvents(tx: Transaction, caller: Caller): Promise<EventsReport> {
   await lockPayments(tx);
   let waiting: readonly WaitingEvent[] = await readWaitingEvents(tx);
@@ -40,7 +40,7 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
   for (let progress = true; progress && waiting.length > 0; ) {
     const round = waiting;
     reasons.clear();
-    // One after another: each is judged by what those before it recorded.
+    // In order: each is judged by what the earlier ones recorded.
     for (const event of round) {
       const outcome = await processEvent(tx, { caller, open, installation }, event);
       if ('waits' in outcome) {
@@ -68,7 +68,7 @@ async function processEvent(
 ): Promise<EventOutcome | Waits> {
   const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id: null, reason });
   if (event.account !== '') {
-    return nothing(`a hint to read connected account ${event.account}: its balance transactions say what happened`);
+    return nothing(`a hint to read connected account ${event.account}: its balance transactions show what happened`);
   }
   const payload = parseExactJson(event.payload) as { data: { object: unknown } };
   const reading = PROCESSOR.events.read(event.type, payload.data.object);
@@ -82,7 +82,7 @@ async function processEvent(
   let paymentId: number | null = null;
   for (const fact of reading.facts) {
     const outcome = await recordFact(tx, context, fact);
-    // Of another installation, what follows from it is, too.
+    // A receipt of another installation: the facts that follow are, too.
     if ('waits' in outcome || (fact.kind === 'received' && outcome.payment_id === null)) return outcome;
     paymentId = outcome.payment_id ?? paymentId;
     if (outcome.outcome !== 'nothing' && changed?.outcome !== 'manual_review') changed = outcome;

@@ -17,7 +17,7 @@ const eventSchema = z.object({
   data: z.object({ object: z.record(z.string(), z.unknown()) }),
 });
 
-/** An event as its line has it: most name no account. */
+/** An event as on its line; most name no account. */
 export type ReadEvent = Omit<StorableEvent, 'account'> & {
   readonly line: number;
   readonly account: string | null | undefined;
@@ -42,7 +42,7 @@ export function readEvents(file: string, text: string, now: number): ReadEvent[]
 }
 
 const THIN =
-  'is a thin event, which says only that something changed: replace the endpoint by one with snapshot payloads';
+  'is a thin event, which only states that something changed: replace the endpoint with one that sends snapshot payloads';
 
 function readLine(line: string, latest: DateTime): Omit<ReadEvent, 'line'> | { readonly reason: string } {
   let json: unknown;
@@ -63,7 +63,7 @@ function readLine(line: string, latest: DateTime): Omit<ReadEvent, 'line'> | { r
   return { account, id, type, created: at.toISO() as string, livemode, payload: line };
 }
 
-/** JSON escapes; a surrogate pair is one of them. */
+/** JSON escapes; a surrogate pair counts as one. */
 const ESCAPE = /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u(0000|[dD][89a-fA-F][\da-fA-F]{2})|\\./g;
 
 /** PostgreSQL cannot store NUL or an unpaired surrogate in a text: U+FFFD replaces them. */

@@ -1,7 +1,7 @@
 /**
- * A payment that the processor received: recorded once, and applied to the document of the payment link that was paid, or
- * to the documents of the session over several. Only the processor's word for a link or session that we made applies it,
- * and only in its amount and currency. What metadata names is a hint: platforms and payers can write metadata.
+ * A payment that the processor received: recorded once, and applied to the document of the payment link that was paid,
+ * or to the documents of the session over several. Only the processor's own statement about one of our links or
+ * sessions applies it, and only in its amount and currency. Metadata is a hint: platforms and payers can write it.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
@@ -30,23 +30,23 @@ import {
 type Receipt = Extract<PaymentFact, { kind: 'received' }>;
 
 /**
- * For how long a payment that only its metadata ascribes to a document waits for the event that names its link. The
- * processor sends both within seconds.
+ * How long a payment whose document only its metadata names waits for the event that names its link. The processor
+ * sends both within seconds.
  */
 const PROOF_WITHIN_HOURS = 24;
 
-/** What a payment is for: known from the link or session that was paid, or only told by the metadata. */
+/** The purpose of a payment: known from the link or session that was paid, or only named by its metadata. */
 interface Purpose {
   readonly parts: readonly Part[];
-  /** What of ours was paid; undefined: nothing proves it. */
+  /** Our link or session that was paid; undefined if nothing proves it. */
   readonly paid: Paid | undefined;
-  /** It came by a link or session that we made, so that no other event says what it is for. */
+  /** It was paid through our link or session, so no other event will name its purpose. */
   readonly isOurs: boolean;
-  /** Why it is not applied by itself. */
+  /** Why it is not applied automatically. */
   readonly doubt: string;
 }
 
-/** A document, and what of the payment is for it; undefined: as much as it takes. */
+/** A document and its part of the payment; undefined: as much as it can take. */
 interface Part {
   readonly number: string;
   readonly amount?: Amount;
@@ -76,7 +76,7 @@ export async function recordReceipt(
     (known.currency !== receipt.amount.currency || !money(known.amount, known).equals(receipt.amount))
   ) {
     const recorded = money(known.amount, known).forPeople();
-    const reason = `${receipt.ids[0]} is payment ${known.payment_id} of ${recorded}, but the event says ${receipt.amount.forPeople()}`;
+    const reason = `${receipt.ids[0]} is payment ${known.payment_id} of ${recorded}, but the event states ${receipt.amount.forPeople()}`;
     return { outcome: 'manual_review', payment_id: known.payment_id, reason };
   }
   const documents: PayableRow[] = [];
@@ -88,7 +88,7 @@ export async function recordReceipt(
   const isTold = purpose?.isOurs || receipt.link !== undefined;
   if (isDoubtful && known === undefined && !isTold && isFresh(context)) {
     const what = receipt.checkout === undefined ? 'payment link' : 'session';
-    return { waits: `for the event that says which ${what} was paid: ${purpose?.doubt}` };
+    return { waits: `for the event that names the ${what} that was paid: ${purpose?.doubt}` };
   }
   return record(tx, context, receipt, { known, purpose, documents });
 }
@@ -96,7 +96,7 @@ export async function recordReceipt(
 const isFresh = ({ caller, receivedAt }: EventContext): boolean =>
   caller.environment.now().diff(receivedAt).as('hours') < PROOF_WITHIN_HOURS;
 
-/** What a payment is for; undefined where nothing says so. */
+/** The purpose of a payment; undefined if nothing states it. */
 async function purposeOf(tx: Transaction, context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
   const { link, invoice } = receipt;
   const own = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);
@@ -114,7 +114,7 @@ async function purposeOf(tx: Transaction, context: EventContext, receipt: Receip
   return { parts: [{ number: invoice }], paid: undefined, isOurs: false, doubt };
 }
 
-/** The purpose of a payment by a session over several invoices: of one that we made, or only named by metadata. */
+/** The purpose of a payment by a session over several invoices: our own session, or one only named by metadata. */
 async function checkoutOf(tx: Transaction, context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
   const { session, checkout: reference } = receipt;
   const read = (which: { session?: string; reference?: string }) => readOwnCheckout(tx, PROCESSOR.name, which);
@@ -135,7 +135,7 @@ async function checkoutOf(tx: Transaction, context: EventContext, receipt: Recei
   return { parts: partsOf(named), paid: undefined, isOurs: false, doubt };
 }
 
-/** What of ours was paid proves what for, if it asks for that amount and names this installation. */
+/** Our link or session that was paid proves the purpose, if the amount and installation match. */
 function proven(
   context: EventContext,
   { amount, installation = context.installation }: Receipt,
@@ -184,7 +184,7 @@ async function record(
   }
   if (paid?.link !== undefined) await insertLinkOutcome(tx, payments, paid.link, 'paid');
   if (known !== undefined && applied.length === 0) {
-    return { outcome: 'nothing', payment_id: paymentId, reason: `payment ${paymentId} is recorded already` };
+    return { outcome: 'nothing', payment_id: paymentId, reason: `payment ${paymentId} is already recorded` };
   }
   if (purpose !== undefined && paid === undefined) await suggestHints(tx, payments, paymentId, purpose);
   return {
@@ -199,7 +199,7 @@ function resultOf(purpose: Purpose | undefined, documents: readonly PayableRow[]
   const numbers = documents.map(({ number }) => number);
   if (purpose.paid === undefined) return `not applied to ${numbers.join(', ')}: ${purpose.doubt}`;
   const others = numbers.filter((number) => !applied.includes(number));
-  const refused = `${others.join(', ')} ${others.length === 1 ? 'takes' : 'take'} no payment any more`;
+  const refused = `${others.join(', ')} ${others.length === 1 ? 'accepts' : 'accept'} no more payments`;
   if (applied.length === 0) return refused;
   return `applied to ${applied.join(', ')}${others.length === 0 ? '' : `; ${refused}`}`;
 }
@@ -246,9 +246,9 @@ async function insertReceipt(
 }
 
 /**
- * Applies a payment to the documents that its link or session was made for, unless it was ever applied before. Each gets
- * the amount that was recorded for it and no more than it takes: what is left is unapplied cash. Where a document was
- * replaced since, the replacement is suggested. Gives the numbers of those that it was applied to.
+ * Applies a payment to the documents that its link or session was made for, unless it was ever applied before. Each
+ * gets the amount recorded for it, but no more than it can take: the rest is unapplied cash. If a document has been
+ * replaced, the replacement is suggested. Returns the numbers of the documents it was applied to.
  */
 async function applyOnce(
   tx: Transaction,
@@ -263,7 +263,7 @@ async function applyOnce(
     const { number } = part;
     const state = await readState(tx, paymentId);
     const document = await readPayable(tx, number);
-    // A payment that was given back before it was applied pays nothing.
+    // A payment refunded before it was applied pays nothing.
     if (state === undefined || document === undefined || isZero(state.unapplied)) continue;
     if (whyNotPayable(state, document) !== undefined) {
       await suggestReplacement(tx, payments, state, part, document.replaced_by);
@@ -272,7 +272,7 @@ async function applyOnce(
     await assumePayer(tx, payments, state, [document]);
     await applyTo(tx, payments, caller.settings, state, document, {
       amount: amountFor(state, document, part),
-      // A small difference is written off where the whole payment is for one document.
+      // A small difference is written off if the whole payment is for one document.
       whole: parts.length === 1,
       evidence: {
         rule: 'processor',
@@ -293,13 +293,13 @@ async function applyOnce(
 const others = (parts: readonly Part[]): string =>
   parts.length === 1 ? 'nothing else' : `${parts.length - 1} other ${parts.length === 2 ? 'invoice' : 'invoices'}`;
 
-/** What of a payment is for a document: no more than was recorded for it, and than it takes. */
+/** A document's part of a payment: at most the amount recorded for it, and at most what it can take. */
 function amountFor(state: PaymentState, document: PayableRow, { amount }: Part): Amount {
   const most = applicable(state, document);
   return amount === undefined ? most : smaller(amount, most);
 }
 
-/** What only metadata says is for a person to confirm. */
+/** A person must confirm what only metadata states. */
 async function suggestHints(
   tx: Transaction,
   payments: PaymentContext,

@@ -21,7 +21,7 @@ import {
 
 type Dispute = Extract<PaymentFact, { kind: 'disputed' }>;
 
-/** A dispute is opened, then decided. A late event never reopens it; one that was lost is won if the appeal is. */
+/** A dispute is opened, then decided. A late event never reopens it; a lost one is won if the appeal is won. */
 export async function recordDispute(
   tx: Transaction,
   context: EventContext,
@@ -59,7 +59,7 @@ export async function recordDispute(
     }
   }
   if (before !== undefined && !withdraws && decided === undefined) {
-    return nothing(`dispute ${fact.dispute} is recorded already`);
+    return nothing(`dispute ${fact.dispute} is already recorded`);
   }
   return { outcome: 'effect', payment_id, reason: `dispute ${fact.dispute} of payment ${payment_id} is ${fact.state}` };
 }
@@ -74,7 +74,7 @@ function inOtherCurrency(
   return { outcome: 'manual_review', payment_id: payment.payment_id, reason };
 }
 
-/** Withdraws at most what is left after refunds. */
+/** Withdraws at most the amount left after refunds. */
 async function withdraw(
   tx: Transaction,
   payments: PaymentContext,
@@ -99,15 +99,15 @@ async function withdraw(
 
 type Refund = Extract<PaymentFact, { kind: 'refunded' | 'refund_undone' }>;
 
-/** What an event said of refunds, and the event's time in milliseconds. */
+/** An event's statement about refunds, with its time in milliseconds. */
 interface Told {
   readonly at: number;
   readonly fact: Refund;
 }
 
 /**
- * What is refunded of a payment follows from all that its events said, in whichever order they came. What exceeds the recorded
- * refunds is reversed; where less is refunded than before, because a refund failed, the payment is reinstated.
+ * The refunded amount of a payment follows from all of its events, in any order. An excess over the recorded refunds is
+ * reversed; if less is refunded than before, because a refund failed, the payment is reinstated.
  */
 export async function recordRefund(
   tx: Transaction,
@@ -123,12 +123,12 @@ export async function recordRefund(
   if (foreign !== undefined) return foreign;
   const now: Told = { at: Date.parse(event.created), fact };
   const { told, erasedUntil } = await readTold(tx, payment_id);
-  if (now.at < erasedUntil) return nothing('what happened after it is recorded');
+  if (now.at < erasedUntil) return nothing('later events are already recorded');
   const recorded = await readRefunds(tx, payment_id);
   const sum = (refunds: typeof recorded) =>
     refunds.reduce((total, each) => total.plus(money(each.amount, state)), Amount.zero(state.currency));
   const byProcessor = recorded.filter(({ identity }) => /^processor\|.*\|refunded\|/.test(identity));
-  // Without a total, its data is erased: what was recorded by it, less this failure.
+  // Without a total, its data is erased: use the recorded refunds, less this failure.
   const before = refundedBy(told) ?? sum(byProcessor);
   const isKnown = told.some((each) => isSameRefund(each.fact, fact));
   const refunded =
@@ -152,10 +152,10 @@ export async function recordRefund(
     return { outcome: 'effect', payment_id, reason: `${more.forPeople()} of payment ${payment_id} was refunded` };
   }
   const less = smaller(before.minus(refunded), more.negated());
-  if (!less.isPositive()) return nothing(`refunds of ${refunded.forPeople()} in all are recorded already`);
+  if (!less.isPositive()) return nothing(`refunds of ${refunded.forPeople()} in total are already recorded`);
   const back = smaller(less, sum(byProcessor));
   if (!back.isPositive()) {
-    const reason = `a refund of ${less.forPeople()} failed that was entered by hand: record the money as a payment again`;
+    const reason = `a refund of ${less.forPeople()} entered by hand failed: record the money as a payment again`;
     return { outcome: 'manual_review', payment_id, reason };
   }
   let undone = Amount.zero(state.currency);
@@ -171,7 +171,7 @@ export async function recordRefund(
   };
 }
 
-/** What events said of the refunds of a payment, and until when the data of its events is erased. */
+/** The statements of a payment's events about its refunds, and up to when their data is erased. */
 async function readTold(tx: Transaction, paymentId: number): Promise<{ told: Told[]; erasedUntil: number }> {
   let erasedUntil = Number.NEGATIVE_INFINITY;
   const told: Told[] = [];
@@ -193,8 +193,8 @@ const isSameRefund = (one: Refund, other: Refund): boolean =>
   one.kind === 'refund_undone' && other.kind === 'refund_undone' && one.refund === other.refund;
 
 /**
- * What was refunded by the latest total of the charge, less what failed after it. Events of one second have no order: the
- * largest total counts, and a refund that was made and failed in that second is part of it. Undefined without any total.
+ * The refunded amount by the latest total of the charge, less later failures. Events of one second have no order: the
+ * largest total counts, including a refund that was made and failed in that second. Undefined without any total.
  */
 function refundedBy(told: readonly Told[]): Amount | undefined {
   const totals = told.flatMap(({ at, fact }) => (fact.kind === 'refunded' ? [{ at, total: fact.total }] : []));

@@ -1,6 +1,6 @@
 /**
- * Stores the processor's events as they came; they are processed afterwards (process.ts). An event that is stored already
- * is left as it is. Refusals: processor_events_invalid, processor_environment.
+ * Stores the processor's events as received; they are processed afterwards (process.ts). An event already stored is
+ * left unchanged. Refusals: processor_events_invalid, processor_environment.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
@@ -21,13 +21,16 @@ interface EventFile {
   readonly name: string;
   /** NDJSON: an event a line. */
   readonly text: string;
-  /** The account of events that name none: the processor leaves it out in what it tells an account about itself. */
+  /** The account of events that name none: the processor omits it from an account's own events. */
   readonly account?: string | undefined;
   /** The account whose secret signed the file, empty for our own: an event that names another is refused. */
   readonly signedBy?: string;
 }
 
-/** Stores all events of a file, or none. A webhook is a file of one line. `read`: what was read before the transaction. */
+/**
+ * Stores all events of a file, or none. A webhook is a file of one line. `read`: the events read before the
+ * transaction.
+ */
 export async function storeEvents(
   tx: Transaction,
   { environment }: Pick<Caller, 'environment'>,
@@ -41,7 +44,7 @@ export async function storeEvents(
     const secret = file.signedBy || 'our own account';
     const problems = foreign.slice(0, PROBLEMS_TOLD).map(({ line, account }) => ({
       path: `line ${line}`,
-      reason: `is of account ${account}, but the secret of ${secret} signed it`,
+      reason: `names account ${account}, but was signed with the secret of ${secret}`,
     }));
     throw refuse('processor_events_invalid', { file: file.name, problems });
   }

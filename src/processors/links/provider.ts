@@ -1,11 +1,11 @@
 /**
- * The port to payment link providers: what a document prints as its link, and what stands behind our own payment page.
- * A provider is one file and one line of the list in `providers.ts`.
+ * The port to payment link providers: the link that a document prints, and what is behind our own payment page. A
+ * provider is one file and one line of the list in `providers.ts`.
  */
 import type { z } from 'zod';
 import type { Amount } from '../../money.ts';
 
-/** What a link is for. */
+/** The subject of a link. */
 export interface LinkFacts {
   readonly number: string;
   readonly partnerId: string;
@@ -35,7 +35,7 @@ export interface LinkSecrets {
 /** A provider under its settings. */
 export interface OpenProvider {
   readonly url: (token: string, facts: LinkFacts) => ProviderUrl;
-  /** The payment methods of the links that a processor makes; undefined where the provider makes none by a call. */
+  /** The payment methods of a processor's links; undefined if the provider makes links without a call. */
   readonly methods?: readonly string[];
   /** A required variable of the environment that is missing, for `init --check`. */
   readonly missing?: { readonly variable: string; readonly what: string } | undefined;
@@ -47,7 +47,7 @@ export interface OpenProvider {
 
 export interface PaymentLinkProvider<Schema extends z.ZodType> {
   readonly name: string;
-  /** Of settings.json's `payment_link`, with its own literal `provider`. */
+  /** The schema of `payment_link` in settings.json, with its own literal `provider`. */
   readonly schema: Schema;
   readonly open: (settings: z.output<Schema>, secrets: LinkSecrets) => OpenProvider;
 }

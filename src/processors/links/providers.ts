@@ -14,7 +14,7 @@ type SchemasOf<List extends readonly { readonly schema: unknown }[]> = {
 
 const schemas = PROVIDERS.map(({ schema }) => schema) as unknown as SchemasOf<typeof PROVIDERS>;
 
-/** Of settings.json's `payment_link`. */
+/** The schema of `payment_link` in settings.json. */
 export const paymentLinkSchema = z.discriminatedUnion('provider', schemas);
 type PaymentLinkSettings = z.output<typeof paymentLinkSchema>;
 

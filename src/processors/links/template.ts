@@ -1,7 +1,7 @@
 /**
  * Links by template: the URL of another payment page, filled in and signed, so that the page can trust its parameters.
- * The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`. How a page checks
- * it stands in docs/settings.md, and a test runs that.
+ * The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`.
+ * docs/settings.md shows how a page checks it, and a test runs that.
  */
 import { createHmac } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { printedUrl } from './printed-url.ts';
 import { type LinkFacts, provider } from './provider.ts';
 
-/** The fields that a template may name, each percent-encoded where it stands. */
+/** The fields that a template may name, each percent-encoded in place. */
 const LINK_FIELDS = ['number', 'partner_id', 'amount', 'currency', 'due_on', 'expires', 'token'] as const;
 
 type LinkValues = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
@@ -48,7 +48,7 @@ const schema = z
 export const template = provider('template', schema, (settings, { linkSecret: secret }) => ({
   url(token, facts) {
     if (secret === undefined) {
-      return { kind: 'missing', what: 'settings.json prints signed links, and PAYMENT_LINK_SECRET is not set' };
+      return { kind: 'missing', what: 'settings.json prints signed links, but PAYMENT_LINK_SECRET is not set' };
     }
     const values = {
       number: facts.number,
@@ -68,14 +68,16 @@ export const template = provider('template', schema, (settings, { linkSecret: se
       : undefined,
 }));
 
-/** As many days as the payment page of a settled invoice stays by default. */
+/** As many days as the payment page of a settled invoice stays up by default. */
 const EXPIRES_DAYS = 90;
 
-/** In seconds since 1970, at 00:00 UTC, whatever the time zone of the settings: the same document gives the same URL. */
+/**
+ * In seconds since 1970, at 00:00 UTC, for any time zone in the settings, so that the same document gives the same URL.
+ */
 const expiryOf = ({ expiresAfter }: LinkFacts, days: number): string =>
   String(DateTime.fromISO(expiresAfter, { zone: 'utc' }).plus({ days }).toUnixInteger());
 
-/** Why a text is not a link template, or undefined where it is one. */
+/** Why a text is not a link template; undefined if it is one. */
 function templateProblem(text: string, signatureParameter: string): string | undefined {
   const fields = [...text.matchAll(LINK_FIELD)].map((match) => match[1] as string);
   const unknown = fields.filter((field) => !(LINK_FIELDS as readonly string[]).includes(field));
@@ -83,15 +85,15 @@ function templateProblem(text: string, signatureParameter: string): string | und
     return `names {${unknown[0]}}; it may name ${LINK_FIELDS.map((field) => `{${field}}`).join(', ')}`;
   }
   if (!fields.includes('number') && !fields.includes('token')) {
-    return 'must name {number} or {token}, so that each document has a URL of its own';
+    return 'must name {number} or {token}, so that each document has its own URL';
   }
   const filled = text.replace(LINK_FIELD, 'x');
-  if (/[{}#]/.test(filled)) return 'may not hold {, } or # outside of its fields: the signature goes at the end';
+  if (/[{}#]/.test(filled)) return 'must not contain {, } or # outside of its fields: the signature goes at the end';
   if (!URL.canParse(filled) || new URL(filled).protocol !== 'https:') return 'must be a URL that begins with https://';
   const origin = /^https:\/\/[^/?]*/i.exec(text)?.[0] ?? '';
   if (origin.includes('{')) return 'may name fields only after the host';
   if (new URL(filled).searchParams.has(signatureParameter)) {
-    return `holds the parameter ${signatureParameter} already, where the signature goes`;
+    return `already contains the parameter ${signatureParameter}, which is for the signature`;
   }
   return undefined;
 }

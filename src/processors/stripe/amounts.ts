@@ -1,6 +1,6 @@
 /**
- * Which amounts Stripe can be asked for: those that it can write exactly (splits/smallest-unit.ts) and that are not too
- * small to charge.
+ * The amounts that Stripe can charge: those that it can write exactly (splits/smallest-unit.ts) and that are not too
+ * small.
  */
 import { Amount, groupThousands, minorDigits } from '../../money.ts';
 import { leastCharge, MOST_DIGITS, processorDecimals, smallestUnit } from './splits/smallest-unit.ts';
@@ -10,29 +10,29 @@ const ONE_CURRENCY: Readonly<Record<string, string>> = { us_bank_account: 'USD' 
 
 export type StripeAmount = { readonly unitAmount: number } | { readonly reason: string };
 
-/** A positive amount in Stripe's smallest unit, or why it can't be asked for. Never rounded. */
+/** A positive amount in Stripe's smallest unit, or why it cannot be charged. Never rounded. */
 export function stripeAmount(amount: Amount): StripeAmount {
   const { currency } = amount;
   const unit = smallestUnit(amount.toString(), currency);
   if ('reason' in unit) return unit;
   const least = leastCharge(currency);
   if (least !== undefined && amount.minus(Amount.of(least, currency)).isNegative()) {
-    return { reason: `${amount.forPeople()} is less than the ${least} that Stripe takes at least` };
+    return { reason: `${amount.forPeople()} is below Stripe's minimum of ${least}` };
   }
   return { unitAmount: unit.units };
 }
 
-/** Of the methods in the settings, those that can pay in a currency. */
+/** The methods in the settings that can pay in a currency. */
 export const methodsFor = (methods: readonly string[], currency: string): string[] =>
   methods.filter((method) => (ONE_CURRENCY[method] ?? currency) === currency);
 
-/** The amounts of a currency that Stripe takes, for people: `from 0.50 to 999,999.99`; or why it takes none. */
+/** The amounts that Stripe accepts in a currency, for people: `from 0.50 to 999,999.99`; or why it accepts none. */
 export function stripeLimits(currency: string): string {
   const digits = processorDecimals(currency);
   if (digits === undefined) return 'none';
   const least = leastCharge(currency);
   const whole = '9'.repeat(MOST_DIGITS - digits);
-  // Decimals that must be zeros are no part of the largest amount.
+  // The largest amount has no decimals that must be zeros.
   const decimals = Math.min(digits, minorDigits(currency) as number);
   const most = decimals === 0 ? whole : `${whole}.${decimals === 3 ? '990' : '9'.repeat(decimals)}`;
   const step = digits === 3 ? ', in steps of 0.010' : '';

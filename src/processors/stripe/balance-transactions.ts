@@ -1,6 +1,6 @@
 /**
- * Balance transactions of Stripe. The transaction has the amounts; its source says what it is: the share of a payment, a
- * reversed transfer, a dispute, or something that has nothing to do with quotes (a payout, a fee).
+ * Balance transactions of Stripe. The transaction has the amounts; its source shows what it is: the share of a payment,
+ * a reversed transfer, a dispute, or something unrelated to quotes (a payout, a fee).
  */
 import { Decimal } from 'decimal.js';
 import type Stripe from 'stripe';
@@ -18,7 +18,7 @@ import {
 import { openStripe, withoutKey } from './client.ts';
 import { amountOfUnits } from './events.ts';
 
-/** A page is the most that Stripe returns at once. */
+/** The most that Stripe returns at once. */
 const PAGE = 100;
 
 export const listBalanceTransactions: BalanceTransactionSource['list'] = async function* (access, which, live) {
@@ -27,7 +27,7 @@ export const listBalanceTransactions: BalanceTransactionSource['list'] = async f
   for (let after: string | undefined; ; ) {
     const page = await pageOf(stripe, { ...filter, ...(after === undefined ? {} : { starting_after: after }) });
     yield page.data.map((transaction) => {
-      // Its numbers are whole and small enough to be exact; from here on they are texts.
+      // Its numbers are whole and small enough to be exact; from here on, they are texts.
       const payload = JSON.stringify(transaction);
       return readBalanceTransaction(parseExactJson(payload), payload, live);
     });
@@ -55,7 +55,7 @@ async function pageOf(
 // Numbers arrive as their source texts, see parseExactJson.
 const whole = z.string().regex(/^-?\d{1,15}$/, 'must be a whole number of the smallest unit');
 const id = z.string().min(1).max(255);
-/** An object that was expanded, or its id alone. */
+/** An expanded object, or just its id. */
 const reference = z.union([id, z.looseObject({ id })]).nullish();
 
 const transactionSchema = z.looseObject({
@@ -89,8 +89,8 @@ const sourceSchema = z.looseObject({
 type Source = z.output<typeof sourceSchema>;
 
 /**
- * Reads one balance transaction, its numbers as texts; `payload` is kept beside it as it came. Test money is none of
- * production's, and real money none of a sandbox's: `live` says which is wanted.
+ * Reads one balance transaction, its numbers as texts; `payload` is kept beside it unchanged. Production refuses test
+ * money and a sandbox real money: `live` states which is expected.
  */
 export function readBalanceTransaction(value: unknown, payload: string, live: boolean): BalanceTransactionReading {
   const parsed = transactionSchema.safeParse(value);
@@ -98,7 +98,7 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
     const [issue] = parsed.error.issues;
     return {
       id: idOfUnknown(value),
-      problem: `is no balance transaction: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`,
+      problem: `is not a balance transaction: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`,
     };
   }
   const { id: transaction, type, created } = parsed.data;
@@ -108,7 +108,7 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
   );
   const [amount, fee, net] = amounts;
   if (amount === undefined || fee === undefined || net === undefined) {
-    return { id: transaction, problem: `is of ${currency}, in whose own units its amounts cannot be written` };
+    return { id: transaction, problem: `has amounts that the minor unit of ${currency} cannot express` };
   }
   if (BigInt(parsed.data.amount) - BigInt(parsed.data.fee) !== BigInt(parsed.data.net)) {
     return { id: transaction, problem: `does not add up: ${amount} less ${fee} is not ${net}` };
@@ -117,7 +117,7 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
   if (typeof source?.livemode === 'boolean' && source.livemode !== live) {
     return {
       id: transaction,
-      problem: `is of the processor's ${source.livemode ? 'live' : 'test'} mode, which does not belong here`,
+      problem: `is of the processor's ${source.livemode ? 'live' : 'test'} mode, which is wrong in this environment`,
     };
   }
   const kind = kindOf(type, source);
@@ -148,9 +148,9 @@ type Conversion = Pick<BalanceTransaction, 'source_currency' | 'source_amount' |
 const NOT_CONVERTED: Conversion = { source_currency: null, source_amount: null, exchange_rate: null };
 
 /**
- * What was sent, where Stripe converted it because the account holds no balance in its currency: the amount of the source,
- * if that times the rate is the amount. Of a source that moved only in part, such as a refund that failed, it is not; then
- * finance says what it counts as.
+ * The amount sent, if Stripe converted it because the account holds no balance in its currency: the source's amount, if
+ * that times the rate is the amount. It is not for a source that moved only in part, such as a failed refund; then
+ * finance states what it counts as.
  */
 function conversionOf(
   { amount, currency, exchange_rate }: z.output<typeof transactionSchema>,
@@ -172,8 +172,8 @@ function conversionOf(
 }
 
 /**
- * Stripe defines the rate between amounts in the smallest unit. Where two currencies have other decimals, it may be the
- * rate of their major units instead. It is rounded, and so is the amount.
+ * Stripe defines the rate between amounts in the smallest unit. If two currencies have different decimals, it may be
+ * the rate of their major units instead. It is rounded, and so is the amount.
  */
 function isConverted(
   units: { readonly from: string; readonly to: string; readonly rate: string },
@@ -196,9 +196,10 @@ function sourceOf(source: z.output<typeof reference>): Source | undefined {
 function kindOf(type: string, source: Source | undefined): BalanceTransactionKind {
   switch (source?.object) {
     case 'charge':
-      // A refund that failed gives the payment back: it is of the charge, too, and a share again.
+      // A failed refund gives the payment back: it also belongs to the charge, and is a share again.
       if (idOf(source.source_transfer) !== null) return 'share';
-      // A charge on our account that is no share: of a quote, as 7.3.3 is documented, or a payment of an invoice of ours.
+      // A charge on our account that is not a share: for a quote, as documented in 7.3.3, or the payment of one of our
+      // invoices.
       return isOfQuote(source) ? 'misrouted' : 'other';
     case 'refund':
       return 'reversal';
@@ -207,7 +208,7 @@ function kindOf(type: string, source: Source | undefined): BalanceTransactionKin
     default:
       break;
   }
-  // Without its source, or with one of an unknown kind, only the type says what it is.
+  // Without its source, or with one of an unknown kind, only the type shows what it is.
   if (type === 'payment') return 'share';
   if (type === 'payment_refund' || type === 'payment_reversal' || type === 'refund') return 'reversal';
   return 'other';
@@ -227,6 +228,6 @@ function idOfUnknown(value: unknown): string {
   return typeof given === 'string' ? given : '';
 }
 
-/** Metadata is free text that partners write: an empty one says nothing. */
+/** Metadata is free text from partners: an empty value means nothing. */
 const named = (text: string | undefined): string | null =>
   text === undefined || text.trim() === '' ? null : text.trim();

@@ -1,6 +1,6 @@
 /**
- * Calls of Stripe's API, each at its turn. Whatever Stripe answers becomes one of three things: done, refused for good
- * (`RefusedByProcessor`), or to be tried again (`Unavailable`, `KeySpent`).
+ * Calls of Stripe's API, in turn. Each of Stripe's answers becomes one of three: done, refused for good
+ * (`RefusedByProcessor`), or to be retried (`Unavailable`, `KeySpent`).
  */
 import type Stripe from 'stripe';
 import { Pace } from '../pace.ts';
@@ -9,10 +9,10 @@ import { openStripe, withoutKey } from './client.ts';
 
 /** 25 requests a second are allowed per endpoint; half of that leaves room for other machines. */
 const CALLS_PER_SECOND = 12;
-/** When it goes away, no more than these find out each for itself. */
+/** If Stripe goes down, no more than these fail separately. */
 const CALLS_AT_ONCE = 4;
 const TIMEOUT_MILLISECONDS = 15_000;
-/** After a failure of Stripe or of the way to it. A worker checks once a minute what waits. */
+/** After a failure of Stripe or of the network. A worker checks once a minute what waits. */
 const LEFT_ALONE_MILLISECONDS = 30_000;
 const RATE_LIMITED_TRIES = 5;
 
@@ -25,10 +25,10 @@ export class StripeCalls {
     this.access = access;
   }
 
-  /** One call at its turn. When Stripe asks to slow down, it waits and tries again. */
+  /** One call, in turn. When Stripe asks to slow down, it waits and retries. */
   async call<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
     const { pace } = this;
-    // Retries are decided here, where it is known what a repetition may do.
+    // Retries are decided here, where the effect of a repetition is known.
     this.client ??= openStripe(this.access, { maxNetworkRetries: 0, timeout: TIMEOUT_MILLISECONDS });
     const client = await this.client;
     for (let attempt = 1; ; attempt += 1) {
@@ -52,7 +52,7 @@ export class StripeCalls {
     }
   }
 
-  /** A call without a key of ours: its failure says nothing about whether a link was made. */
+  /** A call without our key: its failure does not show whether a link was made. */
   ask<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
     return this.call(work).catch((error: unknown) => {
       if (!(error instanceof KeySpent)) throw error;
@@ -66,7 +66,7 @@ type Failure =
   | { readonly kind: 'slow_down'; readonly reason: string; readonly retryAfterMilliseconds: number | undefined }
   | { readonly kind: 'refused' | 'busy' | 'failed' | 'away'; readonly reason: string };
 
-/** What an error of the library means here. Anything else is a bug and goes on as it is. */
+/** The meaning of a library error here. Anything else is a bug and is rethrown. */
 async function failureOf(error: unknown): Promise<Failure> {
   const { default: StripeClient } = await import('stripe');
   const { StripeError, StripeConnectionError, StripeAuthenticationError, StripePermissionError } = StripeClient.errors;
@@ -83,14 +83,14 @@ async function failureOf(error: unknown): Promise<Failure> {
     const given = Number.isFinite(seconds) && seconds > 0 && seconds <= 60;
     return { kind: 'slow_down', reason, retryAfterMilliseconds: given ? seconds * 1000 : undefined };
   }
-  // The first request with this key is still under way.
+  // The first request with this key is still in progress.
   if (status === 409) return { kind: 'busy', reason };
-  // A key that was used for another request is as good as spent.
+  // A key that was used for another request counts as spent.
   if (status >= 500 || error.type === 'StripeIdempotencyError') return { kind: 'failed', reason };
   return { kind: 'refused', reason };
 }
 
-/** The code of the connection's own error, ` (ECONNREFUSED)`; the library says only that there was one. */
+/** The code of the connection's own error, ` (ECONNREFUSED)`; the library only reports that there was one. */
 function causeOf({ detail }: { readonly detail?: unknown }): string {
   const code = (detail as { code?: unknown } | undefined)?.code;
   return typeof code === 'string' ? ` (${code})` : '';

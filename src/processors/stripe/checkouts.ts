@@ -1,4 +1,4 @@
-/** Checkout Sessions at Stripe, each over several invoices: make one, ask what became of it, end it. */
+/** Checkout Sessions at Stripe, each over several invoices: makes one, reads its state, ends it. */
 import type Stripe from 'stripe';
 import type { Amount } from '../../money.ts';
 import {
@@ -12,12 +12,14 @@ import { type StripeAmount, stripeAmount } from './amounts.ts';
 import type { StripeCalls } from './calls.ts';
 import { smallestUnit } from './splits/smallest-unit.ts';
 
-/** Stripe takes 100 line items, and advises against more than a few dozen. */
+/** Stripe accepts 100 line items, and advises against more than a few dozen. */
 export const MOST_INVOICES = 50;
-/** Stripe takes from 30 minutes to 24 hours. An amount that changes meanwhile is paid wrongly: an hour is enough to pay. */
+/**
+ * Stripe accepts 30 minutes to 24 hours. An amount that changes meanwhile is paid wrongly: an hour is enough to pay.
+ */
 export const OPEN_MINUTES = 60;
 
-/** Each invoice in Stripe's smallest unit, or why they cannot be paid at once. Only their sum has a least amount. */
+/** Each invoice in Stripe's smallest unit, or why they cannot be paid at once. Only their sum has a minimum. */
 export function checkoutUnits(amounts: readonly Amount[]): { readonly units: readonly number[] } | { reason: string } {
   const [first, ...rest] = amounts;
   if (first === undefined) return { reason: 'no invoice is chosen' };
@@ -32,7 +34,7 @@ export function checkoutUnits(amounts: readonly Amount[]): { readonly units: rea
   return { units };
 }
 
-/** What Stripe is asked for: a line for each invoice, known by its metadata, open for an hour. */
+/** The request to Stripe: a line for each invoice, identified by its metadata, open for an hour. */
 export function checkoutRequest(order: CheckoutOrder): Stripe.Checkout.SessionCreateParams {
   const { installation, reference, partnerId, currency, lines } = order;
   const metadata = { installation, checkout: reference, partner_id: partnerId };
@@ -48,7 +50,7 @@ export function checkoutRequest(order: CheckoutOrder): Stripe.Checkout.SessionCr
         product_data: { name: `Invoice ${number}` },
       },
     })),
-    // Only what the account offers in the Dashboard is shown; since API 2026-09-30 this narrows it.
+    // Only methods enabled in the account's Dashboard are shown; since API 2026-09-30 this narrows them.
     allowed_payment_method_types: [...order.methods],
     // An invoice is paid in its own currency, whatever the account's setting.
     adaptive_pricing: { enabled: false },
@@ -88,7 +90,7 @@ export class StripeCheckouts implements Checkouts {
       await this.stripe.ask((client) => client.checkout.sessions.expire(providerId));
       return 'expired';
     } catch (error) {
-      // It was paid or has expired already: only an open session can be ended.
+      // It was paid or has expired: only an open session can be ended.
       if (!(error instanceof RefusedByProcessor)) throw error;
       const state = await this.state(providerId);
       if (state === 'open') throw error;
@@ -97,7 +99,7 @@ export class StripeCheckouts implements Checkouts {
   }
 }
 
-/** A debit that was ordered is complete and unpaid, and so is one that failed: its payment intent says which. */
+/** An ordered debit is complete and unpaid, and so is a failed one: the payment intent shows which. */
 function stateOf({ status, payment_status, payment_intent }: Stripe.Checkout.Session): CheckoutState {
   if (status === 'open') return 'open';
   if (status === 'expired') return 'expired';

@@ -2,7 +2,7 @@
 import type Stripe from 'stripe';
 import type { ProcessorAccess } from '../processor.ts';
 
-/** Loads the package when it is needed: most commands never ask a processor. */
+/** Loads the package when it is needed: most commands never call a processor. */
 export async function openStripe(
   { key, base }: ProcessorAccess,
   { maxNetworkRetries, timeout }: { maxNetworkRetries: number; timeout: number },

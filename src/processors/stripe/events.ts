@@ -1,7 +1,8 @@
 /**
- * What Stripe's events say, as facts about payments. Events come repeatedly and in any order, so each is read for what
- * its object says by itself: paid, refunded so much in all, a refund that failed, disputed. Only a checkout session names itself and the
- * payment link that was paid; the metadata of payments and charges can be written by platforms, so it proves nothing. Pure.
+ * Reads Stripe's events as facts about payments. Events come repeatedly and in any order, so each is read for what its
+ * object alone states: paid, refunded so much in total, a failed refund, disputed. Only a checkout session names itself
+ * and the payment link that was paid; platforms can write the metadata of payments and charges, so it proves nothing.
+ * Pure.
  */
 import { z } from 'zod';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
@@ -13,7 +14,7 @@ const id = z.union([text, z.object({ id: text }).transform((object) => object.id
 const whole = z.string().regex(/^\d{1,15}$/);
 const metadata = z.record(z.string(), z.string()).nullish();
 
-/** What only payments have that a platform routes: we ask for none of it. */
+/** Fields that only payments routed by a platform have: we request none of them. */
 const routing = {
   source_transfer: id.nullish(),
   transfer_data: z.record(z.string(), z.unknown()).nullish(),
@@ -77,7 +78,7 @@ const refundSchema = z.object({
   transfer_reversal: id.nullish(),
 });
 
-/** An integer of the smallest unit as an exact amount; undefined where the currency can't have it. */
+/** An integer of the smallest unit as an exact amount; undefined if the currency cannot have it. */
 export function amountOfUnits(units: string, currency: string): Amount | undefined {
   const code = currency.toUpperCase();
   const written = isCurrency(code) ? fromSmallestUnit(units, code) : undefined;
@@ -87,9 +88,9 @@ export function amountOfUnits(units: string, currency: string): Amount | undefin
   return decimals > (minorDigits(code) as number) ? undefined : Amount.of(exact, code);
 }
 
-const UNREADABLE = 'its object is not of the form that is known';
+const UNREADABLE = 'its object does not have the known form';
 
-/** Types that are not about money received, and those whose news another type brings. */
+/** Types that do not concern money received, and those whose content another type reports. */
 const TOLD_ELSEWHERE: Readonly<Record<string, string>> = {
   'payment_intent.created': 'nothing is paid yet',
   'payment_intent.processing': 'nothing is paid yet',
@@ -117,7 +118,7 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
   warning_closed: 'closed',
   needs_response: 'open',
   under_review: 'open',
-  // Lost, and the loss is contested: the money is still withdrawn.
+  // Lost, but contested: the money is still withdrawn.
   appeal_needs_response: 'open',
   appeal_under_review: 'open',
   prevented: 'closed',
@@ -141,7 +142,7 @@ export const NEEDED: ReadonlyMap<string, Reader> = new Map([
   ['charge.dispute.closed', dispute],
 ]);
 
-/** Also read if they are sent, but each only repeats what an event of NEEDED reports. */
+/** Also read if sent, but each only repeats an event of NEEDED. */
 const REPEATING: ReadonlyMap<string, Reader> = new Map([
   ['payment_intent.succeeded', intent],
   ['charge.succeeded', charge],
@@ -174,7 +175,7 @@ function session(object: unknown): EventReading {
     return { nothing: `the session is ${data.payment_status}, not paid`, ...progressOf(data, 'ordered') };
   }
   const amount = amountOfUnits(data.amount_total ?? '0', data.currency ?? '');
-  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it says paid, and names no amount' };
+  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it states paid, but no amount' };
   const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
   return { facts: [received(ids, amount, { ...data, session: data.id }, data.customer_details?.name)] };
 }
@@ -186,7 +187,7 @@ function intent(object: unknown): EventReading {
   const elsewhere = routed(data);
   if (elsewhere !== undefined) return elsewhere;
   const amount = amountOfUnits(data.amount_received ?? '0', data.currency);
-  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it says succeeded, and names no amount' };
+  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it states succeeded, but no amount' };
   const ids = [data.id, data.latest_charge].filter((each): each is string => typeof each === 'string');
   return { facts: [received(ids, amount, data, undefined)] };
 }
@@ -206,7 +207,7 @@ function charge(object: unknown): EventReading {
   return { facts: [paid, { kind: 'refunded', ids, total }] };
 }
 
-/** What a refund gives back, the total of its charge says; that it gave nothing back after all, only the refund. */
+/** The total of the charge reports refunded amounts; only the refund reports that it failed. */
 function refund(object: unknown): EventReading {
   const parsed = refundSchema.safeParse(object);
   if (!parsed.success) return { manual_review: UNREADABLE };
@@ -244,8 +245,8 @@ function dispute(object: unknown): EventReading {
 }
 
 /**
- * A payment that a platform routes is a share of a partner program: reconciliation books it from the balance transactions,
- * so it is no payment of an invoice, whatever its metadata says.
+ * A payment routed by a platform is a share of a partner program: reconciliation books it from the balance
+ * transactions, so it does not pay an invoice, whatever its metadata states.
  */
 function routed(data: z.output<z.ZodObject<typeof routing>> & { metadata?: Metadata }): EventReading | undefined {
   const { source_transfer, transfer_data, on_behalf_of, application_fee, application_fee_amount } = data;

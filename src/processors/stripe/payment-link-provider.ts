@@ -1,4 +1,4 @@
-/** Payment links that Stripe makes, one for each amount that is owed. */
+/** Payment links made by Stripe, one for each amount owed. */
 import { z } from 'zod';
 import { Amount } from '../../money.ts';
 import { printedUrl } from '../links/printed-url.ts';
@@ -9,7 +9,7 @@ const schema = z.strictObject({
   provider: z.literal('stripe'),
   printed_url: printedUrl,
   methods: z
-    .array(z.string().regex(/^[a-z0-9_]+$/, 'must be a payment method as Stripe calls it, such as us_bank_account'))
+    .array(z.string().regex(/^[a-z0-9_]+$/, 'must be a Stripe payment method, such as us_bank_account'))
     .min(1, 'must name at least one payment method')
     .refine((methods) => new Set(methods).size === methods.length, 'names a method twice')
     .default(['us_bank_account', 'card']),
@@ -21,7 +21,7 @@ const NOMINAL = '10000';
 export const stripePaymentLinks = provider('stripe', schema, ({ methods }, { stripeKey }) => ({
   url: () =>
     stripeKey === undefined
-      ? { kind: 'missing', what: 'settings.json prints the links of stripe, and STRIPE_SECRET_KEY is not set' }
+      ? { kind: 'missing', what: 'settings.json prints the links of stripe, but STRIPE_SECRET_KEY is not set' }
       : { kind: 'made' },
   methods,
   missing:

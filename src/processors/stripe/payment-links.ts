@@ -1,4 +1,4 @@
-/** Payment Links at Stripe: make one, find those of a document, switch one off. */
+/** Payment Links at Stripe: makes one, finds those of a document, deactivates one. */
 import type Stripe from 'stripe';
 import {
   type LinkMark,
@@ -13,7 +13,7 @@ import { StripeCheckouts } from './checkouts.ts';
 
 const PAGE = 100;
 
-/** What Stripe is asked for: one line with the amount, paid at most once, known by its metadata. */
+/** The request to Stripe: one line with the amount, paid at most once, identified by its metadata. */
 export function linkRequest(order: LinkOrder): Stripe.PaymentLinkCreateParams {
   const metadata = {
     installation: order.installation,
@@ -42,7 +42,7 @@ export function linkRequest(order: LinkOrder): Stripe.PaymentLinkCreateParams {
   };
 }
 
-/** The key of an attempt: the same for the same document, version and attempt, wherever it is tried. */
+/** The key of an attempt: the same for the same document, version and attempt in any process. */
 export const idempotencyKey = (mark: LinkMark, attempt: number): string =>
   `reckoner-${mark.installation}-${mark.invoice}-v${mark.version}-${attempt}`;
 
@@ -66,7 +66,7 @@ class StripeLinks implements PaymentLinks {
 
   async find(mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>): Promise<MadeLink[]> {
     const found: MadeLink[] = [];
-    // Links can't be searched by their metadata and carry no date: the list is read, which begins with the newest.
+    // Links cannot be searched by metadata and have no date, so the list is read, newest first.
     for (let after: string | undefined; ; ) {
       const cursor = after === undefined ? {} : { starting_after: after };
       const page = await this.stripe.ask((client) =>
@@ -100,7 +100,7 @@ class StripeLinks implements PaymentLinks {
           await this.stripe.ask((client) => client.checkout.sessions.expire(session.id));
           expired += 1;
         } catch (error) {
-          // It was paid or expired in between: what matters is that it is no longer open, so that is asked again.
+          // It was paid or expired in between: only being no longer open matters, so that is read again.
           if (!(error instanceof RefusedByProcessor)) throw error;
           const now = await this.stripe.ask((client) => client.checkout.sessions.retrieve(session.id));
           if (now.status === 'open') throw error;

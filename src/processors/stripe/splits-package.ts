@@ -1,5 +1,5 @@
 /**
- * Lays out the package that a partner installs: what is compiled of splits/, and nothing else of this program.
+ * Lays out the package that a partner installs: only the compiled files of splits/.
  *
  *   npm run pack:splits
  */
@@ -10,7 +10,7 @@ import { packageRoot, packageVersion } from '../../package.ts';
 
 const SOURCE = join(packageRoot, 'src/processors/stripe/splits');
 
-/** Writes it to a folder, whose contents it replaces, from what the build made of its sources. */
+/** Writes it to a folder, replacing the contents, from the build of its sources. */
 export function layOutSplitsPackage(folder: string, compiled: string): void {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });

@@ -50,7 +50,7 @@ export const webhooks: WebhookVerifier = {
   },
 };
 
-/** Seconds since 1970; NaN if there is none. Of several times the package takes the last. */
+/** Seconds since 1970; NaN if there is none. If there are several, the package uses the last. */
 const timeOf = (header: string): number =>
   Number.parseInt(
     header

@@ -26,13 +26,13 @@ test.each([
 });
 
 test.each([
-  ['0.49', 'USD', /less than the 0\.50/],
-  ['0.29', 'GBP', /less than the 0\.30/],
-  ['49', 'JPY', /less than the 50/],
-  ['1000000.00', 'USD', /more than Stripe takes/],
-  ['100000000', 'JPY', /more than Stripe takes/],
-  ['1000000', 'ISK', /more than Stripe takes/],
-  ['100000.000', 'KWD', /more than Stripe takes/],
+  ['0.49', 'USD', /minimum of 0\.50/],
+  ['0.29', 'GBP', /minimum of 0\.30/],
+  ['49', 'JPY', /minimum of 50/],
+  ['1000000.00', 'USD', /more than Stripe accepts/],
+  ['100000000', 'JPY', /more than Stripe accepts/],
+  ['1000000', 'ISK', /more than Stripe accepts/],
+  ['100000.000', 'KWD', /more than Stripe accepts/],
   ['1200.50', 'MGA', /without decimals/],
   ['10.125', 'KWD', /steps of 0\.010/],
   ['1.0000', 'CLF', /no payments in CLF/],

@@ -125,8 +125,8 @@ describe('making a link', () => {
   });
 
   test.each([
-    ['above eight digits', '1000000.00', 'USD', /more than Stripe takes/],
-    ['below the least', '0.49', 'USD', /less than the 0\.50/],
+    ['above eight digits', '1000000.00', 'USD', /more than Stripe accepts/],
+    ['below the least', '0.49', 'USD', /minimum of 0\.50/],
     ['in a currency of three decimals that does not end in 0', '10.005', 'KWD', /steps of 0\.010/],
     ['in a currency that Stripe does not know', '10.0000', 'CLF', /no payments in CLF/],
   ])(
@@ -378,7 +378,7 @@ describe('when what is owed changes', () => {
   test('a rest too small for Stripe switches the link off and has none', async () => {
     await linked();
     await writeOff('6.80');
-    expect(await delivered()).toMatchObject({ link: expect.stringContaining('less than') });
+    expect(await delivered()).toMatchObject({ link: expect.stringContaining('minimum of') });
     expect(stripe.activeLinks()).toEqual([]);
   });
 

@@ -1,14 +1,14 @@
 /**
- * What was accepted, as the API answers it or as a partner's program writes it, checked before anything is planned of it.
- * Refusals: identifier_invalid, currency_unknown, amount_inexpressible, share_too_large, parts_differ.
+ * An acceptance, as the API answers it or a partner's program writes it, checked before it is planned. Refusals:
+ * identifier_invalid, currency_unknown, amount_inexpressible, share_too_large, parts_differ.
  */
 import type { Metadata } from './client.ts';
 import { SplitImpossible } from './requests.ts';
 import { isNamedByStripe, smallestUnit } from './smallest-unit.ts';
 
 /**
- * An amount in major units: a decimal text, or the number that a JSON parser made of one. Stripe's amounts have at most
- * eight digits, which a number keeps exactly.
+ * An amount in major units: a decimal text, or a number from a JSON parser. Stripe's amounts have at most eight digits,
+ * which a number keeps exactly.
  */
 export type Decimal = string | number;
 
@@ -16,11 +16,11 @@ interface Ids {
   readonly quote_id: string;
   readonly enrollment_id?: string | null | undefined;
   readonly currency: string;
-  /** When it was accepted, ISO 8601. Without it, executing looks for each payment before it makes one. */
+  /** When it was accepted, ISO 8601. Without it, execution looks for each payment before making one. */
   readonly accepted_at?: string | null | undefined;
 }
 
-/** An accepted quote, or a requote by the names of a quote: then the incremental values (7.2.2). */
+/** An accepted quote, or a requote in the fields of a quote: then with incremental values (7.2.2). */
 export interface Accepted extends Ids {
   readonly requote_id?: string | null | undefined;
   readonly spotPrice: Decimal;
@@ -58,7 +58,7 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
   const { quote_id } = accepted;
   const requote_id = accepted.requote_id ?? undefined;
   const accepted_at = accepted.accepted_at ?? undefined;
-  // Without its id, it would be taken for the quote.
+  // Without its id, it would be treated as the quote.
   if ('incrementalSpotPrice' in accepted) identifier('requote_id', accepted.requote_id);
   const currency = currencyOf(accepted.currency);
   const priceUnits = unitsOf(spotPrice, currency);
@@ -77,11 +77,11 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
   };
 }
 
-/** In capitals; Stripe itself writes currencies small. Throws SplitImpossible. */
+/** In capitals; Stripe itself uses lower case. Throws SplitImpossible. */
 export function currencyOf(given: string): string {
   const currency = given.toUpperCase();
   if (isNamedByStripe(currency)) return currency;
-  throw new SplitImpossible('currency_unknown', `Stripe takes no payments in '${given}'`);
+  throw new SplitImpossible('currency_unknown', `Stripe accepts no payments in '${given}'`);
 }
 
 /** Throws SplitImpossible. */
@@ -91,14 +91,14 @@ export function unitsOf(amount: Decimal, currency: string): number {
   return unit.units;
 }
 
-/** As the service's own identifiers; they stand in idempotency keys and in searches. Throws SplitImpossible. */
+/** Like the service's own identifiers; they are used in idempotency keys and searches. Throws SplitImpossible. */
 export function identifier(name: string, value: string): string {
   if (typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(value)) return value;
   const message = `${name} '${value}' is not an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -, with a letter or digit first`;
   throw new SplitImpossible('identifier_invalid', message);
 }
 
-/** What reconciliation finds the quote by (7.3.6, 7.4.7). Throws SplitImpossible. */
+/** The metadata by which reconciliation finds the quote (7.3.6, 7.4.7). Throws SplitImpossible. */
 export function metadataOf({
   quote_id,
   requote_id,

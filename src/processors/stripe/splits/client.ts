@@ -1,6 +1,6 @@
 /**
- * The part of the `stripe` client that is used, by its shape: the package has other types for CommonJS than for ECMAScript
- * modules, and others in each version, none of which fit the others. All of them fit this.
+ * The used part of the `stripe` client, by its shape: the package has different, incompatible types for CommonJS, for
+ * ECMAScript modules and in each version. All of them match this.
  */
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ interface Made {
 
 type Reference = string | { readonly id: string };
 
-/** What came to the account: its id unless it is asked for. */
+/** The amount received by the account: its id unless expanded. */
 type Settled = string | { readonly currency: string } | null;
 
 export interface Payment extends Made {

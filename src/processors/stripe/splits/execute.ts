@@ -1,15 +1,16 @@
 /**
- * Making the requests of a plan at the processor, for a partner's platform or for tests, through the `stripe` client that
- * the caller gives (package versions 17 to 23). A partner's program imports it:
+ * Makes the requests of a plan at the processor, for a partner's platform or for tests, with the caller's `stripe`
+ * client (package versions 17 to 23). A partner's program imports it:
  *
  *   import { executeRequests } from '@reckoner/splits/execute';
  *
- * Each request is done once, however often it is asked for. Within a day its idempotency key sees to that; after it, the
- * object is looked for by its metadata before another is made. What the processor refuses is thrown as the client throws
- * it; what cannot go on is a SplitUnfinished, which says what is done. Asked for again, the rest is done.
+ * Each request is done once, however often it is repeated. Within a day its idempotency key ensures that; after that,
+ * the object is searched by its metadata before another is made. The processor's refusals are thrown as the client
+ * throws them; a plan that cannot continue throws a SplitUnfinished, which states what is done. A repeated call does
+ * the rest.
  *
- * A payment is created without a payment method and confirmed apart: its key then stands for one payment whatever becomes
- * of the cards, and Stripe itself confirms a payment once.
+ * A payment is created without a payment method and confirmed separately: its key then identifies one payment whatever
+ * happens to the cards, and Stripe itself confirms a payment only once.
  */
 import type { GivenBack, Metadata, Options, Payment, Processor, Transfer } from './client.ts';
 import { atMostOnce } from './keys.ts';
@@ -19,7 +20,7 @@ import { type Done, SplitUnfinished } from './unfinished.ts';
 export type { Processor } from './client.ts';
 export { type Done, type OpenPayment, SplitUnfinished } from './unfinished.ts';
 
-/** A request as the API answers it, whose description has wider types. */
+/** A request as the API answers it, which has wider types. */
 export interface DescribedRequest {
   readonly does: string;
   readonly method: string;
@@ -30,13 +31,15 @@ export interface DescribedRequest {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** What a plan leaves to the platform. */
+/** Values that a plan leaves to the platform. */
 export interface Given {
-  /** For a payment: the customer's `pm_…`, of the account that the payment is made on. */
+  /** For a payment: the customer's `pm_…`, on the account of the payment. */
   readonly payment_method?: string | undefined;
   /** For a payment: the customer whose payment method it is, `cus_…`, if it belongs to one. */
   readonly customer?: string | undefined;
-  /** The payment of the acceptance, `pi_…`: required for a refund. For a payment, the one to go on with, if it is known. */
+  /**
+   * The payment of the acceptance, `pi_…`: required for a refund. For a payment, the one to continue with, if known.
+   */
   readonly payment_intent?: string | undefined;
   /** For a transfer reversal: the transfer of the acceptance, `tr_…`. */
   readonly transfer?: string | undefined;
@@ -54,7 +57,7 @@ interface Context {
   readonly done: readonly Done[];
 }
 
-/** Makes requests in their order; a transfer only after its payment has succeeded. Throws SplitUnfinished. */
+/** Makes requests in order; a transfer only after its payment has succeeded. Throws SplitUnfinished. */
 export async function executeRequests(
   stripe: Processor,
   requests: readonly (ProcessorRequest | DescribedRequest)[],
@@ -90,7 +93,7 @@ function execute(context: Context, request: ProcessorRequest): Promise<Outcome> 
 function needed({ given, done }: Context, name: keyof Given): string {
   const value = given[name];
   if (value !== undefined && value !== '') return value;
-  throw new SplitUnfinished('input_missing', `the plan leaves ${name} to you, and none was given`, { done });
+  throw new SplitUnfinished('input_missing', `the plan leaves ${name} to you, but none was given`, { done });
 }
 
 function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Options {
@@ -102,13 +105,13 @@ function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Options 
   };
 }
 
-/** All that the plan names, and no requote, reversal or dispute where it names none. */
+/** Everything that the plan names, and no requote, reversal or dispute if it names none. */
 const isOf = (metadata: Metadata, found: Metadata | null): boolean =>
   ['quote_id', 'requote_id', 'reversal_id', 'dispute_id'].every(
     (name) => (found?.[name] || undefined) === (metadata[name] || undefined),
   );
 
-/** Stripe forgets a key after 24 hours at the earliest. What may be older than this is looked for first. */
+/** Stripe forgets a key after 24 hours at the earliest. Objects that may be older than this are searched for first. */
 const KEY_LASTS_HOURS = 23;
 
 const mayBeForgotten = ({ now }: Context, { accepted_at }: Request<'payment' | 'transfer'>): boolean =>
@@ -131,7 +134,7 @@ async function pay(context: Context, request: Request<'payment'>): Promise<Outco
     };
   }
   const { id, status, client_secret, next_action } = payment;
-  const why = `payment ${id} is ${status}: let your checkout finish it, or cancel it, then ask again`;
+  const why = `payment ${id} is ${status}: let your checkout finish it, or cancel it, then try again`;
   const account = accountOf(request);
   throw new SplitUnfinished('payment_unpaid', why, {
     done,
@@ -144,7 +147,7 @@ const idOf = (object: string | { readonly id: string }): string => (typeof objec
 const isConfirmable = ({ status }: Payment): boolean =>
   status === 'requires_payment_method' || status === 'requires_confirmation';
 
-/** The payment of the acceptance: the one given, one that is there, or a new one, not confirmed. Never a cancelled one. */
+/** The payment of the acceptance: the given one, an existing one, or a new one, not confirmed. Never a canceled one. */
 async function openPayment(
   context: Context,
   request: Request<'payment'>,
@@ -166,10 +169,10 @@ async function openPayment(
     const { made, known, attempt } = await atMostOnce(request.headers['Idempotency-Key'], {
       ...{ after, done },
       make: (key) => stripe.paymentIntents.create(params, optionsOf(request, key)),
-      // One without a payment method takes no money: another may stand beside it.
+      // One without a payment method takes no money, so another may exist beside it.
       find: async () => undefined,
     });
-    // A repeated answer shows the payment as it was when it was created.
+    // A repeated answer shows the payment as of its creation.
     const payment = known ? await readPayment(context, request, made.id) : made;
     if (payment.status !== 'canceled') return { payment, known };
     after = attempt;
@@ -193,7 +196,7 @@ async function confirm(context: Context, request: Request<'payment'>, { id }: Pa
   }
 }
 
-/** The payment that is furthest; a search knows what happened a minute ago. */
+/** The most advanced payment; a search finds what happened a minute ago. */
 async function findPayment({ stripe }: Context, request: Request<'payment'>): Promise<Payment | undefined> {
   const { amount, metadata } = request.params;
   const query = `metadata['quote_id']:'${metadata['quote_id']}'`;
@@ -226,7 +229,7 @@ async function transfer(context: Context, request: Request<'transfer'>): Promise
               `the platform a bank account in ${other} before you sell in it, and refund this payment or tell us`;
             throw new SplitUnfinished('currency_not_held', why, { done, cause: error });
           }
-          const why = "the money of the payment is not available on the platform's account yet: ask again when it is";
+          const why = "the money of the payment is not available on the platform's account yet: try again when it is";
           throw new SplitUnfinished('balance_insufficient', why, { done, cause: error });
         })
       : { made: before, known: true };
@@ -235,8 +238,8 @@ async function transfer(context: Context, request: Request<'transfer'>): Promise
 }
 
 /**
- * The currency in which the payment of the plan, or its application fee, came to the platform. Asked only when a transfer lacks
- * money: a platform may well hold what this payment did not bring. Undefined if it is not known.
+ * The currency in which the platform received the plan's payment or its application fee. Read only when a transfer
+ * lacks money: a platform may well hold money from other payments. Undefined if unknown.
  */
 async function settledIn({ stripe, done }: Context, request: Request<'transfer'>): Promise<string | undefined> {
   const { id, application_fee: fee } = done.find(({ does }) => does === 'payment') ?? {};
@@ -252,13 +255,13 @@ async function settledIn({ stripe, done }: Context, request: Request<'transfer'>
     const settled = typeof came === 'object' ? came?.balance_transaction : undefined;
     return typeof settled === 'object' ? settled?.currency : undefined;
   } catch (error) {
-    // A key may read payments and not what they brought.
+    // A key may be allowed to read payments but not their balance transactions.
     if ((error as { type?: unknown }).type === 'StripePermissionError') return undefined;
     throw error;
   }
 }
 
-/** An account, of the platform or of the service, does not have what a request takes from it. */
+/** An account of the platform or the service lacks the money that a request takes from it. */
 const isOfBalance = (error: unknown): boolean => (error as { code?: unknown }).code === 'balance_insufficient';
 
 /** Lists are never late, unlike searches. */
@@ -270,8 +273,8 @@ async function findTransfer(stripe: Processor, request: Request<'transfer'>): Pr
 }
 
 /**
- * A transfer has no metadata for the payment that it makes on the service's account, so the platform writes it there. An
- * account that does not allow it is no error: the settlement file must name the quote.
+ * A transfer has no metadata for its payment on the service's account, so the platform writes it there. An account that
+ * does not allow it is not an error: the settlement file must then name the quote.
  */
 async function label(
   stripe: Processor,
@@ -292,7 +295,7 @@ async function label(
 
 // --- Giving back ----------------------------------------------------------------------------------------------------------
 
-/** Looks for it first, in a list: none of these is in a hurry. */
+/** Searches for it first, in a list: none of these is urgent. */
 async function giveBack(
   { done }: Context,
   { headers, params }: ProcessorRequest,
@@ -309,7 +312,7 @@ async function giveBack(
   if (before !== undefined) return outcome(before, true);
   for (let after = 0; ; ) {
     const { made, known, attempt } = await atMostOnce(headers['Idempotency-Key'], { after, done, find, make });
-    // A repeated answer shows it as it was when it was made; it may have failed since.
+    // A repeated answer shows it as of its creation; it may have failed since.
     const now = known ? await first(({ id }) => id === made.id) : undefined;
     if (!isUndone(now ?? made)) return outcome(made, known);
     if (!known) throw new SplitUnfinished('refund_failed', failure(made), { done });
@@ -317,12 +320,12 @@ async function giveBack(
   }
 }
 
-/** Asked for again, another is made; but if the card is closed, that fails, too. */
+/** A repeated call makes another; but if the card is closed, that fails, too. */
 const failure = ({ id, status, failure_reason: reason }: GivenBack): string =>
-  `refund ${id} is ${status}${reason ? ` (${reason})` : ''}, and the customer has nothing: ask again for another ` +
+  `refund ${id} is ${status}${reason ? ` (${reason})` : ''}, and the customer received nothing: try again for another ` +
   'refund, or pay the customer back outside Stripe';
 
-/** A refund may fail at once or days later: then the customer has nothing, and another is needed. */
+/** A refund may fail at once or days later: then the customer received nothing, and another is needed. */
 const isUndone = ({ status }: GivenBack): boolean => status === 'failed' || status === 'canceled';
 
 const refund = (context: Context, request: Request<'refund'>, payment_intent: string): Promise<Outcome> =>
@@ -342,8 +345,8 @@ const reverse = (context: Context, request: Request<'transfer_reversal'>, id: st
   ).catch((error: unknown) => {
     if (!isOfBalance(error)) throw error;
     const why =
-      `the service's account does not have the share of transfer ${id} any more, because it was paid out: ask again when ` +
-      'you have sent it other shares, or make the refund alone and ask again for the rest later';
+      `the service's account no longer has the share of transfer ${id}, because it was paid out: try again when ` +
+      'you have sent it other shares, or make the refund alone and do the rest later';
     throw new SplitUnfinished('share_not_available', why, { done: context.done, cause: error });
   });
 

@@ -1,4 +1,7 @@
-/** The requests by which the Merchant of Record gives back a sale (service.md 7.5), or the platform what a dispute took. */
+/**
+ * The requests by which the Merchant of Record refunds a sale (service.md 7.5), or the platform returns what a dispute
+ * took.
+ */
 import { type Accepted, currencyOf, type Decimal, identifier, metadataOf, unitsOf } from './accepted.ts';
 import { type ProcessorRequest, SplitImpossible } from './requests.ts';
 import { chargingAccount, headersOf, type PlanOptions, type Routing } from './routing.ts';
@@ -6,11 +9,11 @@ import { chargingAccount, headersOf, type PlanOptions, type Routing } from './ro
 type Ids = Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id' | 'currency'>;
 
 /**
- * What the Merchant of Record gives back of one acceptance, of the price and of the share: the API's answer to a reversal as
- * it is, with amounts at or below zero, or amounts above zero.
+ * The refund of one acceptance by the Merchant of Record, in price and share: the API's answer to a reversal unchanged,
+ * with amounts at or below zero, or amounts above zero.
  */
 export interface Refunded extends Ids {
-  /** Names this refund among others of the quote: the same refund asked for twice is made once. */
+  /** Identifies this refund among others of the quote: the same refund requested twice is made once. */
   readonly reversal_id: string;
   readonly spotPrice: Decimal;
   readonly invoiceAmount: Decimal;
@@ -20,15 +23,15 @@ export interface Refunded extends Ids {
 export interface LostDispute extends Ids {
   /** Stripe's id of the dispute: `dp_…` or `du_…`. */
   readonly dispute_id: string;
-  /** What is left of our share of the disputed payment, after earlier refunds. */
+  /** The rest of our share of the disputed payment, after earlier refunds. */
   readonly invoiceAmount: Decimal;
 }
 
 /**
- * The requests for a refund, which the Merchant of Record makes (7.5). In real time the processor pulls the share back
- * in proportion to the price and rounds by itself, so the amount that it reports as reversed counts. In sequence the
- * platform first reverses its transfer by hand, and an operator's refund gives the application fee back in proportion: that
- * is our share and the platform's own fee. Throws SplitImpossible.
+ * The requests for a refund, which the Merchant of Record makes (7.5). In a real-time split, the processor pulls the
+ * share back in proportion to the price and rounds it itself, so the amount that it reports as reversed counts. In a
+ * sequential split, the platform first reverses its transfer by hand, and an operator's refund gives the application
+ * fee back in proportion: our share and the platform's own fee. Throws SplitImpossible.
  */
 export function planRefund(refunded: Refunded, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
   const operator = chargingAccount(routing, options);
@@ -36,7 +39,7 @@ export function planRefund(refunded: Refunded, routing: Routing, options: PlanOp
   const amount = unitsOf(withoutSign(refunded.spotPrice), currency);
   const share = unitsOf(withoutSign(refunded.invoiceAmount), currency);
   if (amount > 0 && share > 0 && isBelowZero(refunded.spotPrice) !== isBelowZero(refunded.invoiceAmount)) {
-    const message = `${refunded.spotPrice} and ${refunded.invoiceAmount} ${currency} must both be below zero, or both above`;
+    const message = `${refunded.spotPrice} and ${refunded.invoiceAmount} ${currency} must both be below zero or both above zero`;
     throw new SplitImpossible('parts_differ', message);
   }
   if (share > amount) {
@@ -58,14 +61,14 @@ export function planRefund(refunded: Refunded, routing: Routing, options: PlanOp
     params: { amount, ...withRefund, metadata },
   };
   if (routing.split === 'real_time' || share === 0) return [refund];
-  // The reversal can be refused, the refund cannot be taken back.
+  // The reversal can be refused, but the refund cannot be undone.
   return [reversalOf(key, share, metadata), refund];
 }
 
 /**
- * The requests after a lost dispute, by which our share goes back to whom Stripe took the disputed payment from. That is
- * the platform, whose transfer is reversed; from an operator, it is the operator, who gets the share of the application
- * fee back, too. Throws SplitImpossible.
+ * The requests after a lost dispute, which return our share to the account that Stripe debited. That is the platform,
+ * whose transfer is reversed, or the operator, who also gets the share of the application fee back. Throws
+ * SplitImpossible.
  */
 export function planDispute(lost: LostDispute, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
   const operator = chargingAccount(routing, options);

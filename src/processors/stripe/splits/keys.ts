@@ -1,17 +1,16 @@
 /**
- * Idempotency keys of Stripe. Once a call has begun, its key repeats the answer for a day: a payment, but also a refusal
- * and a failure of Stripe's own, after which only another key can go on. Which key that is follows from the repeated
- * answers alone, so that every process comes to the same one. Source: Stripe, "Idempotent requests", "Advanced error
- * handling".
+ * Idempotency keys of Stripe. Once a call has begun, its key repeats the answer for a day: a payment, but also a
+ * refusal and a failure of Stripe's own, after which only another key can go on. The repeated answers alone determine
+ * that key, so every process arrives at the same one. Source: Stripe, "Idempotent requests", "Advanced error handling".
  */
 import { type Done, SplitUnfinished } from './unfinished.ts';
 
-/** So many failures of one request within a day are a matter for people. */
+/** So many failures of one request within a day need a person. */
 const MOST_ATTEMPTS = 20;
 
 /**
- * Makes something under the first key whose answer is no repeated failure. `find` looks for what such a failure may have
- * made all the same. A failure that is not repeated is thrown: asked for again, it is.
+ * Makes an object under the first key whose answer is not a repeated failure. `find` searches for what such a failure
+ * may have made anyway. A first failure is thrown; on the next call it is a repeated one.
  */
 export async function atMostOnce<Made extends object>(
   key: string,
@@ -24,7 +23,7 @@ export async function atMostOnce<Made extends object>(
     readonly make: (key: string) => Promise<Made>;
     readonly find: () => Promise<Made | undefined>;
     readonly done: readonly Done[];
-    /** Attempts whose result is of no use any more. */
+    /** Attempts whose result is no longer usable. */
     readonly after?: number;
   },
 ): Promise<{ made: Made; known: boolean; attempt: number }> {
@@ -42,7 +41,7 @@ export async function atMostOnce<Made extends object>(
     const made = await find();
     if (made !== undefined) return { made, known: true, attempt };
   }
-  const why = `${MOST_ATTEMPTS} attempts at ${key} failed within a day: see Stripe's request log, and ask again tomorrow`;
+  const why = `${MOST_ATTEMPTS} attempts at ${key} failed within a day: see Stripe's request log, and try again tomorrow`;
   throw new SplitUnfinished('keys_spent', why, { done });
 }
 

@@ -4,7 +4,7 @@
  *
  *   import { planDispute, planRefund, planSplit } from '@reckoner/splits';
  *
- * Amounts come in as decimals in major units and go out in the currency's smallest unit, exactly (7.2.1).
+ * Takes decimals in major units and returns amounts in the currency's smallest unit, exactly (7.2.1).
  */
 import {
   type Accepted,
@@ -30,9 +30,9 @@ export interface SplitPlan {
   readonly split: Routing['split'];
   /** In capitals. */
   readonly currency: string;
-  /** What reaches the service, in major units: the invoiceAmount. */
+  /** The service's share in major units: the invoiceAmount. */
   readonly share: string;
-  /** Empty where nothing was charged. */
+  /** Empty if nothing was charged. */
   readonly requests: readonly ProcessorRequest[];
 }
 
@@ -55,13 +55,13 @@ export function planSplit(
   };
 }
 
-/** A price of zero is no payment. Throws SplitImpossible for one that Stripe refuses. */
+/** A price of zero needs no payment. Throws SplitImpossible for one that Stripe refuses. */
 function isCharged({ price, priceUnits, currency }: Checked): boolean {
   const least = leastCharge(currency);
   if (priceUnits === 0 || least === undefined || priceUnits >= unitsOf(least, currency)) return priceUnits > 0;
   throw new SplitImpossible(
     'amount_too_small',
-    `${price} ${currency} is less than the ${least} ${currency} that Stripe charges at least, so it cannot be split: ` +
+    `${price} ${currency} is below Stripe's minimum charge of ${least} ${currency}, so it cannot be split: ` +
       'our share of it stays owed, and we invoice it',
   );
 }
@@ -72,13 +72,15 @@ function realTime(checked: Checked, routing: Routing, options: PlanOptions): Pro
   if (requote_id !== undefined && options.requote_form === 'as_documented') {
     return [paymentRequest(checked, options, feeOf(shareUnits), destination)];
   }
-  // A share of zero is no transfer: the processor refuses one of nothing.
+  // A share of zero needs no transfer: the processor refuses one of zero.
   if (shareUnits === 0) return [paymentRequest(checked, options, {})];
   const transfer_data = { destination, amount: shareUnits, metadata, payment_data: { metadata } };
   return [paymentRequest(checked, options, { transfer_data })];
 }
 
-/** On the operator's account with an application fee, or on the platform's own; then the transfer of the share. */
+/**
+ * On the operator's account with an application fee, or on the platform's own account; then the transfer of the share.
+ */
 function sequential(
   checked: Checked,
   routing: Routing,
@@ -118,7 +120,7 @@ function operatorsFee({ price, share, priceUnits, shareUnits, currency }: Checke
   );
 }
 
-/** The processor takes no fee of nothing: then there is none. */
+/** The processor refuses a fee of zero, so there is none. */
 const feeOf = (units: number): { application_fee_amount?: number } =>
   units === 0 ? {} : { application_fee_amount: units };
 

@@ -1,10 +1,10 @@
-/** The requests that a partner's platform makes to Stripe, as plans write them and `executeRequests` makes them. */
+/** The requests of a partner's platform to Stripe, as written in plans and made by `executeRequests`. */
 
 import type { Metadata } from './client.ts';
 
 /**
- * The API version of every request. It is the first in which a destination charge writes metadata to its transfer and to
- * the payment on the service's account, and in it a payment may refuse methods that redirect the customer.
+ * The API version of every request. It is the first in which a destination charge writes metadata to its transfer and
+ * to the payment on the service's account, and a payment may refuse methods that redirect the customer.
  */
 export const STRIPE_VERSION = '2026-05-27.dahlia';
 
@@ -12,7 +12,7 @@ export type Headers = {
   /** The same for every repetition, so that a request sent twice is done once. */
   readonly 'Idempotency-Key': string;
   readonly 'Stripe-Version': typeof STRIPE_VERSION;
-  /** On whose account the request is made; left out, on the platform's own. */
+  /** The account on which the request is made; if omitted, the platform's own. */
   readonly 'Stripe-Account'?: string;
 };
 
@@ -25,7 +25,7 @@ interface Params {
 interface PaymentParams extends Params {
   readonly currency: string;
   readonly confirm: true;
-  /** Without methods that redirect the customer, unless the plan has a `return_url`: one of both must be given. */
+  /** Without methods that redirect the customer, unless the plan has a `return_url`: one of the two is required. */
   readonly automatic_payment_methods: { readonly enabled: true; readonly allow_redirects?: 'never' };
   readonly return_url?: string;
   readonly transfer_data?: {
@@ -59,16 +59,19 @@ interface Made {
 }
 
 interface ByAcceptance extends Made {
-  /** Since when the request may have been made, ISO 8601: older than its idempotency key, it is looked for first. */
+  /**
+   * The earliest time of the request, ISO 8601: if it may be older than its idempotency key, its object is searched for
+   * first.
+   */
   readonly accepted_at?: string;
 }
 
-/** One request, in the order in which the requests of a plan are made. */
+/** One request; those of a plan are made in order. */
 export type ProcessorRequest =
   | (ByAcceptance & {
       readonly does: 'payment';
       readonly path: '/v1/payment_intents';
-      /** What only the checkout knows and must add: a payment method of the account that the request is made on. */
+      /** The checkout must add this: a payment method on the account of the request. */
       readonly add: readonly ['payment_method'];
       readonly params: PaymentParams;
     })
@@ -88,19 +91,19 @@ export type ProcessorRequest =
   | (Made & {
       /** By hand, since neither an operator's refund nor a lost dispute reverses the transfer (7.4.6). */
       readonly does: 'transfer_reversal';
-      /** With the id of the acceptance's transfer, `tr_…`, in the place of `{transfer}`. */
+      /** With the id of the acceptance's transfer, `tr_…`, in place of `{transfer}`. */
       readonly path: '/v1/transfers/{transfer}/reversals';
       readonly params: Params;
     })
   | (Made & {
-      /** After a dispute that the operator lost: a refund gives the fee back by itself. */
+      /** After a dispute that the operator lost; a refund returns the fee automatically. */
       readonly does: 'fee_refund';
-      /** With the id of the acceptance's application fee, `fee_…`, in the place of `{application_fee}`. */
+      /** With the id of the acceptance's application fee, `fee_…`, in place of `{application_fee}`. */
       readonly path: '/v1/application_fees/{application_fee}/refunds';
       readonly params: Params;
     });
 
-/** The account that a request is made on; undefined: the platform's own. */
+/** The account of a request; undefined: the platform's own. */
 export const accountOf = ({ headers }: Pick<ProcessorRequest, 'headers'>): string | undefined =>
   headers['Stripe-Account'];
 

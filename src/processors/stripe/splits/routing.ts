@@ -1,4 +1,4 @@
-/** How a partner routes the service's share, who sells, and whose account charges. */
+/** How a partner routes the service's share, who sells, and which account charges. */
 import { type Headers, SplitImpossible, STRIPE_VERSION } from './requests.ts';
 
 /** How the partner routes, and who sells (7.3.1, 7.4.1). */
@@ -8,8 +8,8 @@ export interface Routing {
   /** The service's account on the partner's platform: `acct_…`. */
   readonly connected_account_id: string;
   /**
-   * The currencies in which the platform is paid out: it has a balance in no other. Stripe converts what comes in another,
-   * and in sequence a share in that can never be sent. Left out, the first transfer finds it out.
+   * The currencies in which the platform is paid out: it has balances only in these. Stripe converts payments in
+   * others, and a sequential share in those can never be sent. If omitted, the first transfer shows it.
    */
   readonly settlement_currencies?: readonly string[] | null | undefined;
 }
@@ -19,14 +19,14 @@ export interface PlanOptions {
   readonly operator_account?: string | undefined;
   /** With an operator: the platform's own fee in major units, taken from the charge together with the share. */
   readonly platform_fee?: string | number | undefined;
-  /** Where a payment method that redirects the customer comes back to. Left out, no such method is accepted. */
+  /** The return URL for payment methods that redirect the customer. If omitted, no such method is accepted. */
   readonly return_url?: string | undefined;
   /**
    * How a requote is routed in real time. `destination_charge`: a second payment like the first, which gives the
-   * service exactly its share and leaves the platform Merchant of Record (7.2.1, 7.5). `as_documented`: 7.3.3 to the
-   * letter, a charge on the service's own account with its share as *application fee*. That fee goes to the platform:
-   * the service keeps the rest instead of its share, and becomes merchant of the charge. Reconciliation calls it
-   * `misrouted`.
+   * service exactly its share and leaves the platform Merchant of Record (7.2.1, 7.5). `as_documented`: 7.3.3
+   * literally, a charge on the service's own account with its share as *application fee*. That fee goes to the
+   * platform: the service keeps the rest instead of its share, and becomes the merchant of the charge. Reconciliation
+   * reports it as `misrouted`.
    */
   readonly requote_form?: 'destination_charge' | 'as_documented' | undefined;
 }
@@ -38,7 +38,7 @@ export function chargingAccount(routing: Routing, options: PlanOptions): string 
     if (operator_account === undefined && platform_fee === undefined) return undefined;
     throw new SplitImpossible(
       'operator_unused',
-      'with the platform as Merchant of Record there is neither an operator nor a platform fee: what is not our share stays with the platform',
+      'with the platform as Merchant of Record there is neither an operator nor a platform fee: everything but our share stays with the platform',
     );
   }
   if (routing.split === 'real_time') {

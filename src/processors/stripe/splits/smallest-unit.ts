@@ -1,6 +1,6 @@
 /**
- * Amounts as the payment processor writes them: integers of the currency's smallest unit. What can't be written exactly
- * is refused, never rounded. Imports nothing, so that a partner's own program can use it too.
+ * Amounts in the payment processor's form: integers of the currency's smallest unit. Amounts that cannot be written
+ * exactly are refused, never rounded. Imports nothing, so that a partner's own program can use it too.
  * Source: Stripe, "Supported currencies": presentment currencies, zero-decimal, three-decimal and special-case currencies,
  * minimum charge amounts.
  */
@@ -17,45 +17,47 @@ const TWO_DECIMALS =
   'PLN QAR RON RSD RUB SAR SBD SCR SEK SGD SHP SLE SOS SRD STD SZL THB TJS TOP TRY TTD TWD TZS UAH USD UYU UZS WST XCD ' +
   'XCG YER ZAR ZMW';
 
-/** ISO 4217 currencies in which Stripe takes no payments: units of account, and some of three decimals. */
+/** ISO 4217 currencies in which Stripe accepts no payments: units of account, and some with three decimals. */
 const NOT_ACCEPTED_BY_STRIPE = ['CLF', 'UYW', 'UYI', 'IQD', 'LYD'];
 
-/** The least that can be charged, where Stripe names it; elsewhere it depends on the day's exchange rate. */
+/** The minimum charge, where Stripe states it; elsewhere it depends on the day's exchange rate. */
 const LEAST: Readonly<Record<string, string>> = {
   ...{ AED: '2.00', AUD: '0.50', BRL: '0.50', CAD: '0.50', CHF: '0.50', CZK: '15.00', DKK: '2.50', EUR: '0.50' },
   ...{ GBP: '0.30', HKD: '4.00', HUF: '175.00', INR: '0.50', JPY: '50', MXN: '10.00', MYR: '2.00', NOK: '3.00' },
   ...{ NZD: '0.50', PLN: '2.00', RON: '2.00', SEK: '3.00', SGD: '0.50', THB: '10.00', USD: '0.50' },
 };
 
-/** A PaymentIntent's amount has at most eight digits: 999,999.99 in a currency of two decimals. */
+/** A PaymentIntent's amount has at most eight digits: 999,999.99 in a currency with two decimals. */
 export const MOST_DIGITS = 8;
 
 type SmallestUnit = { readonly units: number } | { readonly reason: string };
 
-/** A plain decimal that is not negative, in units of the processor, or why it has none. The currency in capitals. */
+/** A nonnegative plain decimal in the processor's units, or why that is impossible. The currency is in capitals. */
 export function smallestUnit(amount: string, currency: string): SmallestUnit {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(amount);
   if (match === null) return { reason: `'${amount}' is not a plain decimal that is zero or more` };
   const digits = processorDecimals(currency);
-  if (digits === undefined) return { reason: `Stripe takes no payments in ${currency}` };
+  if (digits === undefined) return { reason: `Stripe accepts no payments in ${currency}` };
   const fraction = (match[2] ?? '').replace(/0+$/, '');
   if ((TWO_ZEROS.includes(currency) || digits === 0) && fraction !== '') {
-    return { reason: `Stripe takes ${currency} without decimals, and ${amount} has some` };
+    return { reason: `Stripe accepts ${currency} without decimals, but ${amount} has some` };
   }
   if (fraction.length > digits) {
-    return { reason: `Stripe counts ${currency} with ${digits} decimals, and ${amount} has more` };
+    return { reason: `Stripe uses ${digits} decimals for ${currency}, but ${amount} has more` };
   }
   const units = Number(`${match[1]}${fraction.padEnd(digits, '0')}`);
   if (units >= 10 ** MOST_DIGITS) {
-    return { reason: `${amount} ${currency} is more than Stripe takes at once (${MOST_DIGITS} digits)` };
+    return { reason: `${amount} ${currency} is more than Stripe accepts at once (${MOST_DIGITS} digits)` };
   }
   if (digits === 3 && units % 10 !== 0) {
-    return { reason: `Stripe takes ${currency} in steps of 0.010, and ${amount} is not a multiple of that` };
+    return { reason: `Stripe accepts ${currency} in steps of 0.010, but ${amount} is not a multiple of that` };
   }
   return { units };
 }
 
-/** A whole number of the smallest unit as a decimal: `-1250` → `-12.50`. Undefined where Stripe takes no payments in it. */
+/**
+ * A whole number of the smallest unit as a decimal: `-1250` → `-12.50`. Undefined if Stripe accepts no payments in it.
+ */
 export function fromSmallestUnit(units: string, currency: string): string | undefined {
   const [, sign, whole] = /^(-?)(\d+)$/.exec(units) ?? [];
   const digits = processorDecimals(currency);
@@ -64,7 +66,7 @@ export function fromSmallestUnit(units: string, currency: string): string | unde
   return `${sign}${digits === 0 ? figures : `${figures.slice(0, -digits)}.${figures.slice(-digits)}`}`;
 }
 
-/** Decimals of a currency as Stripe counts them, not always those of ISO 4217; undefined where it takes no payments in it. */
+/** Stripe's decimals of a currency, not always those of ISO 4217; undefined if it accepts no payments in it. */
 export const processorDecimals = (currency: string): number | undefined =>
   NOT_ACCEPTED_BY_STRIPE.includes(currency)
     ? undefined
@@ -74,16 +76,16 @@ export const processorDecimals = (currency: string): number | undefined =>
         ? 3
         : 2;
 
-/** Whether Stripe names a currency, in capitals, among those that it takes payments in. */
+/** Whether Stripe lists a currency, in capitals, among those it accepts payments in. */
 export const isNamedByStripe = (currency: string): boolean =>
   [NO_DECIMALS, THREE_DECIMALS, TWO_ZEROS, TWO_DECIMALS.split(' ')].some((known) => known.includes(currency));
 
-/** The step of the amounts that Stripe takes in a currency, in major units; undefined where it takes no payments in it. */
+/** The step of Stripe's amounts in a currency, in major units; undefined if it accepts no payments in it. */
 export function stepOf(currency: string): string | undefined {
   if (!isNamedByStripe(currency)) return undefined;
   if (THREE_DECIMALS.includes(currency)) return '0.010';
   return NO_DECIMALS.includes(currency) || TWO_ZEROS.includes(currency) ? '1' : '0.01';
 }
 
-/** The least that Stripe charges in a currency, in major units; undefined where it names no fixed amount. */
+/** Stripe's minimum charge in a currency, in major units; undefined if there is no fixed amount. */
 export const leastCharge = (currency: string): string | undefined => LEAST[currency];
