@@ -140,7 +140,7 @@ CREATE TABLE payments (
   -- Where it was reported first. payment_sources has all reports, including this one.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_once UNIQUE,
   source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor', 'opening')),
-  -- The payer known when it arrived. NULL: not known then (payment_assignments).
+  -- The payer, as known when the money arrived. NULL: not known then (payment_assignments).
   partner_id text COLLATE "C" REFERENCES partners,
   currency text COLLATE "C" NOT NULL CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   amount numeric NOT NULL CONSTRAINT payment_amount_positive CHECK (amount > 0),

@@ -20,7 +20,7 @@ commands are refused (exit 3), jobs end at once (exit 0), and the API answers
 work. E-mails being sent are finished. 'reckoner resume' ends the pause. Pausing
 needs no user: without one it is recorded under 'cron' and the machine's user.
 
-'reckoner restore FILE' pauses the ledger itself. After a point-in-time recovery
+'reckoner restore FILE' pauses the ledger by itself: you need not pause it first. After a point-in-time recovery
 or a disk snapshot, give its time with --state-of: 'reckoner resume' then asks
 which numbers were issued after it.`,
   },

@@ -12,7 +12,7 @@ import { repeatedArgument } from './arguments.ts';
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}): void {
   for (const field of fieldsOf(input)) {
     const argument = words.arguments?.[field.name];
-    // A text value named like its field says what it is.
+    // An argument that is named after its field needs no help text.
     if (argument !== undefined) {
       const isClear = field.kind === 'text' && argument.includes(inKebab(field.name));
       command.argument(argument, isClear ? '' : helpOf(field));

@@ -29,7 +29,7 @@ import type pg from 'pg';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { makeFolder, syncFolder, unless } from '../files.ts';
 
-/** Waiting for a server that starts, recovers or shuts down ends after this long. */
+/** How long to wait for a server that is starting, recovering or shutting down. */
 export const PATIENCE_MS = 30_000;
 /** Part of the socket's name only; no port is opened. */
 export const PORT = 5432;

@@ -53,7 +53,7 @@ export interface Preparation {
   /** To be stored, if none is. */
   readonly link?: LinkToKeep | undefined;
   readonly instructions?: InstructionUse | undefined;
-  /** Whether its PDF is stored already and wanted. */
+  /** Whether the caller wants its PDF, and the PDF is already stored. */
   readonly pdf: boolean;
   /** How many rows it bills, if wanted. */
   readonly rows: number | undefined;

@@ -82,7 +82,7 @@ export const SETUP = {
   ),
   database_pooled: failed<{ database: string }>(
     (f) =>
-      `The database ${f.database} is behind a connection pooler that gives each transaction another connection. Roles, ` +
+      `The database ${f.database} is behind a connection pooler that gives each transaction a different connection. Roles, ` +
       'time limits and locks belong to a connection, so nothing can be recorded safely. Set pool_mode = session for this ' +
       'database, or connect to PostgreSQL directly.',
   ),

@@ -189,7 +189,7 @@ interface Session {
 
 interface Attempt {
   readonly outcome: SendOutcome;
-  /** The connection ended before anything of the message was sent. */
+  /** The connection ended before any of the message was sent. */
   readonly untouched: boolean;
 }
 

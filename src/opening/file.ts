@@ -52,7 +52,7 @@ interface Row {
 }
 
 const NUMBER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/;
-/** A number like ours: in the year of the cut-over or later, we may still assign it. */
+/** A number in our own form. If its year is that of the cut-over or later, we may still assign it ourselves. */
 const OURS = /^(?:INV|CN|ST)-(\d{4})-\d{6,}$/i;
 
 export const openingFile = readerOf(

@@ -65,7 +65,7 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
       <>
         <OneButton name="Send the link">
           We will send a sign-in link to the e-mail address on file for invoices to <strong>{invoice.partner}</strong>.
-          There you see all open invoices with their balances, and statements.
+          There you can see statements and all open invoices with their balances.
         </OneButton>
         <p>
           <a href={`/pay/${request.params.token}`}>Back to {invoice.number}</a>

@@ -109,7 +109,7 @@ interface AccountCursor {
   readonly followed: boolean;
 }
 
-/** How long a replaced account is watched after its last sale and its last money. */
+/** How long a replaced account is watched after its last sale and its last movement of money. */
 export const WATCHED_DAYS = 180;
 
 /**

@@ -91,8 +91,8 @@ export async function insertRules(tx: Transaction, rules: readonly object[]): Pr
 }
 
 /**
- * Totals by country, category and rate, reduced rates apart, each taxed once. Those of the partner's current country
- * are first: the document has our tax number there. Different reasons of one total are joined, each once, and a code is
+ * Totals by country, category and rate, with reduced rates on their own. Tax is computed once on each total. Those of the
+ * partner's current country come first: the document has our tax number there. Different reasons of one total are joined, each once, and a code is
  * kept only if it is the same for all.
  */
 export async function totalTaxes(tx: Transaction): Promise<void> {

@@ -207,7 +207,7 @@ function charge(object: unknown): EventReading {
   return { facts: [paid, { kind: 'refunded', ids, total }] };
 }
 
-/** The total of the charge reports refunded amounts; only the refund reports that it failed. */
+/** The charge has the total of its refunds. Whether a refund failed is stated only by the refund itself. */
 function refund(object: unknown): EventReading {
   const parsed = refundSchema.safeParse(object);
   if (!parsed.success) return { manual_review: UNREADABLE };
