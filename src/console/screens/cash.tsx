@@ -332,7 +332,8 @@ export function Payer({ choices: { payers }, payment, user, reader }: Cash & { c
         </button>
       </Form>
       <p class="help">
-        It becomes this partner’s unapplied cash, and later payments from the same account are recognized as this partner’s.
+        It becomes this partner’s unapplied cash, and later payments from the same account are recognized as this
+        partner’s.
       </p>
     </Card>
   );
