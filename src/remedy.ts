@@ -5,20 +5,20 @@
  */
 export type Remedy = ToDo | ToRun;
 
-interface Labeled {
+interface RemedyLabel {
   readonly label: string;
   /** When it applies, unless always: `if they had no sales`. */
   readonly when?: string | undefined;
 }
 
 /** An action, and what is known of its input. A test compares both with the action. */
-export interface ToDo extends Labeled {
+export interface ToDo extends RemedyLabel {
   readonly action: string;
-  readonly input: Known;
+  readonly input: KnownInput;
 }
 
 /** A command that is not an action: it only reads (a console page may show the same) or serves the machine. */
-export interface ToRun extends Labeled {
+export interface ToRun extends RemedyLabel {
   /** Without the name of the program: `deliver`. */
   readonly command: string;
   readonly page?: string;
@@ -27,9 +27,9 @@ export interface ToRun extends Labeled {
 }
 
 /** The known part of an action's input; a field with several values has them all. A flag is `yes`. */
-export type Known = Readonly<Record<string, string | readonly string[]>>;
+export type KnownInput = Readonly<Record<string, string | readonly string[]>>;
 
-export const toDo = (label: string, action: string, input: Known = {}, when?: string): ToDo => ({
+export const toDo = (label: string, action: string, input: KnownInput = {}, when?: string): ToDo => ({
   ...{ label, action, input },
   ...(when !== undefined && { when }),
 });

@@ -69,7 +69,7 @@ interface RunContext extends AfterContext {
  */
 export type Facts = Readonly<Record<string, Readonly<Record<string, Amount | string | null>>>>;
 
-export interface Seen {
+export interface FactsChange {
   readonly before: Facts;
   readonly after: Facts;
 }
@@ -87,7 +87,7 @@ export interface Report<Json = unknown> {
 }
 
 /** An action that was done, or tried in a preview. */
-export interface Done<Input, Result, Followed> {
+export interface ActionOutcome<Input, Result, Followed> {
   readonly input: Input;
   readonly result: Result;
   /** What follows was done, so anything unsent needs attention. */
@@ -136,8 +136,8 @@ interface Parts<Input, Result, Followed, Json> {
   /** What a preview compares; `result` is undefined before the action and names the things that it made after it. */
   facts(tx: Transaction, input: Input, result: Result | undefined, context: ActionContext): Promise<Facts>;
   /** The money that it moves, for the thresholds of approvals: one amount for each currency. */
-  amounts(seen: Seen, input: Input, result: Result): readonly Amount[];
-  report(tx: Transaction, context: ActionContext, done: Done<Input, Result, Followed>): Promise<Report<Json>>;
+  amounts(seen: FactsChange, input: Input, result: Result): readonly Amount[];
+  report(tx: Transaction, context: ActionContext, done: ActionOutcome<Input, Result, Followed>): Promise<Report<Json>>;
 }
 
 export type Partners = readonly string[] | 'all';

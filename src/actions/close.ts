@@ -48,7 +48,7 @@ interface CloseInput {
   readonly allowEmpty?: boolean | undefined;
 }
 
-interface Closed {
+interface CloseOutcome {
   /** The months that this run closed. */
   readonly months: readonly Month[];
   /** Why it closed no more of them. The months closed before are delivered first. */
@@ -77,11 +77,11 @@ export const monthClose = defineAction({
   },
   subject: ({ month }) => month ?? 'due months',
   partners: async () => 'all',
-  async perform(tx, context, input): Promise<Closed> {
+  async perform(tx, context, input): Promise<CloseOutcome> {
     const { forecast, undone = false } = context;
     return { months: await closeTogether(tx, context, { ...input, forecast, preview: undone }), together: true };
   },
-  async run({ database, permitted, deliver, reporter, ...context }, input): Promise<Closed> {
+  async run({ database, permitted, deliver, reporter, ...context }, input): Promise<CloseOutcome> {
     if (deliver) await database.reading(refuseWhilePaused);
     const months: Month[] = [];
     try {

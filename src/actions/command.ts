@@ -26,14 +26,14 @@ export interface ActionCommand extends CommandWords {
   readonly unattended?: true;
 }
 
-interface Typed {
+interface ActionWithCommand {
   readonly name: string;
   readonly input: z.ZodObject;
   readonly command?: ActionCommand | undefined;
 }
 
 /** `invoice void` */
-export const wordsOf = ({ name, command }: Typed): string =>
+export const wordsOf = ({ name, command }: ActionWithCommand): string =>
   command?.called ?? name.replace('.', ' ').replaceAll('_', '-');
 
 const PLACEHOLDERS: Readonly<Partial<Record<Field['kind'], string>>> = {
@@ -50,7 +50,7 @@ export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandW
 
 /** What a field is called on the command line: `number` or `--invoice`. */
 export const namesOf =
-  ({ input, command = {} }: Pick<Typed, 'input' | 'command'>): NameOf =>
+  ({ input, command = {} }: Pick<ActionWithCommand, 'input' | 'command'>): NameOf =>
   (name, value) => {
     const field = fieldsOf(input).find((each) => each.name === name);
     if (field === undefined) return asOption(name, value);
@@ -62,7 +62,7 @@ export const namesOf =
 type KnownInput = Readonly<Record<string, string | number | true | readonly string[]>>;
 
 /** `reckoner dispute close INV-2026-000003 --reason REASON`: required values that are not known are in capitals. */
-export function commandText(action: Typed, known: KnownInput): string {
+export function commandText(action: ActionWithCommand, known: KnownInput): string {
   const places = action.command?.arguments ?? {};
   const parts = fieldsOf(action.input).map((field) => {
     const value = known[field.name];

@@ -5,7 +5,7 @@ import { execute, type Transaction } from '../database/transaction.ts';
 import { inNames } from '../field-names.ts';
 import { Amount, moneyText } from '../money.ts';
 import { printable } from '../text-table.ts';
-import type { Action, ActionContext, Done, Facts, Report, Seen } from './action.ts';
+import type { Action, ActionContext, ActionOutcome, Facts, FactsChange, Report } from './action.ts';
 import { namesOf } from './command.ts';
 import { inputInWords } from './fields.ts';
 
@@ -41,7 +41,7 @@ export async function reportOf<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
-  done: Done<Input, Result, Followed>,
+  done: ActionOutcome<Input, Result, Followed>,
 ): Promise<Report<Json>> {
   const report = await action.report(tx, context, done);
   return { ...report, text: inNames(report.text, (context.namesOf ?? namesOf)(action)) };
@@ -103,7 +103,7 @@ export const storedPreview = <Input>(action: Action<Input>, input: Input, conseq
 const shown = (value: Amount | string | null | undefined): string | null =>
   value instanceof Amount ? moneyText(value.toString(), value.currency) : (value ?? null);
 
-function changesOf({ before, after }: Seen): Change[] {
+function changesOf({ before, after }: FactsChange): Change[] {
   const things = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return things.flatMap((of) =>
     fieldsIn(before, after, of)

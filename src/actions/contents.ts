@@ -1,7 +1,7 @@
 /**
  * The contents of an input's files. Each is read once, in a separate process, when a step of the action first needs it.
  */
-import { type GivenFile, type Reader, readAllAside, readAside } from '../reading/aside.ts';
+import { type FileReader, type GivenFile, readAllAside, readAside } from '../reading/aside.ts';
 import type { FileInput } from './fields.ts';
 
 const contents = new WeakMap<FileInput, Promise<unknown>>();
@@ -9,14 +9,14 @@ const contents = new WeakMap<FileInput, Promise<unknown>>();
 /** `task`: what the reader takes beside the file. */
 export const contentOf = <Task extends GivenFile, Content>(
   file: FileInput,
-  reader: Reader<Task, Content>,
+  reader: FileReader<Task, Content>,
   task: Omit<Task, keyof GivenFile>,
 ): Promise<Content> => contentBy(file, () => readAside(reader, { ...file, ...task } as unknown as Task));
 
 /** The same for all files of one input, read in one process. */
 export function contentsOf<Content>(
   files: readonly FileInput[],
-  reader: Reader<GivenFile, Content>,
+  reader: FileReader<GivenFile, Content>,
 ): Promise<Content[]> {
   let reading: Promise<readonly Content[]> | undefined;
   const contentAt = async (index: number) => {

@@ -75,7 +75,7 @@ export async function deliver({ reporter, ...context }: AfterContext, numbers: r
 
 /** Syncs the payment link, which must not collect more than the current balance. */
 export async function followBalance({ environment, settings, database }: ActionContext, number: string): Promise<void> {
-  const { linkProvider } = await import('../delivery/link.ts');
+  const { linkProvider } = await import('../delivery/payment-link.ts');
   const { syncPaymentLinks } = await import('../delivery/printed-link.ts');
   const ids = await database.reading((tx) => readIdsOf(tx, [number]));
   await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);

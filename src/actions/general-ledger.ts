@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { GL_FORMATS } from '../general-ledger/accounts.ts';
-import { exportGl, type GlExported } from '../general-ledger/export.ts';
+import { exportGl, type GlExportResult } from '../general-ledger/export.ts';
 import { readParts } from '../general-ledger/exports.sql.ts';
 import { externalId } from '../general-ledger/files.ts';
 import { type CurrencyJournal, summarise } from '../general-ledger/journal.ts';
@@ -75,7 +75,7 @@ export const glExport = defineAction({
 
 const sha256Of = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
-function titleOf(month: string, format: string, { part, recorded, lines }: GlExported): string {
+function titleOf(month: string, format: string, { part, recorded, lines }: GlExportResult): string {
   if (part === undefined) return `Nothing was posted in ${month}, so there is nothing to export.`;
   const of = `${month} for ${format}`;
   if (!recorded) {
@@ -109,7 +109,7 @@ function describe({ currency, lines, total }: CurrencyJournal, id: string, width
   );
 }
 
-function describeMovable({ movable }: GlExported): string[] {
+function describeMovable({ movable }: GlExportResult): string[] {
   const accounts = [...new Set(movable.map(({ account }) => account))];
   if (accounts.length === 0) return [];
   return [

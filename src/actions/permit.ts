@@ -19,7 +19,7 @@ import { inputJson } from './fields.ts';
 export class OutdatedPreview extends Error {}
 
 /** What was agreed on before an action is done. */
-export interface Agreed {
+export interface Agreement {
   /** A second person approves: the action belongs to its requester. */
   readonly approval?: Approval | undefined;
   /** The digest of the preview that was confirmed. */
@@ -74,7 +74,7 @@ export async function permit<Input>(
   context: ActionContext,
   action: Action<Input>,
   input: Input,
-  { approval, shown, earlier }: Agreed & { readonly earlier?: Permission | undefined } = {},
+  { approval, shown, earlier }: Agreement & { readonly earlier?: Permission | undefined } = {},
 ): Promise<Refusal | Permission> {
   await admit(tx, context, action, input, { isAsked: approval !== undefined });
   if (approval !== undefined) return approve(tx, context, approval);

@@ -9,12 +9,12 @@ import type { Action, ActionContext, Report } from './action.ts';
 import { namesOf } from './command.ts';
 import { type Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
 import { readFields } from './fields.ts';
-import { type Agreed, admit, OutdatedPreview, permit } from './permit.ts';
+import { type Agreement, admit, OutdatedPreview, permit } from './permit.ts';
 
 export { OutdatedPreview };
 
 /** The action is done only if it does what was agreed on. Throws OutdatedPreview. */
-export interface RunOptions extends Agreed {
+export interface RunOptions extends Agreement {
   /** False leaves e-mails to `reckoner deliver`. */
   readonly deliver?: boolean;
   /** Hears of deliveries as they happen. */
@@ -78,7 +78,7 @@ async function performPermitted<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
   input: Input,
-  agreed: Agreed,
+  agreed: Agreement,
 ): Promise<Result> {
   const isAgreed = agreed.approval !== undefined || agreed.shown !== undefined;
   for (let attempt = 1; ; attempt += 1) {
@@ -102,7 +102,7 @@ async function performAsAgreed<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
   input: Input,
-  { approval, shown, permission }: Agreed & { readonly permission: Permission },
+  { approval, shown, permission }: Agreement & { readonly permission: Permission },
 ): Promise<Result> {
   const agreed = [shown, permission.digest].filter((each) => each !== undefined);
   if (agreed.length === 0) return action.perform(tx, context, input);
@@ -164,7 +164,7 @@ export function permitting<Input>(
   context: ActionContext,
   action: Action<Input>,
   input: Input,
-  agreed: Agreed = {},
+  agreed: Agreement = {},
   onPermitted: (permission: Permission) => void = () => {},
 ): Database {
   const { database } = context;

@@ -15,7 +15,7 @@ import { loginOf, readActiveUser, readUsers } from '../people/users.sql.ts';
 import {
   changeRoles,
   deactivateUser,
-  type Invited,
+  type InvitedUser,
   inviteUser,
   isShellWithoutAdministrator,
   linkUser,
@@ -23,7 +23,14 @@ import {
 } from '../people/users.ts';
 import { minuteOf, plural } from '../text.ts';
 import { printable } from '../text-table.ts';
-import { type ActionContext, type AfterContext, type Done, defineAction, type Facts, type Report } from './action.ts';
+import {
+  type ActionContext,
+  type ActionOutcome,
+  type AfterContext,
+  defineAction,
+  type Facts,
+  type Report,
+} from './action.ts';
 import { choice, flag, line, reason, several, text } from './fields.ts';
 
 const LOGIN = () => text('E-mail address', 'The e-mail address that the user signs in with.');
@@ -106,7 +113,7 @@ export const userLink = defineAction({
 /** E-mails the link at once, unless the input says not to. The user who made it sees it in any case. */
 async function mailLink(
   context: AfterContext,
-  { input, result }: { readonly input: { readonly noMail?: boolean | undefined }; readonly result: Invited },
+  { input, result }: { readonly input: { readonly noMail?: boolean | undefined }; readonly result: InvitedUser },
 ): Promise<SentLink | undefined> {
   if (input.noMail) return undefined;
   const { user, link } = result;
@@ -120,12 +127,17 @@ async function mailLink(
   }
 }
 
-const urlOf = ({ settings }: Pick<ActionContext, 'settings'>, { link }: Invited): string =>
+const urlOf = ({ settings }: Pick<ActionContext, 'settings'>, { link }: InvitedUser): string =>
   `${publicAddress(settings)}/console/sign-in/${link.secret}`;
 
 function linkReport(
   context: ActionContext,
-  { input, result, followed: mailed, preview }: Done<{ noMail?: boolean | undefined }, Invited, SentLink | undefined>,
+  {
+    input,
+    result,
+    followed: mailed,
+    preview,
+  }: ActionOutcome<{ noMail?: boolean | undefined }, InvitedUser, SentLink | undefined>,
   done: string,
 ): Report {
   const { user, link } = result;

@@ -27,7 +27,7 @@ export const PAST: Readonly<Record<Decision, string>> = {
   withdraw: 'withdrawn',
 };
 
-interface Asked {
+interface RecordedRequest {
   readonly request_id: number;
   readonly expires_at: string;
   readonly is_new: boolean;
@@ -45,7 +45,7 @@ export async function askForApproval(
   tx: Transaction,
   context: ActorContext,
   asked: Omit<NewRequest, 'now' | 'expiresAt' | 'eventId'>,
-): Promise<Asked> {
+): Promise<RecordedRequest> {
   const { environment, settings, actor } = context;
   const at = environment.now();
   const now = at.toISO();

@@ -63,7 +63,7 @@ export interface ExportRequest {
   readonly parquet?: boolean;
 }
 
-interface Exported {
+interface ExportSummary {
   readonly out: string;
   readonly files: readonly PackedFile[];
   readonly months: readonly {
@@ -85,7 +85,7 @@ export async function exportPack(
   environment: Environment,
   request: ExportRequest,
   onProgress: (bytes: number) => void = () => {},
-): Promise<Exported> {
+): Promise<ExportSummary> {
   const { kind, from, to, format, out } = request;
   await prepareForCopy(tx);
   const months = await readBilledMonths(tx, from, to);

@@ -108,12 +108,12 @@ export class Pack {
   }
 }
 
-type Ended = (facts: Omit<PackedFile, 'name'>, synced: Promise<void>) => void;
+type FileCallback = (facts: Omit<PackedFile, 'name'>, synced: Promise<void>) => void;
 
 export class FileInPack {
   private readonly out: string;
   private readonly handle: FileHandle;
-  private readonly ended: Ended;
+  private readonly ended: FileCallback;
   private readonly hash = createHash('sha256');
   private bytes = 0;
   private pieces: Buffer[] = [];
@@ -121,7 +121,7 @@ export class FileInPack {
   /** One write is pending while the next piece is made. */
   private written: Promise<void> = Promise.resolve();
 
-  constructor(out: string, handle: FileHandle, ended: Ended) {
+  constructor(out: string, handle: FileHandle, ended: FileCallback) {
     this.out = out;
     this.handle = handle;
     this.ended = ended;

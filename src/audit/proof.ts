@@ -34,13 +34,13 @@ export interface Proof {
   readonly facts: readonly ProvedFact[];
 }
 
-export interface Proved {
+export interface ProofResult {
   readonly proof: Proof;
   /** Facts of the subject that no seal covers yet, by table: they are not in the proof. */
   readonly unsealed: readonly { readonly table: string; readonly facts: number }[];
 }
 
-export async function prove(tx: Transaction, subject: Subject): Promise<Proved> {
+export async function prove(tx: Transaction, subject: Subject): Promise<ProofResult> {
   const [[kind, id] = ['', '']] = Object.entries(subject);
   const name = `${kind} ${id}`;
   if ('row' in subject) return proveRow(tx, subject.row, name);
@@ -125,7 +125,7 @@ async function proveFacts(
 
 const byName = (one: { name: string }, other: { name: string }) => (one.name < other.name ? -1 : 1);
 
-async function proveRow(tx: Transaction, entryId: number, subject: string): Promise<Proved> {
+async function proveRow(tx: Transaction, entryId: number, subject: string): Promise<ProofResult> {
   const [place] = await readPlaceOfRow(tx, entryId);
   if (place === undefined) throw refuse('row_unknown', { entry_id: entryId });
   const { month, previous, index } = place;

@@ -11,7 +11,7 @@ export function choiceArgument<Choice extends string>(argument: string, choices:
 
 /** An argument read by the action field of this kind. */
 const fieldArgument =
-  <Value>(schema: { readonly safeParse: (text: string) => Parsed<Value> }) =>
+  <Value>(schema: { readonly safeParse: (text: string) => ParseResult<Value> }) =>
   (argument: string) =>
   (value: string): Value => {
     const read = schema.safeParse(value);
@@ -19,7 +19,7 @@ const fieldArgument =
     throw refuse('argument_invalid', { argument, value, reason: read.error.issues[0]?.message ?? '' });
   };
 
-type Parsed<Value> =
+type ParseResult<Value> =
   | { readonly success: true; readonly data: Value }
   | { readonly success: false; readonly error: { readonly issues: readonly { readonly message: string }[] } };
 

@@ -55,18 +55,18 @@ export interface CommandContext extends Context {
 }
 
 /** The exit status; none means done. */
-export type Done = Promise<number> | Promise<void>;
+export type ExitStatus = Promise<number> | Promise<void>;
 
 /** A command that only reads. It reads from the replica if there is one. */
 export const reading =
-  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done) =>
-  (output: Output, ...given: Given): Done =>
+  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => ExitStatus) =>
+  (output: Output, ...given: Given): ExitStatus =>
     withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { readOnly: true });
 
 /** Like `reading`, but from the primary, for results that must be current. */
 export const readingNow =
-  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done) =>
-  (output: Output, ...given: Given): Done =>
+  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => ExitStatus) =>
+  (output: Output, ...given: Given): ExitStatus =>
     withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { writesNothing: true });
 
 /**
@@ -74,8 +74,8 @@ export const readingNow =
  * run writes nothing.
  */
 export const acting =
-  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done, role?: Role) =>
-  (output: Output, ...given: Given): Done =>
+  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => ExitStatus, role?: Role) =>
+  (output: Output, ...given: Given): ExitStatus =>
     withContext(
       (context) => {
         const { user } = context.actor;

@@ -1,17 +1,17 @@
 /** What the definitions of commands share. */
 import type { Command } from 'commander';
 import { dateArgument, reasonArgument } from './arguments.ts';
-import type { Done } from './context.ts';
+import type { ExitStatus } from './context.ts';
 import type { Output } from './output.ts';
 
-export { acting, type CommandContext, type Done, reading, readingNow } from './context.ts';
+export { acting, type CommandContext, type ExitStatus, reading, readingNow } from './context.ts';
 
 /**
  * Makes a commander action from a function that gets the output, the arguments and the options, and may return the exit
  * status.
  */
 export type Handler = <Arguments extends unknown[]>(
-  work: (output: Output, ...given: Arguments) => Done,
+  work: (output: Output, ...given: Arguments) => ExitStatus,
 ) => (...given: unknown[]) => Promise<void>;
 
 /** Gives a command its arguments, options, help and action, or a group its commands. */

@@ -4,11 +4,11 @@ import { readFields } from '../actions/fields.ts';
 import { todayOf } from '../config/today.ts';
 import { EXIT } from '../errors/refusals.ts';
 import {
-  type Asked,
   type Column,
   cellOf,
   columnOf,
   type List,
+  type ListQuery,
   sheetOf,
   type Total,
   textOf,
@@ -48,7 +48,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
   const options = values.at(-1) as Options;
   const given = givenTo(list.filters, { values, options }, list.words);
   const today = todayOf(context);
-  const asked: Asked<unknown> = {
+  const asked: ListQuery<unknown> = {
     ...{
       filter: readFields(list.filters, given, namesOf({ input: list.filters, command: list.words })),
       scope: null,

@@ -2,7 +2,7 @@
 import type { Action, Report } from '../actions/action.ts';
 import { previewAction, type RunOptions, readInput, runAction } from '../actions/run.ts';
 import { EXIT } from '../errors/refusals.ts';
-import { type CommandContext, type Done, withContext } from './context.ts';
+import { type CommandContext, type ExitStatus, withContext } from './context.ts';
 import { withContents } from './fields.ts';
 import { type Output, outputWidth } from './output.ts';
 import { inFull } from './remedies.ts';
@@ -17,7 +17,7 @@ export interface RunFlags {
 /** The handler of an action's command. Unreadable input is refused before the database is opened. */
 export const doing =
   <Given extends unknown[], Input>(action: Action<Input>, inputOf: (...given: Given) => NoInfer<Input> & RunFlags) =>
-  (output: Output, ...given: Given): Done => {
+  (output: Output, ...given: Given): ExitStatus => {
     const { deliver, dryRun, ...rest } = inputOf(...given);
     const input = withContents(action.input, readInput(action, rest));
     return withContext((context) => runCommand({ ...context, output }, action, input, { deliver, dryRun }), {

@@ -3,15 +3,15 @@ import type { ComponentChildren } from 'preact';
 import { ACTIONS } from '../actions/loaded.ts';
 import { scopeOf, type User } from '../people/roles.ts';
 import { isInScope } from '../people/scope.ts';
-import { actionAddress, type Known } from '../remedy.ts';
+import { actionAddress, type KnownInput } from '../remedy.ts';
 
 export type Seer = Pick<User, 'roles'>;
 
 /** The partners that an action affects; null for the whole ledger. */
-export type Whose = string | null | readonly string[];
+export type AffectedPartners = string | null | readonly string[];
 
 /** Whether a user has the action's role for all of these partners; null: for every partner. */
-export function mayDo(user: Seer, name: string, whose: Whose): boolean {
+export function mayDo(user: Seer, name: string, whose: AffectedPartners): boolean {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`there is no action ${name}`);
   const scope = scopeOf(user, action.role);
@@ -22,13 +22,13 @@ export function mayDo(user: Seer, name: string, whose: Whose): boolean {
 /** Whether a user may read the whole ledger. */
 export const seesAll = (user: Seer): boolean => scopeOf(user, 'viewer') === null;
 
-export const actionHref = (action: string, input: Known = {}): string => actionAddress({ action, input });
+export const actionHref = (action: string, input: KnownInput = {}): string => actionAddress({ action, input });
 
-interface Linked {
+interface ActionLinkProps {
   readonly action: string;
-  readonly partner: Whose;
+  readonly partner: AffectedPartners;
   /** The known part of its input. */
-  readonly input?: Known;
+  readonly input?: KnownInput;
 }
 
 export const ActionLink = ({
@@ -38,7 +38,7 @@ export const ActionLink = ({
   input = {},
   tone,
   children,
-}: Linked & {
+}: ActionLinkProps & {
   user: Seer;
   /** `plain`: a link in a sentence, not a button. */
   tone?: 'main' | 'danger' | 'small' | 'plain' | undefined;
@@ -53,7 +53,7 @@ export const ActionLink = ({
     </a>
   ) : null;
 
-export interface RareAction extends Linked {
+export interface RareAction extends ActionLinkProps {
   readonly name: string;
 }
 

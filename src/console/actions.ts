@@ -7,7 +7,7 @@ import { ACTIONS } from '../actions/loaded.ts';
 import { OutdatedPreview, previewAction, type RunOptions, runAction } from '../actions/run.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { placesOf } from './menu.ts';
-import type { Reader } from './page.tsx';
+import type { PageUser } from './page.tsx';
 import type { Access, Answer, Routes, Visit } from './route.ts';
 import { actionAsked, actionDone, actionForm, actionPreview, monthHref, takesFiles } from './screens/action.tsx';
 import { approvalHref } from './screens/approvals.tsx';
@@ -89,7 +89,7 @@ export function laterOf(action: Action, { request }: Visit): Pick<RunOptions, 'l
 /** Where to continue: the page of the thing acted on. */
 function linksOf(
   action: Action,
-  reader: Reader,
+  reader: PageUser,
   { number, partnerId, paymentId, month }: Readonly<Record<string, unknown>>,
 ): { name: string; href: string }[] {
   const documents = [number].flat().filter((each) => typeof each === 'string');

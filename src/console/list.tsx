@@ -4,12 +4,12 @@ import { type Field, fieldsOf, inputOfForm, readFields } from '../actions/fields
 import { ACTIONS } from '../actions/loaded.ts';
 import type { Transaction } from '../database/transaction.ts';
 import {
-  type Asked,
   cellOf,
   columnOf,
   type Column as Described,
   type Link,
   type List,
+  type ListQuery,
   sheetOf,
   type Total,
   type Value,
@@ -38,7 +38,7 @@ export interface ListView<Row = unknown> {
   readonly next: string | null;
 }
 
-export interface Seen {
+export interface ListContext {
   readonly scope: Scope;
   readonly today: string;
   readonly context: Installation;
@@ -46,7 +46,7 @@ export interface Seen {
 
 const idOfRow = (value: string | undefined) => idAsked('after', value);
 
-const askedOf = (list: List, question: Question, { scope, today, context }: Seen): Asked<unknown> => ({
+const askedOf = (list: List, question: Question, { scope, today, context }: ListContext): ListQuery<unknown> => ({
   filter: readFields(
     list.filters,
     inputOfForm(list.filters, new URLSearchParams(question)),
@@ -71,7 +71,7 @@ export async function readList<Row>(
   tx: Transaction,
   list: List<Row>,
   given: Question,
-  seen: Seen,
+  seen: ListContext,
 ): Promise<ListView<Row>> {
   const question = beginning(list, given);
   const asked = askedOf(list, question, seen);
@@ -86,12 +86,12 @@ export async function readList<Row>(
 }
 
 /** All rows that match the filter, as the command writes them. */
-export async function readListSheet(tx: Transaction, list: List, question: Question, seen: Seen) {
+export async function readListSheet(tx: Transaction, list: List, question: Question, seen: ListContext) {
   const asked = { ...askedOf(list, question, seen), sort: list.sorts[1], after: null, limit: null };
   return sheetOf(list, await list.read(tx, asked), seen.today);
 }
 
-interface Shown {
+interface ListProps {
   readonly view: ListView;
   readonly path: string;
   /** The names of its columns. */
@@ -136,7 +136,7 @@ export const ListDownloads = ({ view, path }: { view: ListView; path: string }) 
   <Downloads path={path} question={{ ...view.question, after: undefined, sort: undefined, view: undefined }} />
 );
 
-export const ListPager = ({ view: { question, next }, path }: Pick<Shown, 'view' | 'path'>) => (
+export const ListPager = ({ view: { question, next }, path }: Pick<ListProps, 'view' | 'path'>) => (
   <Pager
     first={question['after'] ? addressOf(path, { ...question, after: undefined }) : null}
     next={next === null ? null : addressOf(path, { ...question, after: next })}
@@ -148,7 +148,7 @@ function Filters({
   view: { list, question },
   path,
   fields,
-}: Pick<Shown, 'view' | 'path'> & { fields: readonly Field[] }) {
+}: Pick<ListProps, 'view' | 'path'> & { fields: readonly Field[] }) {
   const inTabs = namesInViews(list);
   const kept = [...inTabs, 'view', 'sort'].filter((name) => question[name]);
   const inputs = fields.filter(({ name }) => !inTabs.includes(name));
@@ -199,7 +199,7 @@ function FilterInput({
   );
 }
 
-function Views({ view: { list, question }, path }: Pick<Shown, 'view' | 'path'>) {
+function Views({ view: { list, question }, path }: Pick<ListProps, 'view' | 'path'>) {
   const { views = [] } = list;
   const names = namesInViews(list);
   const all = Object.keys(views[0]?.[1] ?? {}).length === 0 ? undefined : 'all';
@@ -256,7 +256,7 @@ function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; c
   );
 }
 
-export function ListTable({ view, path, face, hrefOf, user, nothing }: Shown & { readonly nothing: string }) {
+export function ListTable({ view, path, face, hrefOf, user, nothing }: ListProps & { readonly nothing: string }) {
   const { list, question, sort, rows, today } = view;
   const isTicked = face === list.page;
   const columns = face.map((name, at): Column<unknown> => {
@@ -309,7 +309,7 @@ function Tick({ list: { ticks }, row }: { list: List; row: unknown }) {
   return <input type="checkbox" class="tick" name={ticks.field} value={value} aria-label={`Select ${value}`} />;
 }
 
-interface CellProps extends Pick<Shown, 'hrefOf'> {
+interface CellProps extends Pick<ListProps, 'hrefOf'> {
   readonly list: List;
   readonly name: string;
   readonly column: Described<unknown>;

@@ -8,7 +8,7 @@ import { Form } from './form.tsx';
 import { type Place, type PlaceLink, placesOf } from './menu.ts';
 
 /** What every screen knows about its user. */
-export interface Reader {
+export interface PageUser {
   readonly name: string;
   readonly role: string;
   readonly issuer: string;
@@ -58,7 +58,7 @@ const Head = ({ title, children }: { title: string; children?: ComponentChildren
 );
 
 /** The whole document of a screen. */
-export const page = (reader: Reader, screen: Screen): string =>
+export const page = (reader: PageUser, screen: Screen): string =>
   `<!doctype html>${render(
     <html lang="en" data-theme={reader.theme ?? undefined} data-keys={reader.keys ? undefined : 'off'}>
       <Head title={`${screen.title} · ${reader.issuer}`}>
@@ -124,7 +124,7 @@ const Keys = ({ places }: { places: readonly PlaceLink[] }) => (
 
 /** A page for users who are not signed in: a single card. */
 export const outerPage = (
-  outer: Pick<Reader, 'issuer' | 'sandbox' | 'theme'> & { title: string; script?: string; brand?: string },
+  outer: Pick<PageUser, 'issuer' | 'sandbox' | 'theme'> & { title: string; script?: string; brand?: string },
   content: ComponentChildren,
 ): string =>
   `<!doctype html>${render(
@@ -150,7 +150,7 @@ export const outerPage = (
   )}`;
 
 /** What every page of a partner's place knows about its user. */
-export interface PartnerReader extends Pick<Reader, 'issuer' | 'sandbox' | 'theme' | 'formToken'> {
+export interface PartnerReader extends Pick<PageUser, 'issuer' | 'sandbox' | 'theme' | 'formToken'> {
   readonly partner: string;
   readonly contact: string;
 }
@@ -194,7 +194,7 @@ const Mark = () => (
   </svg>
 );
 
-const Rail = ({ reader, place }: { reader: Reader; place: Place | null }) => (
+const Rail = ({ reader, place }: { reader: PageUser; place: Place | null }) => (
   <aside class="rail">
     <a class="brand" href="/console">
       <Mark />
@@ -218,7 +218,7 @@ const Rail = ({ reader, place }: { reader: Reader; place: Place | null }) => (
   </aside>
 );
 
-const Topbar = ({ reader }: { reader: Reader }) => (
+const Topbar = ({ reader }: { reader: PageUser }) => (
   <header class="topbar">
     <search class="search">
       <form action="/console/search">

@@ -4,7 +4,7 @@ import type { Refusal } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { themeOf } from './cookies.ts';
 import { inOneLine } from './kit.tsx';
-import { outerPage, page, type Reader } from './page.tsx';
+import { outerPage, type PageUser, page } from './page.tsx';
 import { Remedies } from './remedies.tsx';
 import { settingsNow } from './route.ts';
 
@@ -22,7 +22,7 @@ const TITLES: Partial<Record<Refusal['code'], string>> = {
 
 export const titleOf = ({ code }: Refusal): string => TITLES[code] ?? 'Not done';
 
-export const problemPage = (reader: Reader, refusal: Refusal): string =>
+export const problemPage = (reader: PageUser, refusal: Refusal): string =>
   page(reader, {
     place: null,
     title: titleOf(refusal),

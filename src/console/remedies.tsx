@@ -1,21 +1,21 @@
 /** Remedies as links: to actions, for users who may do them, and to pages. The rest are shown as commands. */
 import type { Remedy } from '../remedy.ts';
-import { ActionLink, type Seer, seesAll, type Whose } from './action-link.tsx';
+import { ActionLink, type AffectedPartners, type Seer, seesAll } from './action-link.tsx';
 
-interface Seen {
+interface RemedyProps {
   readonly user: Seer;
-  readonly partner: Whose;
+  readonly partner: AffectedPartners;
   readonly tone?: 'small';
 }
 
-export const Remedies = ({ remedies, ...seen }: Seen & { remedies: readonly Remedy[] }) =>
+export const Remedies = ({ remedies, ...seen }: RemedyProps & { remedies: readonly Remedy[] }) =>
   remedies.map((remedy) => (
     <>
       <One remedy={remedy} {...seen} />{' '}
     </>
   ));
 
-function One({ remedy, user, partner, tone }: Seen & { remedy: Remedy }) {
+function One({ remedy, user, partner, tone }: RemedyProps & { remedy: Remedy }) {
   const { label, when } = remedy;
   if ('action' in remedy) {
     return (

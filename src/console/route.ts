@@ -27,7 +27,7 @@ import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
 import { hasKeys, type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './cookies.ts';
 import { fieldsOfForm, formOf, LARGEST_UPLOAD, refuseNul, uploadOf } from './form.tsx';
 import { labelsOf } from './labels.ts';
-import { page, type Reader, type Screen } from './page.tsx';
+import { type PageUser, page, type Screen } from './page.tsx';
 
 export interface Access {
   readonly role: Role;
@@ -47,7 +47,7 @@ export interface Visit {
   readonly scope: Scope;
   /** The actor of recorded actions: this user. */
   readonly context: ActionContext;
-  readonly reader: Reader;
+  readonly reader: PageUser;
   /** `YYYY-MM-DD`. */
   readonly today: string;
   readonly place: Place;
@@ -118,7 +118,7 @@ export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => P
 declare module 'fastify' {
   interface FastifyRequest {
     /** The page that shows a problem of this request; null before its user is known. */
-    reader: Reader | null;
+    reader: PageUser | null;
   }
 }
 
@@ -302,7 +302,7 @@ function readerOf(
   request: FastifyRequest,
   user: User,
   secret: string,
-): Reader {
+): PageUser {
   return {
     ...{ name: user.name, role: rolesInWords(user.roles), issuer: settings.issuer.legal_name },
     ...{ sandbox: environment.name === 'sandbox', version: packageVersion, theme: themeOf(request) },
@@ -328,7 +328,7 @@ function queryOf({ query }: FastifyRequest): Record<string, string> {
   return Object.fromEntries(given) as Record<string, string>;
 }
 
-const sendScreen = (reply: FastifyReply, reader: Reader, screen: Screen, status = 200): FastifyReply =>
+const sendScreen = (reply: FastifyReply, reader: PageUser, screen: Screen, status = 200): FastifyReply =>
   reply.code(status).type('text/html; charset=utf-8').send(page(reader, screen));
 
 /** Shown in our own frame, or downloaded. */

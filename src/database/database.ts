@@ -13,7 +13,7 @@ import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { connectionUrl } from './address.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { checkUnmigrated, type Fitness, fitnessOf } from './fitness.ts';
-import { type Migrated, migrate, migrationName, pendingMigrations } from './migrate.ts';
+import { type MigrationResult, migrate, migrationName, pendingMigrations } from './migrate.ts';
 import { inOneTrip } from './pipeline.ts';
 import { refusePooled } from './pooler.ts';
 import { awaitReplica } from './replica.ts';
@@ -49,7 +49,7 @@ export interface Database {
   readonly pools: () => Readonly<Record<string, PoolState>>;
   /** `settle` does what belongs to the migration, in its transaction. Returns the names of the migrations that ran. */
   readonly migrations: {
-    readonly run: (settle?: (tx: Transaction, done: Migrated) => Promise<void>) => Promise<readonly string[]>;
+    readonly run: (settle?: (tx: Transaction, done: MigrationResult) => Promise<void>) => Promise<readonly string[]>;
   };
   /** Throws a refusal if a transaction could not write now. */
   readonly checkWritable: () => Promise<void>;

@@ -99,7 +99,7 @@ async function holders(asking: Queryable, sql: string) {
   return ((await asking.query(sql)).rows as { who: string }[]).map(({ who }) => who);
 }
 
-export interface Migrated {
+export interface MigrationResult {
   /** Names of the migrations that ran. */
   readonly migrations: readonly string[];
   readonly schema: Recording;
@@ -113,7 +113,7 @@ export interface Migrated {
 export async function migrate(
   owner: pg.Pool,
   connection: pg.ClientConfig,
-  settle: (tx: Transaction, done: Migrated) => Promise<void>,
+  settle: (tx: Transaction, done: MigrationResult) => Promise<void>,
   patience = PATIENCE,
 ): Promise<readonly string[]> {
   const work = async () => {

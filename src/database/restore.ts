@@ -59,7 +59,7 @@ interface CheckedBackup {
   readonly isAuthentic: boolean;
 }
 
-interface Restored<Proof> {
+interface RestoreResult<Proof> {
   readonly rows: Readonly<Record<string, number>>;
   /** Tables in the backup that this program's migrations do not create. They were not restored. */
   readonly leftOut: readonly string[];
@@ -324,7 +324,7 @@ export function restoreBackup<Proof>(
   backup: CheckedBackup,
   prove: (tx: Transaction, schema: Recording) => Promise<Proof>,
   onProgress: OnProgress = () => {},
-): Promise<Restored<Proof>> {
+): Promise<RestoreResult<Proof>> {
   return whileNobodyMigrates(database.connection, 'alone', async () => {
     await database.asOwner(async (tx) => {
       await refuseUnlessOwner(tx.client, 'restore');

@@ -51,12 +51,12 @@ const named = (name: string, namespace: string, home: string): string =>
 const CATALOG = `'pg_catalog'::regnamespace`;
 
 /** SQL for the server's text of an expression, or for NULL if it will not be read. */
-type Printed = (sql: string) => string;
+type ExpressionPrinter = (sql: string) => string;
 
 const NO_TREE = `NULL::text, NULL::text, NULL::bigint`;
 
 /** Each returns an object, its facts, the trees of its expressions, the server's text of it, and a table's oid. */
-const tablesOf = (printed: Printed): readonly string[] => [
+const tablesOf = (printed: ExpressionPrinter): readonly string[] => [
   // The options of a table, such as those of autovacuum, are the operator's to tune; those of a view are part of it.
   `SELECT CASE relkind WHEN 'r' THEN 'table ' WHEN 'v' THEN 'view ' WHEN 'm' THEN 'materialized view '
                WHEN 'S' THEN 'sequence '
@@ -116,7 +116,7 @@ const tablesOf = (printed: Printed): readonly string[] => [
    JOIN pg_class c ON c.oid = ours.oid JOIN pg_am m ON m.oid = c.relam`,
 ];
 
-const codeOf = (printed: Printed): readonly string[] => [
+const codeOf = (printed: ExpressionPrinter): readonly string[] => [
   `SELECT 'trigger ' || relname || '.' || g.tgname,
           concat_ws(' ', g.tgtype, ${named('p.proname', 'p.pronamespace', 'home.oid')}, g.tgenabled,
             ${columnNames('g.tgrelid', 'g.tgattr')},
@@ -228,7 +228,7 @@ const PLAIN: readonly string[] = [
    FROM pg_roles r WHERE r.rolname = 'reckoner_app'`,
 ];
 
-const objectsOf = (printed: Printed): string => `
+const objectsOf = (printed: ExpressionPrinter): string => `
 WITH home AS (
   SELECT n.oid, n.nspname AS name, n.nspacl AS acl, n.nspowner AS acl_owner, c.relowner AS owner
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('migrations')

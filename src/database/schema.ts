@@ -18,11 +18,11 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 /**
  * The hash of an object's facts; the hash of its trees in this database, which never equals `changed`; a table's oid.
  */
-type Recorded = readonly [facts: string, tree: string | null, oid: number | null];
+type ObjectRecord = readonly [facts: string, tree: string | null, oid: number | null];
 
 interface SchemaRecord {
   readonly server_version: number;
-  readonly objects: Readonly<Record<string, Recorded>>;
+  readonly objects: Readonly<Record<string, ObjectRecord>>;
 }
 
 /** Not made by migrations: these come from the server's setup, and there should be none. */
@@ -66,7 +66,7 @@ export interface Recording {
 export async function recordSchema(tx: Transaction, migrated: readonly SchemaObject[]): Promise<Recording> {
   const there = new Map((await readSchemaObjects(tx, 'printed')).map((each) => [each.object, each]));
   const objects = Object.fromEntries(
-    migrated.map(({ object, facts, tree, printed }): [string, Recorded] => {
+    migrated.map(({ object, facts, tree, printed }): [string, ObjectRecord] => {
       const found = there.get(object);
       const recorded = tree === null ? null : found?.printed === printed ? (found?.tree ?? null) : 'changed';
       return [object, [hashOf(facts), recorded, found?.oid ?? null]];

@@ -9,7 +9,7 @@ import { documentUnknown } from '../documents/unknown.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { insertLinkChange, readLinkStanding } from './documents.sql.ts';
-import { newToken } from './link.ts';
+import { newToken } from './payment-link.ts';
 
 export interface LinkChange {
   readonly number: string;

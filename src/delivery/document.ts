@@ -27,12 +27,12 @@ import type { Transport } from '../mail/transport.ts';
 import { composeDocumentEmail, MOST_ATTACHED_ROWS, recipientsOf } from './document-email.ts';
 import { type DocumentEmail, noteFailure, type PdfToKeep } from './documents.sql.ts';
 import { HoldReason, NotYet } from './hold-reason.ts';
-import { hasLinkWork, type LinkProvider } from './link.ts';
 import { syncPaymentLink } from './links/sync.ts';
+import { hasLinkWork, type LinkProvider } from './payment-link.ts';
 import type { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { type PreparedDocument, prepareDocument } from './prepare.ts';
 import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
-import type { DeliverySteps, Found } from './steps.ts';
+import type { DeliveryState, DeliverySteps } from './steps.ts';
 
 /** What is needed to deliver documents. */
 export interface DeliveryContext {
@@ -83,7 +83,7 @@ async function syncLink(context: DeliveryContext, documentId: number): Promise<P
 async function deliverEmail(
   context: DeliveryContext,
   documentId: number,
-  { document, email }: Found,
+  { document, email }: DeliveryState,
 ): Promise<Delivery> {
   if (document?.purpose === 'opening') {
     await keepLink(context, document);

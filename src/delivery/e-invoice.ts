@@ -98,7 +98,7 @@ export function completed(frozen: Parties, present: Parties): Parties {
 const filled = <P extends { readonly [K in keyof P]: string }>(frozen: P, present: P): P =>
   Object.fromEntries(Object.entries(frozen).map(([field, text]) => [field, text || present[field as keyof P]])) as P;
 
-interface Wanted {
+interface EInvoiceRequest {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;
@@ -126,7 +126,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
 }
 
 /** Why there can be no e-invoice yet, as a sentence with the remedy; undefined if there can be one. */
-function whyNoEInvoice({ format, parties, currency, taxes, instructions }: Wanted): string | undefined {
+function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvoiceRequest): string | undefined {
   const name = FORMAT_NAMES[format];
   if (!isCurrencyOfEInvoices(currency)) {
     const cure = 'Set e_invoice to none in partners.json, and rerun the issued documents';

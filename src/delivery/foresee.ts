@@ -9,7 +9,7 @@ import { whyNoEmail } from './document.ts';
 import { readDocumentEmails, readPresentBuyers } from './documents.sql.ts';
 import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
-import { type LinkProvider, linkProvider } from './link.ts';
+import { type LinkProvider, linkProvider } from './payment-link.ts';
 import { instructionsOf } from './prepare.ts';
 import { isPayable, whyNoLink } from './printed-link.ts';
 

@@ -4,8 +4,8 @@ import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { Amount } from '../money.ts';
 import { type LinkToKeep, readPaymentLinks } from './documents.sql.ts';
 import { HoldReason, NotYet } from './hold-reason.ts';
-import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './link.ts';
 import { type LinkContext, syncPaymentLink } from './links/sync.ts';
+import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './payment-link.ts';
 
 /** A document that prints its processor's URL waits this long for it, and then goes out with bank instructions alone. */
 const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;

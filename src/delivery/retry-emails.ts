@@ -20,13 +20,13 @@ export interface RetryRequest {
   readonly since?: string | undefined;
 }
 
-export interface Retried {
+export interface RetryCounts {
   readonly documents: number;
   /** E-mails without a document. */
   readonly others: number;
 }
 
-export async function retryEmails(tx: Transaction, context: ActorContext, request: RetryRequest): Promise<Retried> {
+export async function retryEmails(tx: Transaction, context: ActorContext, request: RetryRequest): Promise<RetryCounts> {
   // If two commands ask for the same, the second finds the first one's e-mails queued.
   await lockLedgerWhole(tx);
   const { status, since = null } = request;

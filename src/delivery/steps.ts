@@ -40,7 +40,7 @@ const STEPS_WITH_A_LEAST_BATCH = 3;
 /** A document with more rows than this has them read separately. */
 const MANY_ROWS = 1000;
 
-export interface Found {
+export interface DeliveryState {
   readonly document: DocumentRow | undefined;
   readonly email: DocumentEmail | undefined;
   /** The requests to check its link. */
@@ -61,7 +61,7 @@ export interface Preparation {
   readonly buyer?: string | undefined;
 }
 
-interface Prepared {
+interface PreparedDocument {
   /** The URL of the stored link. */
   readonly paymentLink: string | undefined;
   /** The instructions in force, if wanted and if there are any. */
@@ -80,22 +80,22 @@ interface Keeping {
 
 export class DeliverySteps {
   private readonly database: Database;
-  readonly find: (documentId: number) => Promise<Found>;
+  readonly find: (documentId: number) => Promise<DeliveryState>;
   /** Whether this worker should still send the e-mail; for an outcome, whether it was this worker's. */
   readonly keep: (keeping: Keeping) => Promise<boolean>;
   readonly endCheck: (check: LinkCheck) => Promise<unknown>;
-  private readonly prepareTogether: (preparation: Preparation) => Promise<Prepared>;
+  private readonly prepareTogether: (preparation: Preparation) => Promise<PreparedDocument>;
   private readonly lookAgain: (() => void)[];
   private underWay = 0;
 
   constructor(database: Database) {
     this.database = database;
     const least = () => Math.ceil(this.underWay / STEPS_WITH_A_LEAST_BATCH);
-    const find = together<number, Found>(
+    const find = together<number, DeliveryState>(
       (ids) => database.inOneTrip((tx) => findAll(tx, ids), { readOnly: true }),
       least,
     );
-    const prepare = together<Preparation, Prepared>((wanted) => {
+    const prepare = together<Preparation, PreparedDocument>((wanted) => {
       const readOnly = wanted.every(({ link, instructions }) => link === undefined && instructions === undefined);
       return database.inOneTrip((tx) => prepareAll(tx, wanted), { readOnly });
     }, least);
@@ -136,7 +136,7 @@ export class DeliverySteps {
     for (const look of this.lookAgain) look();
   }
 
-  async prepare(wanted: Preparation): Promise<Prepared> {
+  async prepare(wanted: Preparation): Promise<PreparedDocument> {
     if (wanted.rows === undefined || wanted.rows <= MANY_ROWS) return this.prepareTogether(wanted);
     const prepared = await this.prepareTogether({ ...wanted, rows: undefined });
     const ids = [wanted.documentId];
@@ -177,7 +177,7 @@ function together<Question, Answer>(
  */
 const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO force_generic_plan');
 
-async function findAll(tx: Transaction, ids: readonly number[]): Promise<Found[]> {
+async function findAll(tx: Transaction, ids: readonly number[]): Promise<DeliveryState[]> {
   const [, documents, emails, checks] = await Promise.all([
     execute(tx, PLAN_ONCE),
     readDocumentsToRender(tx, ids),
@@ -189,7 +189,7 @@ async function findAll(tx: Transaction, ids: readonly number[]): Promise<Found[]
   return ids.map((id) => ({ document: byId.get(id), email: emails.get(id), check: checkOf(id) }));
 }
 
-async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Promise<Prepared[]> {
+async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Promise<PreparedDocument[]> {
   const links = wanted.flatMap(({ link }) => link ?? []);
   const uses = wanted.flatMap(({ instructions }) => instructions ?? []);
   const idsOf = (those: readonly Preparation[]) => those.map(({ documentId }) => documentId);

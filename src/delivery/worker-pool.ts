@@ -13,7 +13,7 @@ import type { ActorContext } from '../people/audit-events.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from './document.ts';
 import { noteFailure } from './documents.sql.ts';
 import { DUE_DOCUMENTS, theseDocuments } from './due.sql.ts';
-import { linkProvider } from './link.ts';
+import { linkProvider } from './payment-link.ts';
 import { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { DeliverySteps } from './steps.ts';
 

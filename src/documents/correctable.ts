@@ -36,10 +36,13 @@ export async function invoiceToCorrect(
 export const howSettled = ({ written_off }: Pick<DocumentRow, 'written_off'>): string =>
   isZero(written_off) ? 'is paid' : 'is written off; undoing the write-off reopens it';
 
-type Settled = Pick<DocumentRow, 'number' | 'document' | 'currency' | 'amount_paid' | 'credited' | 'written_off'>;
+type SettledDocument = Pick<
+  DocumentRow,
+  'number' | 'document' | 'currency' | 'amount_paid' | 'credited' | 'written_off'
+>;
 
 /** Refuses a document that a payment, a credit application or a write-off refers to. */
-export function refuseSettled(document: Settled, action: 'voided' | 'run again'): void {
+export function refuseSettled(document: SettledDocument, action: 'voided' | 'run again'): void {
   const { number, currency } = document;
   const amount = (text: string) => Amount.of(text, currency);
   if (document.document === 'credit_note' && amount(document.credited).isPositive()) {

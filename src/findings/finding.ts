@@ -43,14 +43,14 @@ export interface Finding {
 export const troubleOf = (
   kind: FindingKind,
   item: string,
-  { urgent, since, remedies = [], count }: Troubled,
+  { urgent, since, remedies = [], count }: FindingDetails,
 ): Finding => ({
   ...{ item, kind, state: 'needs attention', tone: 'bad', title: item, partners: [], money: null, reason: '' },
   ...{ since: since.slice(0, 10), urgent, remedies },
   ...(count !== undefined && { count }),
 });
 
-interface Troubled {
+interface FindingDetails {
   readonly urgent: string;
   /** A day, or a time. */
   readonly since: string;

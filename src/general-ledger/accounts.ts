@@ -90,7 +90,7 @@ export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
 export const storedAccounts = (stored: unknown): Accounts => accountsSchema.parse(stored);
 
 /** The posting that a rule is looked up for. */
-export interface Posted {
+export interface PostingKey {
   /** The control account, `income:sales`. */
   readonly control: string;
   /** With its subaccount, `income:sales:skis`. */
@@ -104,7 +104,7 @@ export interface Posted {
  * The most specific rule for a posting; undefined if none matches. A rule that names the subaccount precedes one that
  * names the partner, then the policy, then the currency.
  */
-export function ruleOf(rules: readonly AccountRule[], posted: Posted): AccountRule | undefined {
+export function ruleOf(rules: readonly AccountRule[], posted: PostingKey): AccountRule | undefined {
   let best: { rule: AccountRule; rank: number } | undefined;
   for (const rule of rules) {
     const { account, partner, policy, currency } = rule;

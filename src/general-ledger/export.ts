@@ -51,7 +51,7 @@ export interface GlRequest {
   readonly reclassify?: boolean | undefined;
 }
 
-export interface GlExported {
+export interface GlExportResult {
   /** The part that this call recorded; if it recorded none, the last one. Undefined: the month has no postings. */
   readonly part: GlExport | undefined;
   readonly recorded: boolean;
@@ -63,7 +63,7 @@ export interface GlExported {
 }
 
 /** Records the journal of a month, or its changes; if there are none, returns the last part unchanged. */
-export async function exportGl(tx: Transaction, context: ActorContext, request: GlRequest): Promise<GlExported> {
+export async function exportGl(tx: Transaction, context: ActorContext, request: GlRequest): Promise<GlExportResult> {
   const { month, format } = request;
   // Nothing is posted or exported between this read and the commit.
   await lockLedgerWhole(tx);
@@ -151,7 +151,7 @@ async function checkTies(
   if (accounts.length > 0) throw refuse('gl_not_tied', { month, accounts });
 }
 
-interface Given {
+interface ExportInput {
   readonly accounts: Accounts;
   readonly postings: readonly Posting[];
   readonly exported: readonly GlLine[];
@@ -163,7 +163,7 @@ interface Given {
  */
 async function linesToExport(
   tx: Transaction,
-  { accounts, postings, exported: written, request }: Given,
+  { accounts, postings, exported: written, request }: ExportInput,
 ): Promise<{ lines: readonly GlLine[]; kind: GlKind; movable: readonly GlLine[] }> {
   const ids = [...new Set([...postings, ...written].flatMap(({ partner_id }) => partner_id ?? []))];
   const names = await readPartnerNames(tx, ids);

@@ -1,10 +1,10 @@
 /** A month's postings as lines of their accounts: mapped, compared with what was exported, summarized. Pure. */
 import { Amount } from '../money.ts';
 import { couldRun } from '../text.ts';
-import { type Accounts, type Posted, ruleOf } from './accounts.ts';
+import { type Accounts, type PostingKey, ruleOf } from './accounts.ts';
 
 /** The sum of a month's postings to one of our accounts, by partner, policy and currency. */
-export interface Posting extends Posted {
+export interface Posting extends PostingKey {
   /** Debits less credits. */
   readonly amount: string;
 }
@@ -21,14 +21,14 @@ interface Target {
 
 export interface GlLine extends Posting, Target {}
 
-const keyOf = ({ account, partner_id, policy_id, currency }: Posted): string =>
+const keyOf = ({ account, partner_id, policy_id, currency }: PostingKey): string =>
   JSON.stringify([account, partner_id, policy_id, currency]);
 /** A partner's new name moves nothing; only gaining or losing a name does. */
 const targetKey = (line: Target): string =>
   JSON.stringify([line.to_account, line.class, line.location, line.name !== '', line.memo]);
 
 /** Where a posting goes; undefined if no rule matches. */
-function targetOf(accounts: Accounts, posted: Posted, partnerName: string | undefined): Target | undefined {
+function targetOf(accounts: Accounts, posted: PostingKey, partnerName: string | undefined): Target | undefined {
   const rule = ruleOf(accounts.accounts, posted);
   if (rule === undefined) return undefined;
   const byPartner = rule.by_partner ?? posted.control.startsWith('assets:receivable:');
@@ -56,10 +56,10 @@ function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownN
   return (Object.hasOwn(names, partner) ? names[partner] : ownName) ?? partner;
 }
 
-interface Mapped {
+interface MappedLines {
   readonly lines: readonly GlLine[];
   /** Postings that no rule matches. */
-  readonly unmapped: readonly Posted[];
+  readonly unmapped: readonly PostingKey[];
 }
 
 /** Postings with their targets: from `known` if there is one, otherwise from the map. */
@@ -68,9 +68,9 @@ export function mapped(
   postings: readonly Posting[],
   names: ReadonlyMap<string, string>,
   known: ReadonlyMap<string, Target> = new Map(),
-): Mapped {
+): MappedLines {
   const lines: GlLine[] = [];
-  const unmapped: Posted[] = [];
+  const unmapped: PostingKey[] = [];
   for (const posting of postings) {
     const target = known.get(keyOf(posting)) ?? targetOf(accounts, posting, names.get(posting.partner_id ?? ''));
     if (target === undefined) unmapped.push(posting);

@@ -14,14 +14,14 @@ import { readLastPosition } from '../partner-events/events.sql.ts';
 import { REQUEST_PATIENCE_MILLISECONDS } from '../partner-events/publish.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import {
-  type Accepted,
+  type AcceptanceAnswer,
+  type AcceptanceRequest,
   accept,
   acceptedQuote,
   hasExpired,
   incrementsOf,
   instant,
   isStale,
-  type Wanted,
 } from '../quotes/accept.ts';
 import { makeQuote, makeRequote, quoteOf, requoteOf } from '../quotes/quote.ts';
 import type { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
@@ -196,7 +196,7 @@ const file = (name: string, type: string) => ({
 
 const exact = (text: string, currency: string): ExactNumber => new ExactNumber(Amount.of(text, currency).toString());
 
-type Sums = Pick<Accepted, 'spotPrice' | 'partnerCut' | 'invoiceAmount'>;
+type Sums = Pick<AcceptanceAnswer, 'spotPrice' | 'partnerCut' | 'invoiceAmount'>;
 
 const prices = ({ spotPrice, partnerCut, invoiceAmount }: Sums, currency: string) => ({
   spotPrice: exact(spotPrice, currency),
@@ -294,7 +294,7 @@ function serveAcceptances<Params extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
   operation: Operation<Params, undefined, typeof operations.splitQuery>,
-  wantedBy: (call: CallOf<Params, undefined, typeof operations.splitQuery>) => Wanted,
+  wantedBy: (call: CallOf<Params, undefined, typeof operations.splitQuery>) => AcceptanceRequest,
 ): void {
   const { metrics, acceptances } = shared;
   route(app, shared, operation, async (call, key) => {

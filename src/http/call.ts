@@ -45,7 +45,7 @@ export class Content {
 }
 
 /** The JSON of an earlier result: 200 if the operation's own status is 201. */
-export class Known {
+export class EarlierResult {
   readonly result: unknown;
 
   constructor(result: unknown) {
@@ -88,7 +88,7 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
     return answerOnce(shared, operation, { ...call, key }, async (tx) => {
       const result = await work(tx, call, prepared);
       if (result instanceof Content) return result;
-      if (result instanceof Known) return { status: 200, text: writeExactJson(result.result) };
+      if (result instanceof EarlierResult) return { status: 200, text: writeExactJson(result.result) };
       return { status: operation.status, text: writeExactJson(result) };
     });
   });

@@ -15,7 +15,7 @@ import {
   sendSettlementFile,
   sentFile,
 } from '../splits/settlement-files.ts';
-import { Known, serve } from './call.ts';
+import { EarlierResult, serve } from './call.ts';
 import { none, operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
 import type { Shared } from './shared.ts';
@@ -82,7 +82,7 @@ export function addSettlementFiles(app: FastifyInstance, shared: Shared): void {
     sendFile,
     async (tx, { body, caller }, reading: SettlementReading | undefined) => {
       const { file, fresh } = await sendSettlementFile(tx, acting, body, caller, reading);
-      return fresh ? answer(file) : new Known(answer(file));
+      return fresh ? answer(file) : new EarlierResult(answer(file));
     },
     ({ body, caller }) => readSentFile(shared.database, acting, sentFile(body), caller.partnerId),
   );

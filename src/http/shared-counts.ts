@@ -22,7 +22,7 @@ interface Window {
   most: number;
 }
 
-interface Counted {
+interface WindowCount {
   /** More than the limit for a request that is over it. */
   readonly count: number;
   readonly millisecondsLeft: number;
@@ -44,7 +44,7 @@ export class SharedCounts {
   }
 
   /** Counts one more, or returns a count above `most` without counting. */
-  add(key: string, most: number): Counted {
+  add(key: string, most: number): WindowCount {
     const now = performance.now();
     const window = this.#windowOf(key, now);
     window.most = most;

@@ -12,7 +12,7 @@ import type { Shared } from './shared.ts';
 /** RFC 6749, 5.2. */
 type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'temporarily_unavailable';
 
-class ExchangeRefused extends Error {
+class ExchangeError extends Error {
   readonly code: OAuthError;
   /** The client used HTTP Basic, so the response carries WWW-Authenticate. */
   readonly basic: boolean;
@@ -51,7 +51,7 @@ export function addTokenExchange(
         request.log.warn({ client: given.clientId.slice(0, 128), remote: request.ip }, 'token refused: wrong secret');
         security.record('exchange_refused', request.ip, given.clientId);
         await limits.failedExchange(given.clientId, request.ip);
-        throw new ExchangeRefused('invalid_client', 'The client is unknown, or its secret is wrong.', given.basic);
+        throw new ExchangeError('invalid_client', 'The client is unknown, or its secret is wrong.', given.basic);
       }
       metrics.exchanges.inc({ result: 'issued' });
       request.caller = caller;
@@ -100,18 +100,18 @@ function readExchange(request: FastifyRequest): Exchange {
   const body = readParameters(request);
   const grant = body['grant_type'] ?? 'client_credentials';
   if (grant !== 'client_credentials') {
-    throw new ExchangeRefused('unsupported_grant_type', 'The only supported grant type is client_credentials.');
+    throw new ExchangeError('unsupported_grant_type', 'The only supported grant type is client_credentials.');
   }
   const basic = readBasic(request.headers.authorization);
   const { client_id: clientId, client_secret: secret } = body;
   if (basic !== undefined) {
     if (secret !== undefined || (clientId !== undefined && clientId !== basic.clientId)) {
-      throw new ExchangeRefused('invalid_request', 'Send the credentials once: in the header or in the body.');
+      throw new ExchangeError('invalid_request', 'Send the credentials once: in the header or in the body.');
     }
     return basic;
   }
   if (typeof clientId !== 'string' || clientId === '' || typeof secret !== 'string' || secret === '') {
-    throw new ExchangeRefused('invalid_request', 'client_id and client_secret are required, each a string.');
+    throw new ExchangeError('invalid_request', 'client_id and client_secret are required, each a string.');
   }
   return { clientId, secret, basic: false };
 }
@@ -126,7 +126,7 @@ function readParameters(request: FastifyRequest): Record<string, unknown> {
     return Object.fromEntries(form);
   }
   const parsed = parameters.safeParse(readJson(text));
-  if (!parsed.success) throw new ExchangeRefused('invalid_request', 'The body is not a JSON object.');
+  if (!parsed.success) throw new ExchangeError('invalid_request', 'The body is not a JSON object.');
   if (repeatedName(text) !== undefined) throw twice();
   return parsed.data;
 }
@@ -141,7 +141,7 @@ function readJson(text: string): unknown {
   }
 }
 
-const twice = () => new ExchangeRefused('invalid_request', 'A parameter occurs twice.');
+const twice = () => new ExchangeError('invalid_request', 'A parameter occurs twice.');
 
 /** HTTP Basic with both parts percent-encoded (RFC 6749, 2.3.1). */
 function readBasic(header: string | undefined): Exchange | undefined {
@@ -154,7 +154,7 @@ function readBasic(header: string | undefined): Exchange | undefined {
   } catch {
     // Refused below.
   }
-  throw new ExchangeRefused('invalid_client', 'The Authorization header is not HTTP Basic.', true);
+  throw new ExchangeError('invalid_client', 'The Authorization header is not HTTP Basic.', true);
 }
 
 function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -168,7 +168,7 @@ function describe(
   request: FastifyRequest,
   reply: FastifyReply,
 ): { status: number; code: OAuthError; description: string } {
-  if (thrown instanceof ExchangeRefused) {
+  if (thrown instanceof ExchangeError) {
     const status = thrown.code === 'invalid_client' ? 401 : 400;
     if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="token"');
     return { status, code: thrown.code, description: thrown.message };

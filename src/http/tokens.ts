@@ -10,7 +10,7 @@ import { type KeyStore, TOKEN_SECONDS } from './keys.ts';
 const LONGEST_TOKEN = 4096;
 
 /** A token with a valid signature, issuer and audience, which never change. */
-interface Verified {
+interface VerifiedToken {
   readonly caller: Caller;
   readonly kid: string;
   /** In seconds since 1970. */
@@ -26,7 +26,7 @@ export class TokenIssuer {
   readonly #keys: KeyStore;
   readonly #audience: string;
   readonly #now: () => DateTime<true>;
-  readonly #verified = new Map<string, Verified>();
+  readonly #verified = new Map<string, VerifiedToken>();
 
   constructor(
     keys: KeyStore,
@@ -63,13 +63,13 @@ export class TokenIssuer {
     return verified.caller;
   }
 
-  async #checkAgain({ expiresAt, kid, caller }: Verified): Promise<Caller> {
+  async #checkAgain({ expiresAt, kid, caller }: VerifiedToken): Promise<Caller> {
     if (expiresAt <= this.#seconds()) throw expired();
     if ((await this.#keys.verifying(kid)) === undefined) throw unknownKey();
     return caller;
   }
 
-  async #verifySignature(token: string): Promise<Verified> {
+  async #verifySignature(token: string): Promise<VerifiedToken> {
     try {
       const { kid } = decodeProtectedHeader(token);
       const key = typeof kid === 'string' ? await this.#keys.verifying(kid) : undefined;
@@ -93,7 +93,7 @@ export class TokenIssuer {
     throw refuse('token_invalid', { reason: 'it is not a token of this service and environment' });
   }
 
-  #remember(sha256: string, verified: Verified): void {
+  #remember(sha256: string, verified: VerifiedToken): void {
     const [oldest] = this.#verified.keys();
     if (this.#verified.size >= MOST_VERIFIED && oldest !== undefined) this.#verified.delete(oldest);
     this.#verified.set(sha256, verified);

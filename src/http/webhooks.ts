@@ -17,7 +17,7 @@ import { isBehindUnknownProxy, type Shared } from './shared.ts';
 
 const LARGEST_EVENT = 1024 * 1024;
 
-interface Asked {
+interface WebhookRoute {
   Querystring: { account?: string };
 }
 
@@ -29,14 +29,14 @@ export function addWebhooks(app: FastifyInstance, shared: Shared): void {
       const given = headers[webhooks.header];
       return typeof given === 'string' ? given : undefined;
     };
-    const onRequest = async (request: FastifyRequest<Asked>, reply: FastifyReply) => {
+    const onRequest = async (request: FastifyRequest<WebhookRoute>, reply: FastifyReply) => {
       secretsOf(webhooks, shared, accountOf(request.query.account));
       if (isLarge(request)) limitNetwork(request, shared);
       const reason = webhooks.headerProblem(signatureOf(request), environment.now().toJSDate());
       if (reason !== undefined) throw badSignature(request, shared, reason);
       bodies.enter(request, reply);
     };
-    app.post<Asked>(
+    app.post<WebhookRoute>(
       `/webhooks/${name}`,
       { bodyLimit: LARGEST_EVENT, onRequest, config: { bound: 'webhooks' } },
       async (request) => {

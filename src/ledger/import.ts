@@ -32,7 +32,7 @@ import {
   surveyStaged,
   touchedMonths,
 } from './rows.sql.ts';
-import { createStaging, openStager, type Staged } from './stage.ts';
+import { createStaging, openStager, type StagedCounts } from './stage.ts';
 import { monthsAround, type ZoneMonth } from './zone-months.ts';
 
 /** The most bad rows that the report lists. */
@@ -130,7 +130,7 @@ async function stageFiles(
   tx: Transaction,
   files: readonly SourceFile[],
   options: ImportOptions,
-): Promise<{ broken: boolean; staged: Staged; sha256: string[] }> {
+): Promise<{ broken: boolean; staged: StagedCounts; sha256: string[] }> {
   const now = options.now.toMillis();
   const { rejects } = options;
   const stager = await openStager(tx, rejects === undefined ? undefined : rejectedRow(rejectFormat(rejects, files)));

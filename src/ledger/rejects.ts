@@ -31,12 +31,12 @@ export const rejectedRow =
 
 const csvLine = (cells: readonly unknown[]): string => stringify([cells.map(cellOf)], { record_delimiter: 'windows' });
 
-function csvReject({ file, line, field, code, reason, row }: Rejected): string {
+function csvReject({ file, line, field, code, reason, row }: RejectedRow): string {
   const cells = JSON.parse(row) as string[];
   return csvLine([...cells.slice(0, -1), file, line, field, code, reason, cells.at(-1)]);
 }
 
-type Rejected = Omit<BadRow, 'file'> & { readonly file: string; readonly row: string };
+type RejectedRow = Omit<BadRow, 'file'> & { readonly file: string; readonly row: string };
 
 /** Writes every bad row of this import, in file order; refuses file_unwritable before anything is recorded. */
 export async function writeRejects(tx: Transaction, path: string, files: readonly SourceFile[]): Promise<void> {
@@ -44,7 +44,7 @@ export async function writeRejects(tx: Transaction, path: string, files: readonl
     refuse('file_unwritable', { file: path, reason }, cause);
   if (files.some(({ name }) => isSameFile(name, path))) throw unwritable('it is one of the files to import');
   const isCsv = rejectFormat(path, files) === 'csv';
-  const written = (row: Rejected) => (isCsv ? csvReject(row) : `${JSON.stringify(row)}\n`);
+  const written = (row: RejectedRow) => (isCsv ? csvReject(row) : `${JSON.stringify(row)}\n`);
   const output = createWriteStream(path);
   const ended = finished(output).catch((error) => {
     throw unwritable(reasonOf(error), error);

@@ -39,7 +39,7 @@ const COLUMNS = `seq, file, line, kind, partner_id, quote_id, requote_id, revers
 /** Bytes buffered before they are sent. */
 const CHUNK = 128 * 1024;
 
-export interface Staged {
+export interface StagedCounts {
   readonly rows: number;
   /** The number invalid on their own. */
   readonly bad: number;
@@ -49,7 +49,7 @@ interface Stager {
   readonly add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
   /** Waits while the server is slower than the reader. Call it between batches. */
   readonly drained: () => Promise<void>;
-  readonly finish: () => Promise<Staged>;
+  readonly finish: () => Promise<StagedCounts>;
   /** Ends the COPY, so that the transaction can be rolled back. */
   readonly abandon: () => Promise<void>;
 }

@@ -5,7 +5,7 @@ import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { type RequestStatus, statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
-import { type Asked, defineList, type Mark } from './list.ts';
+import { defineList, type ListQuery, type Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {
   readonly status: RequestStatus;
@@ -17,7 +17,7 @@ const filters = z.strictObject({
 
 async function readRows(
   tx: Transaction,
-  { filter: { waiting = false }, scope, after, limit, context }: Asked<z.output<typeof filters>>,
+  { filter: { waiting = false }, scope, after, limit, context }: ListQuery<z.output<typeof filters>>,
 ): Promise<ListedRequest[]> {
   const now = context.environment.now();
   const waitingAt = waiting ? now.toISO() : null;

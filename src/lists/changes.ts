@@ -8,7 +8,7 @@ import { readPartners } from '../partners/partners.sql.ts';
 import type { ChangeEvent } from '../people/audit-events.sql.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
-import { type Asked, type Column, defineList } from './list.ts';
+import { type Column, defineList, type ListQuery } from './list.ts';
 
 /** A field, with the event that changed it. */
 interface Change extends ChangeEvent {
@@ -71,7 +71,7 @@ const ofPartner = z.strictObject({ id: text('Partner', 'The partner.').optional(
 /** Refusal: partner_unknown. */
 async function readOfPartner(
   tx: Transaction,
-  { filter: { id = '' } }: Asked<z.output<typeof ofPartner>>,
+  { filter: { id = '' } }: ListQuery<z.output<typeof ofPartner>>,
 ): Promise<Change[]> {
   if ((await readPartners(tx, [id])).length === 0) throw refuse('partner_unknown', { partner_id: id });
   return changesOf(await readPartnerChanges(tx, id));

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readClients } from '../partners/clients.sql.ts';
-import { type Asked, defineList, pageOf } from './list.ts';
+import { defineList, type ListQuery, pageOf } from './list.ts';
 
 interface ClientLine {
   readonly client_id: string;
@@ -21,7 +21,7 @@ const filters = z.strictObject({
 
 const keyOf = ({ client_id }: ClientLine): string => client_id;
 
-async function readRows(tx: Transaction, asked: Asked<z.output<typeof filters>>): Promise<ClientLine[]> {
+async function readRows(tx: Transaction, asked: ListQuery<z.output<typeof filters>>): Promise<ClientLine[]> {
   const now = asked.context.environment.now().toISO();
   const clients = await readClients(tx, { partnerId: asked.filter.partner, now });
   const lines = clients.map(({ client_id, partner_id, created_at, revoked_at, last_used_at, live_secrets }) => ({

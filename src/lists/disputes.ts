@@ -4,16 +4,16 @@ import { disputeJson } from '../actions/dispute.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { Amount } from '../money.ts';
-import { type Asked, defineList, pageOf, type Total } from './list.ts';
+import { defineList, type ListQuery, pageOf, type Total } from './list.ts';
 
 const of = (amount: string, { currency }: OpenDispute): Amount => Amount.of(amount, currency);
 
 const keyOf = ({ number }: OpenDispute): string => number;
 
-const readRows = async (tx: Transaction, asked: Asked<unknown>): Promise<OpenDispute[]> =>
+const readRows = async (tx: Transaction, asked: ListQuery<unknown>): Promise<OpenDispute[]> =>
   pageOf(await readOpenDisputes(tx, { scope: asked.scope }), asked, keyOf);
 
-async function readTotals(tx: Transaction, { scope }: Asked<unknown>): Promise<Total[]> {
+async function readTotals(tx: Transaction, { scope }: ListQuery<unknown>): Promise<Total[]> {
   const sums = new Map<string, Amount>();
   for (const row of await readOpenDisputes(tx, { scope })) {
     sums.set(row.currency, of(row.amount, row).plus(sums.get(row.currency) ?? Amount.zero(row.currency)));

@@ -6,7 +6,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
 import { nameOf } from '../mail/log.ts';
-import { type Asked, defineList, type Mark } from './list.ts';
+import { defineList, type ListQuery, type Mark } from './list.ts';
 
 const filters = z.strictObject({
   unfinished: flag('Unfinished', 'Only those unsent or needing attention, oldest first.').optional(),
@@ -14,7 +14,7 @@ const filters = z.strictObject({
 
 const readRows = (
   tx: Transaction,
-  { filter: { unfinished }, scope, after, limit }: Asked<z.output<typeof filters>>,
+  { filter: { unfinished }, scope, after, limit }: ListQuery<z.output<typeof filters>>,
 ): Promise<ListedEmail[]> => readEmails(tx, { unfinished, scope, after, limit });
 
 const TONES: Readonly<Partial<Record<EmailStatus, Mark['tone']>>> = {

@@ -10,7 +10,7 @@ import type { DocumentKind } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { plural } from '../text.ts';
-import { type Asked, defineList, given, type Mark, type Total } from './list.ts';
+import { defineList, given, type ListQuery, type Mark, type Total } from './list.ts';
 
 interface InvoiceRow {
   readonly document_id: number;
@@ -112,16 +112,16 @@ const SORTED = {
 } as const;
 type InvoiceSort = keyof typeof SORTED;
 
-const parametersOf = ({ filter, scope, today }: Asked<InvoiceFilter, InvoiceSort>) => ({
+const parametersOf = ({ filter, scope, today }: ListQuery<InvoiceFilter, InvoiceSort>) => ({
   ...given(filters, filter),
   ...{ scope, today },
 });
 
-const readLines = (tx: Transaction, asked: Asked<InvoiceFilter, InvoiceSort>): Promise<InvoiceRow[]> =>
+const readLines = (tx: Transaction, asked: ListQuery<InvoiceFilter, InvoiceSort>): Promise<InvoiceRow[]> =>
   query(tx, SORTED[asked.sort], { ...parametersOf(asked), after: asked.after, limit: asked.limit });
 
 /** The open amounts of the listed documents, by currency. Only open ones are read. */
-async function readTotals(tx: Transaction, asked: Asked<InvoiceFilter, InvoiceSort>): Promise<Total[]> {
+async function readTotals(tx: Transaction, asked: ListQuery<InvoiceFilter, InvoiceSort>): Promise<Total[]> {
   const rows = await query<{ currency: string; invoices: string; overdue: string; credit: string }>(
     tx,
     `SELECT d.currency,

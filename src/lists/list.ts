@@ -45,7 +45,7 @@ export interface Column<Row> {
 export type Link = readonly [place: string, at: string | Readonly<Record<string, string>>];
 
 /** A query of a list. */
-export interface Asked<Filter, Sort extends string = string> {
+export interface ListQuery<Filter, Sort extends string = string> {
   readonly filter: Filter;
   /** The partners whose rows may be seen; null: all. */
   readonly scope: Scope;
@@ -119,10 +119,10 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   /** A row's key for the next page: a number, unless `keyed` says otherwise. */
   key?(row: NoInfer<Row>): string;
   readonly keyed?: 'text';
-  read(tx: Transaction, asked: Asked<Filter, Sort>): Promise<Row[]>;
+  read(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Row[]>;
   /** Default: the rows. */
   json?(tx: Transaction, rows: readonly NoInfer<Row>[], today: string): Promise<readonly unknown[]>;
-  totals?(tx: Transaction, asked: Asked<Filter, Sort>): Promise<Total[]>;
+  totals?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Total[]>;
 }
 
 /** Only for its types: view names must be column names, and rows those that `read` returns. */
@@ -139,7 +139,7 @@ export const given = <Filter extends object>(filters: z.ZodObject & z.ZodType<Fi
 /** The page of a short list whose rows were all read. */
 export function pageOf<Row>(
   rows: readonly Row[],
-  { after, limit }: Pick<Asked<unknown>, 'after' | 'limit'>,
+  { after, limit }: Pick<ListQuery<unknown>, 'after' | 'limit'>,
   key: (row: Row) => string,
 ): Row[] {
   const last = after === null ? -1 : rows.findIndex((row) => key(row) === after);

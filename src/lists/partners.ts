@@ -10,7 +10,7 @@ import type { Month } from '../month.ts';
 import { type PartnerView, readPartners } from '../partners/partners.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
 import { plural } from '../text.ts';
-import { type Asked, defineList, given, type Mark } from './list.ts';
+import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
 interface Line {
   readonly partner_id: string;
@@ -67,7 +67,7 @@ const found = (by: string) => `
 
 const SORTED = { name: found('lower(p.name)'), partner_id: found('p.partner_id') } as const;
 
-async function readRows(tx: Transaction, asked: Asked<PartnerFilter, keyof typeof SORTED>): Promise<PartnerRow[]> {
+async function readRows(tx: Transaction, asked: ListQuery<PartnerFilter, keyof typeof SORTED>): Promise<PartnerRow[]> {
   const { scope, after, limit, today } = asked;
   const lines = await query<Line>(tx, SORTED[asked.sort], { ...given(filters, asked.filter), scope, after, limit });
   const ids = lines.map(({ partner_id }) => partner_id);

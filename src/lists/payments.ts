@@ -6,7 +6,7 @@ import { Amount } from '../money.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../payments/payment.ts';
 import { readPayments } from '../payments/payments.sql.ts';
-import { type Asked, defineList, given, type Mark } from './list.ts';
+import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
 type PaymentRow = PaymentJson & { readonly partner_name: string | null };
 
@@ -72,7 +72,7 @@ const SORTED = {
 type PaymentSort = keyof typeof SORTED;
 
 /** First the requested ids, then their details, so the statement that reads a payment is written once. */
-async function readRows(tx: Transaction, asked: Asked<PaymentFilter, PaymentSort>): Promise<PaymentRow[]> {
+async function readRows(tx: Transaction, asked: ListQuery<PaymentFilter, PaymentSort>): Promise<PaymentRow[]> {
   const lines = await query<{ payment_id: number; partner_name: string | null }>(tx, SORTED[asked.sort], {
     ...given(filters, asked.filter),
     ...{ scope: asked.scope, after: asked.after, limit: asked.limit },

@@ -5,7 +5,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { readSealLetters, type SealLetter } from '../reports/seal-letters.sql.ts';
 import { sealTitle } from '../seals/signature.ts';
 import { emailMark } from './emails.ts';
-import { type Asked, defineList, pageOf } from './list.ts';
+import { defineList, type ListQuery, pageOf } from './list.ts';
 
 /** A seal with the previous one of its kind: each record contains that one's hash. */
 export interface ChainedSeal extends SealLetter {
@@ -30,7 +30,7 @@ const keyOf = ({ kind, name }: SealLetter): string => `${kind} ${name}`;
 
 async function readRows(
   tx: Transaction,
-  { filter: { kind }, ...asked }: Asked<z.output<typeof filters>, '-made_at' | 'made_at'>,
+  { filter: { kind }, ...asked }: ListQuery<z.output<typeof filters>, '-made_at' | 'made_at'>,
 ): Promise<ChainedSeal[]> {
   const seals = (await readChain(tx)).filter((each) => kind === undefined || each.kind === kind);
   return pageOf(asked.sort === 'made_at' ? seals : seals.reverse(), asked, keyOf);

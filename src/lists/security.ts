@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { date } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readSecurityEvents, type SecurityEvent } from '../reports/security.sql.ts';
-import { type Asked, defineList } from './list.ts';
+import { defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({ since: date('Since', 'From this day on (UTC).').optional() });
 
 const readRows = (
   tx: Transaction,
-  { filter: { since }, limit }: Asked<z.output<typeof filters>>,
+  { filter: { since }, limit }: ListQuery<z.output<typeof filters>>,
 ): Promise<SecurityEvent[]> =>
   readSecurityEvents(tx, { since: since === undefined ? null : `${since}T00:00:00Z`, limit });
 

@@ -5,14 +5,14 @@ import type { Transaction } from '../database/transaction.ts';
 import { liveAt } from '../people/sessions.ts';
 import { type ListedSession, readSessions } from '../people/sign-in.sql.ts';
 import { userNamed } from '../people/users.ts';
-import { type Asked, defineList } from './list.ts';
+import { defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({ email: text('User', 'Only the sessions of this user.').optional() });
 
 /** Refusal: user_unknown. */
 async function readRows(
   tx: Transaction,
-  { filter: { email }, context }: Asked<z.output<typeof filters>>,
+  { filter: { email }, context }: ListQuery<z.output<typeof filters>>,
 ): Promise<ListedSession[]> {
   if (email !== undefined) await userNamed(tx, context, email);
   return readSessions(tx, { ...liveAt(context), login: email ?? null });

@@ -4,11 +4,11 @@ import type { Transaction } from '../database/transaction.ts';
 import { rolesInWords } from '../people/roles.ts';
 import { type ListedUser, readUsers } from '../people/users.sql.ts';
 import { plural } from '../text.ts';
-import { type Asked, defineList, pageOf } from './list.ts';
+import { defineList, type ListQuery, pageOf } from './list.ts';
 
 const keyOf = ({ user_id }: ListedUser): string => String(user_id);
 
-const readRows = async (tx: Transaction, asked: Asked<unknown>): Promise<ListedUser[]> =>
+const readRows = async (tx: Transaction, asked: ListQuery<unknown>): Promise<ListedUser[]> =>
   pageOf(await readUsers(tx, { now: asked.context.environment.now().toISO() }), asked, keyOf);
 
 export const userJson = ({ user_id, kind, login, name, roles, recorded_at, ended_at, ...rest }: ListedUser) => ({

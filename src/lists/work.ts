@@ -6,7 +6,7 @@ import { readWork, type WorkItem } from '../actions/work/items.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { FINDING_KINDS } from '../findings/finding.ts';
 import { Amount } from '../money.ts';
-import { type Asked, defineList } from './list.ts';
+import { defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({
   kind: choice('Kind', `${FINDING_KINDS.join(', ')}.`, FINDING_KINDS).optional(),
@@ -16,7 +16,7 @@ const filters = z.strictObject({
 
 async function readRows(
   tx: Transaction,
-  { filter: { kind, of, nobodys }, scope, today, context }: Asked<z.output<typeof filters>>,
+  { filter: { kind, of, nobodys }, scope, today, context }: ListQuery<z.output<typeof filters>>,
 ): Promise<WorkItem[]> {
   const { settings, environment } = context;
   const all = await readWork(tx, { settings, scope, now: environment.now().toMillis(), today });

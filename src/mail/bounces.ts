@@ -12,7 +12,7 @@ import { insertBounces, readBounces, readByMessageIds, type Target } from './bou
 import { nameOf, readEmail } from './log.ts';
 import { lockEmails } from './outbox.sql.ts';
 
-export interface BouncesRecorded {
+export interface RecordedBounces {
   readonly bounces: readonly {
     readonly email: number;
     readonly about: string;
@@ -33,9 +33,9 @@ export async function recordBounces(
   tx: Transaction,
   { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
   { source, reports }: { source: string; reports: readonly ReportedBounce[] },
-): Promise<BouncesRecorded> {
+): Promise<RecordedBounces> {
   const targets = await readTargets(tx, reports);
-  const unmatched: BouncesRecorded['unmatched'][number][] = [];
+  const unmatched: RecordedBounces['unmatched'][number][] = [];
   const found = new Map<string, { target: Target; recipient: string; report: ReportedBounce }>();
   let duplicates = 0;
   const known = await readKnown(tx, [...targets.values()]);

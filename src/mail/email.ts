@@ -58,7 +58,7 @@ export interface EmailContent {
 }
 
 /** What to send; or why nothing can be sent until missing data is supplied; or why nothing is to be sent any more. */
-export type Composed = EmailContent | { readonly held: string } | { readonly withdrawn: string };
+export type Composition = EmailContent | { readonly held: string } | { readonly withdrawn: string };
 
 /** One kind of e-mail without a document: when it is due, and its content. */
 export interface EmailComposer {
@@ -71,7 +71,7 @@ export interface EmailComposer {
     email: EmailSubject,
     context: ActorContext,
     templates: EmailTemplates,
-  ) => Promise<Composed>;
+  ) => Promise<Composition>;
 }
 
 /** What sends e-mails. */

@@ -95,13 +95,13 @@ export const beginTurn = (tx: Transaction, turn: { partnerId: string; now: strin
   execute(tx, `UPDATE webhooks SET attempted_at = :now::timestamptz WHERE partner_id = :partnerId`, turn);
 
 /** The webhook state that an answer belongs to. After a change it is not recorded any more. */
-interface Sent {
+interface WebhookState {
   readonly partnerId: string;
   readonly url: string;
   readonly position: number;
 }
 
-export async function acknowledge(tx: Transaction, sent: Sent): Promise<boolean> {
+export async function acknowledge(tx: Transaction, sent: WebhookState): Promise<boolean> {
   const acknowledged = await execute(
     tx,
     `UPDATE webhooks
@@ -116,7 +116,7 @@ export async function acknowledge(tx: Transaction, sent: Sent): Promise<boolean>
 
 export async function recordFailure(
   tx: Transaction,
-  failed: Sent & { reason: string; now: string; next: string; pause: boolean },
+  failed: WebhookState & { reason: string; now: string; next: string; pause: boolean },
 ): Promise<boolean> {
   const recorded = await execute(
     tx,

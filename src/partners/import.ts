@@ -244,10 +244,10 @@ async function refuseReplacedAccounts(
   }
 }
 
-type Wanted = Omit<Arrangement, 'partner_id' | 'from_month'>;
+type ArrangementTerms = Omit<Arrangement, 'partner_id' | 'from_month'>;
 
 /** Connected as before, but by another account. */
-function hasOtherAccount(one: Wanted, before: Arrangement): boolean {
+function hasOtherAccount(one: ArrangementTerms, before: Arrangement): boolean {
   return (
     one.arrangement === 'connected_account' &&
     before.arrangement === 'connected_account' &&
@@ -255,10 +255,10 @@ function hasOtherAccount(one: Wanted, before: Arrangement): boolean {
   );
 }
 
-const sourceOf = ({ balance_transactions_from }: Wanted) => balance_transactions_from ?? 'processor';
+const sourceOf = ({ balance_transactions_from }: ArrangementTerms) => balance_transactions_from ?? 'processor';
 
 /** The same account, but its balance transactions come from the other source. */
-function hasOtherSource(one: Wanted, before: Arrangement): boolean {
+function hasOtherSource(one: ArrangementTerms, before: Arrangement): boolean {
   return (
     one.arrangement === 'connected_account' &&
     one.connected_account_id === before.connected_account_id &&

@@ -8,7 +8,7 @@ import { daysApart } from '../month.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import { meaningful, normalizeReference } from './bank/statement.ts';
 import type { Method, Source } from './enums.ts';
-import { leftOn, type TakenBack } from './payout.ts';
+import { leftOn, type TakenBack } from './payout-contents.ts';
 import { findReferences } from './reference.ts';
 
 /** A payment as a hand entry, a bank line or a processor event reports it. */

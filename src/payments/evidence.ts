@@ -38,14 +38,14 @@ export interface Evidence {
   readonly why: string;
 }
 
-export interface Suggested {
+export interface Suggestion {
   readonly document: Payable;
   readonly amount: Amount;
   readonly confidence: string;
   readonly evidence: Evidence;
 }
 
-export interface Applied extends Suggested {
+export interface Application extends Suggestion {
   /** The rest of the document that is small enough to be written to bank charges. */
   readonly small_difference: Amount | undefined;
 }
@@ -118,10 +118,10 @@ export interface PlacedCredit {
 export interface Match {
   /** The partner that paid, if certain. */
   readonly partner_id: string | undefined;
-  readonly applied: readonly Applied[];
+  readonly applied: readonly Application[];
   /** Credit that pays the rest of the documents. */
   readonly credit?: readonly PlacedCredit[];
-  readonly suggested: readonly Suggested[];
+  readonly suggested: readonly Suggestion[];
   /** One sentence on the outcome. */
   readonly why: string;
   /** Finance should read the sentence, although the payment is applied. */

@@ -9,7 +9,7 @@ import { howSettled } from '../documents/correctable.ts';
 import { Amount } from '../money.ts';
 import { balanceOf, contradictionOf, type FoundNumbers, isOfAnother } from './contradictions.ts';
 import {
-  type Applied,
+  type Application,
   CONFIDENCE,
   comparison,
   type Evidence,
@@ -18,7 +18,7 @@ import {
   type Payable,
   type Payer,
   type Receipt,
-  type Suggested,
+  type Suggestion,
 } from './evidence.ts';
 import { byDueDate, type OpenItems } from './open-items.ts';
 import { MISSPELLED, type ShortReference } from './reference.ts';
@@ -61,7 +61,7 @@ export function match(receipt: Receipt, items: OpenItems): Match {
 }
 
 /** The first suggestion, as the end of a sentence. */
-function inWords([best]: readonly Suggested[]): string {
+function inWords([best]: readonly Suggestion[]): string {
   if (best === undefined) return '';
   const together = best.evidence.set ?? [best.document.number];
   return `; ${together.join(' and ')} ${together.length > 1 ? 'are' : 'is'} suggested`;
@@ -110,14 +110,14 @@ function applyByReference(
     const suggested = suggest(receipt, { named: certain, partial: [], short: shortened }, items);
     return { partner_id, applied: [], suggested, why: `${state}: kept as unapplied cash` };
   }
-  const apply = (named: NamedDocument, part: Amount, small_difference?: Amount): Applied => ({
+  const apply = (named: NamedDocument, part: Amount, small_difference?: Amount): Application => ({
     document: named.document,
     amount: part,
     small_difference,
     confidence: payer.by === 'account' ? CONFIDENCE.reference_and_account : CONFIDENCE.reference_and_name,
     evidence: referenceEvidence(named, payer, comparison(amount, named.document.balance, open.length)),
   });
-  const matched = (applied: readonly Applied[], why: string, suggested: readonly Suggested[] = []): Match => ({
+  const matched = (applied: readonly Application[], why: string, suggested: readonly Suggestion[] = []): Match => ({
     ...{ partner_id, applied, suggested, why },
   });
   const deducted = applyLessCredit(receipt, open, payer, items);
@@ -152,7 +152,7 @@ function applyByReference(
   }
   // Only finance knows which of them should stay open.
   const suggested = distribute(amount, open).map(
-    ({ named, part }): Suggested => ({
+    ({ named, part }): Suggestion => ({
       document: named.document,
       amount: part,
       confidence: CONFIDENCE.reference_alone,
@@ -192,7 +192,7 @@ function applyLessCredit(
   const remittance = lessCredit(documents, credits);
   if (net.equals(amount)) {
     const { placed, left } = placeCredit(documents, credits);
-    const applied = open.flatMap((named): Applied[] => {
+    const applied = open.flatMap((named): Application[] => {
       const part = left.get(named.document.document_id) as Amount;
       if (!part.isPositive()) return [];
       const evidence = referenceEvidence(named, payer, open.length === 1 ? 'exact' : 'one of several');
@@ -207,7 +207,7 @@ function applyLessCredit(
   }
   if (items.isSmallDifference(short, gross)) return undefined;
   const why = `${remittance} is ${net.forPeople()}, and ${amount.forPeople()} arrived`;
-  const suggested = distribute(amount, open).map(({ named, part }): Suggested => {
+  const suggested = distribute(amount, open).map(({ named, part }): Suggestion => {
     const found = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; applying both accepts it` };
     const evidence: Evidence = { ...found, rule: 'suggestion' };
     return { document: named.document, amount: part, confidence: CONFIDENCE.reference_alone, evidence };
@@ -268,7 +268,7 @@ function applyByAmount(receipt: Receipt, { named, partial, short }: FoundNumbers
     partial.length > 0 ||
     short.some(({ sequence }) => !document.number.endsWith(`-${sequence}`));
   if (contradicted) return undefined;
-  const applied: Applied = {
+  const applied: Application = {
     document,
     amount,
     small_difference: undefined,
@@ -284,7 +284,7 @@ function applyByAmount(receipt: Receipt, { named, partial, short }: FoundNumbers
   return { partner_id: known, applied: [applied], suggested: [], why };
 }
 
-interface Undecided {
+interface UndecidedMatch {
   /** In any currency. */
   readonly named: readonly NamedDocument[];
   readonly certain: readonly NamedDocument[];
@@ -293,7 +293,7 @@ interface Undecided {
   readonly known: string | undefined;
 }
 
-function whyNotApplied(receipt: Receipt, undecided: Undecided, items: OpenItems): string {
+function whyNotApplied(receipt: Receipt, undecided: UndecidedMatch, items: OpenItems): string {
   const { amount, payer_name } = receipt;
   const { named, certain, partners, known } = undecided;
   if (partners.size > 1) {

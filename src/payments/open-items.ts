@@ -28,11 +28,11 @@ interface Mention {
 }
 
 /** The numbers of items carried over from the previous system. */
-export interface Carried {
+export interface CarriedItems {
   readonly invoices: CarriedNumbers;
   readonly credits: CarriedNumbers;
 }
-const NONE_CARRIED: Carried = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
+const NONE_CARRIED: CarriedItems = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
 
 /** The open items for matching; kept current while the lines of a file are matched one after another. */
 export class OpenItems {
@@ -44,7 +44,7 @@ export class OpenItems {
   private readonly accounts: Map<string, string | null>;
   private readonly smallDifferences: SmallDifferences;
   private readonly creditNotes: Map<string, OpenCredit>;
-  private readonly carried: Carried;
+  private readonly carried: CarriedItems;
   private readonly childrenOf = new Map<string, string[]>();
   private readonly names: PayerNames;
 
@@ -58,7 +58,7 @@ export class OpenItems {
     accounts: ReadonlyMap<string, string | null>,
     smallDifferences: SmallDifferences,
     creditNotes: readonly OpenCredit[] = [],
-    carried: Carried = NONE_CARRIED,
+    carried: CarriedItems = NONE_CARRIED,
   ) {
     this.carried = carried;
     this.payers = new Map(payers.map((payer) => [payer.partner_id, payer]));

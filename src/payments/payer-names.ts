@@ -43,12 +43,12 @@ function tellingWords(name: string): string[] {
 }
 
 /** A text for comparison: its significant words, and the positions of legal forms after them. */
-interface Written {
+interface ComparableName {
   readonly words: readonly string[];
   readonly ends: ReadonlySet<number>;
 }
 
-function readText(text: string): Written {
+function readText(text: string): ComparableName {
   const ends = new Set<number>();
   const telling: string[] = [];
   for (const word of words(text)) {
@@ -66,7 +66,7 @@ const isLongEnoughToBeCut = (name: string): boolean => name.trim().length >= CUT
  * A payer's name field may continue after the name: the name ends with the first legal form, which may be cut off, or
  * before the first number that no partner's name contains.
  */
-function readName(text: string, isOfName: (word: string) => boolean): Written {
+function readName(text: string, isOfName: (word: string) => boolean): ComparableName {
   const written = readText(text);
   const [end = written.words.length - 1] = written.ends;
   const number = written.words.findIndex((word) => /\d/.test(word) && !isOfName(word));
@@ -133,7 +133,7 @@ export interface NamePlace {
   readonly words: number;
 }
 
-interface Named {
+interface NamedPartner {
   readonly partner_id: string;
   readonly name: string;
 }
@@ -143,7 +143,7 @@ export class PayerNames {
   /** How many partners' names have a word. */
   private readonly used = new Map<string, number>();
 
-  constructor(payers: Iterable<Named>) {
+  constructor(payers: Iterable<NamedPartner>) {
     for (const { partner_id, name } of payers) {
       const own = tellingWords(name);
       if (own.length > 0) this.root.add(own, partner_id);
@@ -204,7 +204,7 @@ export class PayerNames {
   }
 
   /** Whether the word after an incomplete name may be the name's next one. */
-  private wordAfter({ words: written }: Written, { from, words: length }: NamePlace): boolean {
+  private wordAfter({ words: written }: ComparableName, { from, words: length }: NamePlace): boolean {
     let at: Words | undefined = this.root;
     for (const word of written.slice(from, from + length)) at = at?.next.get(word);
     const after = written[from + length];
@@ -213,7 +213,7 @@ export class PayerNames {
     return [...at.next.keys()].some((word) => word.startsWith(after) || isShortFor(after, word));
   }
 
-  private placesIn({ words: written }: Written, isCut = false): NamePlace[] {
+  private placesIn({ words: written }: ComparableName, isCut = false): NamePlace[] {
     const found = written.flatMap((_, from) => this.placeAt(written, from, isCut) ?? []);
     return found.filter(
       (place) =>
@@ -258,23 +258,23 @@ export class PayerNames {
 const stem = (word: string): string => word.replace(/S$/, '');
 
 /** `HARBOUR TICKETS WEST` is another name than Harbour Tickets East. */
-const isOtherName = (written: Written, { from, words: length }: NamePlace, mayGoOn: boolean): boolean =>
+const isOtherName = (written: ComparableName, { from, words: length }: NamePlace, mayGoOn: boolean): boolean =>
   !mayGoOn && from + length < written.words.length;
 
 /** Whether a word and its neighbor may belong to one name. `before`: the first of the two. */
-const isJoined = ({ words: written, ends }: Written, at: number, before: number): boolean => {
+const isJoined = ({ words: written, ends }: ComparableName, at: number, before: number): boolean => {
   const word = written[at];
   return word !== undefined && !/\d/.test(word) && !BESIDE.has(word) && !ends.has(before);
 };
 
 /** Whether another word of a name is before or after a place. */
-const isLonger = (written: Written, { from, words: length }: NamePlace): boolean =>
+const isLonger = (written: ComparableName, { from, words: length }: NamePlace): boolean =>
   isJoined(written, from - 1, from - 1) || isJoined(written, from + length, from + length - 1);
 
 const LONGEST_REST = 3;
 
 /** In a text, a different, longer name is recognized by the legal form at its end. */
-function continuesToLegalForm(written: Written, { from, words: length }: NamePlace, mayGoOn: boolean): boolean {
+function continuesToLegalForm(written: ComparableName, { from, words: length }: NamePlace, mayGoOn: boolean): boolean {
   const after = from + length;
   if (mayGoOn) return false;
   for (let at = after; at < after + LONGEST_REST && isJoined(written, at, at - 1); at += 1) {

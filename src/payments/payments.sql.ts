@@ -273,15 +273,15 @@ export function readCandidates(
   );
 }
 
-export interface Received {
+export interface ReceivedPayment {
   readonly received_on: string;
   readonly unapplied: string;
   readonly applied: readonly { readonly document_id: number; readonly amount: string }[];
 }
 
 /** The payment of a processor's session; undefined: none yet. */
-export async function readReceived(tx: Transaction, session: string | null): Promise<Received | undefined> {
-  const [received] = await query<Received>(
+export async function readReceived(tx: Transaction, session: string | null): Promise<ReceivedPayment | undefined> {
+  const [received] = await query<ReceivedPayment>(
     tx,
     `SELECT p.received_on, b.unapplied,
             coalesce((SELECT json_agg(json_build_object('document_id', a.document_id, 'amount', a.amount::text))

@@ -2,7 +2,7 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import { TAKEN_BACK } from './payments.sql.ts';
-import { leftOn, type TakenBack, type WithProcessor } from './payout.ts';
+import { leftOn, type TakenBack, type WithProcessor } from './payout-contents.ts';
 
 /** Returns the ids of the payouts by the ids of their lines. */
 export async function insertPayouts(

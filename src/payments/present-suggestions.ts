@@ -6,7 +6,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import type { Match, Suggested } from './evidence.ts';
+import type { Match, Suggestion } from './evidence.ts';
 import type { ExceptionalPayment, ExceptionSuggestion } from './exceptions.sql.ts';
 import { match } from './match.ts';
 import type { OpenItems } from './open-items.ts';
@@ -76,7 +76,7 @@ function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): Exception
 }
 
 /** For a payer that is not known by an account. */
-function accountNotNamed(found: Suggested): Suggested {
+function accountNotNamed(found: Suggestion): Suggestion {
   const { document, evidence } = found;
   if (evidence.rule !== 'amount_and_account') return found;
   const why = `${document.number} is the only open invoice that ${evidence.payer?.partner_id} pays over this amount`;
@@ -84,14 +84,14 @@ function accountNotNamed(found: Suggested): Suggested {
 }
 
 /** What would be applied if the payment arrived now; several documents only together. */
-function together({ applied, credit = [] }: Match): Suggested[] {
+function together({ applied, credit = [] }: Match): Suggestion[] {
   if (applied.length < 2 || credit.length > 0) return [...applied];
   const set = applied.map(({ document }) => document.number);
   return applied.map((each) => ({ ...each, evidence: { ...each.evidence, set } }));
 }
 
 const presented = (
-  { document: { number, partner_id, balance }, amount, confidence, evidence }: Suggested,
+  { document: { number, partner_id, balance }, amount, confidence, evidence }: Suggestion,
   items: OpenItems,
 ): ExceptionSuggestion => ({
   ...{ number, same_as: null, partner_id, confidence, evidence, reversible: false },

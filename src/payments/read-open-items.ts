@@ -5,7 +5,7 @@ import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
 import type { Payable } from './evidence.ts';
 import { readCarriedNumbers, readCreditNotes, readPayables, readPayers } from './open-items.sql.ts';
-import { type Carried, OpenItems } from './open-items.ts';
+import { type CarriedItems, OpenItems } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.ts';
 import { CarriedNumbers, findCreditNotes, findReferences } from './reference.ts';
 
@@ -43,7 +43,7 @@ export async function readOpenItems(
   return new OpenItems(payables, partners, new Map(accounts), small_difference, creditNotes, carried);
 }
 
-async function readCarried(tx: Transaction): Promise<Carried> {
+async function readCarried(tx: Transaction): Promise<CarriedItems> {
   const numbers = await readCarriedNumbers(tx);
   const of = (document: string) => new CarriedNumbers(numbers.filter((each) => each.document === document));
   return { invoices: of('invoice'), credits: of('credit_note') };

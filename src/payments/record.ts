@@ -37,7 +37,7 @@ export interface RecordRequest {
   readonly partnerId?: string | undefined;
 }
 
-export interface Recorded {
+export interface RecordedPayment {
   readonly paymentId: number;
   /** It was already recorded: only a source record was added. */
   readonly duplicate: boolean;
@@ -57,7 +57,7 @@ interface HandEntry {
   readonly document: PayableRow | undefined;
 }
 
-export async function recordPayment(tx: Transaction, caller: Caller, request: RecordRequest): Promise<Recorded> {
+export async function recordPayment(tx: Transaction, caller: Caller, request: RecordRequest): Promise<RecordedPayment> {
   const amount = positiveAmount(request.amount, request.currency);
   const reference = checkedReference(request.reference);
   const account = checkedAccount(request);

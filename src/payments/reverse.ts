@@ -221,7 +221,7 @@ export async function reverseAll(
   tx: Transaction,
   context: PaymentContext,
   reversals: readonly NewReversal[],
-): Promise<Map<string, Reversed>> {
+): Promise<Map<string, ReversalResult>> {
   if (reversals.length === 0) return new Map();
   const paymentIds = reversals.map((each) => each.payment_id);
   const states = new Map((await readStates(tx, paymentIds)).map((state) => [state.payment_id, state]));
@@ -276,7 +276,7 @@ const reapplication = (
   evidence: { rule: 'reapplied' as const, why },
 });
 
-export interface Reversed {
+export interface ReversalResult {
   readonly payment_reversal_id: number;
   /** The numbers of the reopened invoices. */
   readonly reopened: readonly string[];

@@ -13,7 +13,7 @@ import {
   type Payable,
   type Payer,
   type Receipt,
-  type Suggested,
+  type Suggestion,
 } from './evidence.ts';
 import { byDueDate, type OpenItems } from './open-items.ts';
 import type { PartialReference, ShortReference } from './reference.ts';
@@ -41,7 +41,7 @@ interface Proposal {
   readonly amount?: Amount;
 }
 
-type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggested>) => readonly Proposal[];
+type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggestion>) => readonly Proposal[];
 
 const SUGGESTED_AT_MOST = 5;
 /** If more open documents than this have the amount, it does not identify one. */
@@ -72,16 +72,16 @@ export function suggest(
   found: Pick<Question, 'named' | 'partial' | 'short'>,
   items: OpenItems,
   doubted?: 'doubted',
-): Suggested[] {
+): Suggestion[] {
   const known = items.knownPayer(receipt);
   const likely = likelyPayers(receipt, items);
   const payers = doubted ? [...new Set([...likely, ...mentioned(receipt, items)])] : likely;
   return suggestBy({ ...found, receipt, items, known, payers, doubted: doubted !== undefined });
 }
 
-function suggestBy(question: Question): Suggested[] {
+function suggestBy(question: Question): Suggestion[] {
   const { amount } = question.receipt;
-  const found = new Map<number, Suggested>();
+  const found = new Map<number, Suggestion>();
   for (const rule of SUGGESTION_RULES) {
     for (const { document, confidence, evidence, amount: part } of rule(question, found)) {
       if (document === undefined || document.status !== 'open' || document.currency !== amount.currency) continue;
@@ -274,7 +274,7 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
 }
 
 /** If nothing else is suggested, or it is doubtful: the few open documents of exactly that amount. */
-function byAmountAlone({ receipt, items, doubted }: Question, found: ReadonlyMap<number, Suggested>): Proposal[] {
+function byAmountAlone({ receipt, items, doubted }: Question, found: ReadonlyMap<number, Suggestion>): Proposal[] {
   if (found.size > 0 && !doubted) return [];
   const equal = items.withBalance(receipt.amount);
   if (equal.length > EQUAL_AT_MOST) return [];

@@ -70,13 +70,13 @@ interface Invitation {
   readonly partnerId: string | undefined;
 }
 
-export interface Invited {
+export interface InvitedUser {
   readonly user: User;
   readonly link: MadeLink;
 }
 
 /** Creates a user and a sign-in link. */
-export async function inviteUser(tx: Transaction, context: ActorContext, given: Invitation): Promise<Invited> {
+export async function inviteUser(tx: Transaction, context: ActorContext, given: Invitation): Promise<InvitedUser> {
   await lockUsers(tx);
   const isFirst = !(await hasUsers(tx));
   if (!isFirst) await mayManage(tx, context);
@@ -99,7 +99,7 @@ export async function inviteUser(tx: Transaction, context: ActorContext, given: 
 }
 
 /** Makes another sign-in link. The user's earlier links expire. */
-export async function linkUser(tx: Transaction, context: ActorContext, given: { login: string }): Promise<Invited> {
+export async function linkUser(tx: Transaction, context: ActorContext, given: { login: string }): Promise<InvitedUser> {
   await lockUsers(tx);
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);

@@ -7,7 +7,7 @@ import { readOwnInvoice } from './document.tsx';
 import type { InvoiceView } from './invoice.ts';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
-interface Filled {
+interface DisputeForm {
   readonly reason: string;
   readonly amount: string;
   readonly problem: string;
@@ -16,7 +16,7 @@ interface Filled {
 export function disputeScreen(
   { number, currency, balance }: InvoiceView,
   { reader }: PartnerVisit,
-  { reason, amount, problem }: Filled = { reason: '', amount: '', problem: '' },
+  { reason, amount, problem }: DisputeForm = { reason: '', amount: '', problem: '' },
 ): PartnerScreen {
   const path = `/place/documents/${number}`;
   return {

@@ -7,7 +7,7 @@ import { instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { InvoiceInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
-import { urlBehindPage } from '../delivery/link.ts';
+import { urlBehindPage } from '../delivery/payment-link.ts';
 import { documentSnapshot } from '../documents/document.ts';
 import type { DocumentRow } from '../documents/documents.sql.ts';
 import { daysOverdue } from '../documents/overdue.ts';

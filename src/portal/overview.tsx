@@ -13,8 +13,8 @@ import {
 import type { Transaction } from '../database/transaction.ts';
 import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { checkoutProvider } from '../delivery/checkouts/open.ts';
-import { linkProvider } from '../delivery/link.ts';
 import { readLinkTokens } from '../delivery/links/links.sql.ts';
+import { linkProvider } from '../delivery/payment-link.ts';
 import { Amount, moneyText } from '../money.ts';
 import type { OpenItem } from '../reports/open-items.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
@@ -94,12 +94,12 @@ const numberCell = ({ number }: { readonly number: string }) => (
   </a>
 );
 
-interface Refused {
+interface PaymentProblem {
   readonly problem: string;
   readonly chosen: readonly string[];
 }
 
-export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Refused): PartnerScreen {
+export function openScreen(view: OpenView, visit: PartnerVisit, refused?: PaymentProblem): PartnerScreen {
   const { frame, menu } = frameOf(visit, '');
   const { as_of, balances, items, canPay } = view;
   const payable = canPay ? items.filter((item) => isPayable(view, item)) : [];
@@ -168,7 +168,7 @@ function totalsOf(payable: readonly OpenItem[]): { total: Amount; count: number 
     });
 }
 
-const choiceOf = (view: OpenView, refused: Refused | undefined): Column<OpenItem> => ({
+const choiceOf = (view: OpenView, refused: PaymentProblem | undefined): Column<OpenItem> => ({
   heading: 'Choose',
   cell: (item) =>
     isPayable(view, item) && (

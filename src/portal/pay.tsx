@@ -6,10 +6,10 @@ import type { Transaction } from '../database/transaction.ts';
 import { type Checkout, type CheckoutPart, readCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { callsOf, endCheckout } from '../delivery/checkouts/end.ts';
 import { type CheckoutContext, openCheckout } from '../delivery/checkouts/open.ts';
-import { linkProvider } from '../delivery/link.ts';
+import { linkProvider } from '../delivery/payment-link.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, moneyText } from '../money.ts';
-import { type Received, readReceived } from '../payments/payments.sql.ts';
+import { type ReceivedPayment, readReceived } from '../payments/payments.sql.ts';
 import { type CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
 import { plural } from '../text.ts';
 import { CHOSEN, isPayable, type OpenView, openScreen, readOpen } from './overview.tsx';
@@ -46,7 +46,7 @@ const payableOf = (view: OpenView, currency: string): readonly string[] =>
 
 interface PaymentView {
   readonly checkout: Checkout;
-  readonly received: Received | undefined;
+  readonly received: ReceivedPayment | undefined;
   /** The processor's current status; null if it need not or cannot be asked. */
   readonly state: CheckoutState | null;
 }

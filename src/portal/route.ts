@@ -49,7 +49,7 @@ export type PartnerAnswer =
   | { readonly to: string; readonly signedOut?: boolean }
   | { readonly screen: PartnerScreen; readonly status: number };
 
-type Read<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
+type ViewReader<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
 
 /** Whether partners' contacts can sign in from payment pages, which requires e-mailing links. */
 export const hasPartnerPlace = (
@@ -60,7 +60,7 @@ export const hasPartnerPlace = (
 export interface PartnerRoutes {
   readonly screen: <View>(
     path: string,
-    read: Read<View>,
+    read: ViewReader<View>,
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
     sheet?: (view: View) => Sheet,
   ) => void;
@@ -71,7 +71,7 @@ export interface PartnerRoutes {
     read: (visit: PartnerVisit) => Promise<View>,
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
   ) => void;
-  readonly file: (path: string, bound: BoundName, read: Read<ConsoleFile | undefined>) => void;
+  readonly file: (path: string, bound: BoundName, read: ViewReader<ConsoleFile | undefined>) => void;
   readonly form: (
     path: string,
     work: (visit: PartnerVisit, fields: ReadonlyMap<string, string>) => Promise<PartnerAnswer>,

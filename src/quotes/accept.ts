@@ -13,7 +13,7 @@ import { monthsAround, type ZoneMonth } from '../ledger/zone-months.ts';
 import { Amount } from '../money.ts';
 import { monthOf } from '../month.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import { type Asked, refuseAbove, refuseInactive } from './quote.ts';
+import { type PartnerCall, refuseAbove, refuseInactive } from './quote.ts';
 import {
   isOvertaken,
   type QuoteState,
@@ -25,13 +25,13 @@ import {
 } from './quotes.sql.ts';
 
 /** An acceptance requested by a partner's client. */
-export interface Wanted extends Asked {
+export interface AcceptanceRequest extends PartnerCall {
   readonly kind: 'quote' | 'requote';
   readonly id: string;
 }
 
 /** The answer to an acceptance: the quote's prices, or the increments of a requote. */
-export interface Accepted {
+export interface AcceptanceAnswer {
   readonly partnerId: string;
   readonly quoteId: string;
   readonly requoteId: string | null;
@@ -46,8 +46,8 @@ export interface Accepted {
 
 /** An acceptance that still has to be recorded. */
 export interface Due {
-  readonly wanted: Wanted;
-  readonly accepted: Accepted;
+  readonly wanted: AcceptanceRequest;
+  readonly accepted: AcceptanceAnswer;
   readonly policyId: string;
   /** The partner's time zone when the acceptance was checked. */
   readonly timeZone: string;
@@ -56,7 +56,7 @@ export interface Due {
 }
 
 /** Accepted before, refused, or to be recorded. */
-type Verdict = { readonly accepted: Accepted } | { readonly refusal: Refusal } | { readonly due: Due };
+type Verdict = { readonly accepted: AcceptanceAnswer } | { readonly refusal: Refusal } | { readonly due: Due };
 
 /**
  * How often an acceptance is tried. It is retried if the row was recorded meanwhile, which the second try then returns,
@@ -65,7 +65,7 @@ type Verdict = { readonly accepted: Accepted } | { readonly refusal: Refusal } |
 export const MOST_TRIES = 3;
 
 /** Accepts one quote or requote within a transaction that does more. */
-export async function accept(tx: Transaction, wanted: Wanted): Promise<Accepted> {
+export async function accept(tx: Transaction, wanted: AcceptanceRequest): Promise<AcceptanceAnswer> {
   for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
     const [verdict] = await judge(tx, [wanted]);
     if (verdict === undefined) break;
@@ -84,13 +84,13 @@ export async function accept(tx: Transaction, wanted: Wanted): Promise<Accepted>
 }
 
 /** A bug: a row that was recorded meanwhile is visible to the next read. */
-export const unsettled = ({ kind, id }: Wanted): Error =>
+export const unsettled = ({ kind, id }: AcceptanceRequest): Error =>
   new Error(`${kind} ${id} could not be recorded and is not recorded`);
 
 // --- Judging --------------------------------------------------------------------------------------------------------------
 
 /** Checks each acceptance. Writes nothing and needs no lock. Sends its statements without waiting between them. */
-export async function judge(tx: Transaction, wanted: readonly Wanted[]): Promise<Verdict[]> {
+export async function judge(tx: Transaction, wanted: readonly AcceptanceRequest[]): Promise<Verdict[]> {
   const [requotes, states] = await Promise.all([
     readRequotes(
       tx,
@@ -118,7 +118,7 @@ export async function judge(tx: Transaction, wanted: readonly Wanted[]): Promise
   });
 }
 
-function judgeQuote(wanted: Wanted, quote: QuoteState | undefined): Verdict {
+function judgeQuote(wanted: AcceptanceRequest, quote: QuoteState | undefined): Verdict {
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: wanted.id });
   const accepted = acceptedQuote(quote);
   if (accepted !== undefined) return { accepted };
@@ -137,7 +137,11 @@ function judgeQuote(wanted: Wanted, quote: QuoteState | undefined): Verdict {
   };
 }
 
-function judgeRequote(wanted: Wanted, requote: RequoteState | undefined, quote: QuoteState | undefined): Verdict {
+function judgeRequote(
+  wanted: AcceptanceRequest,
+  requote: RequoteState | undefined,
+  quote: QuoteState | undefined,
+): Verdict {
   if (requote === undefined) throw refuse('requote_unknown', { requote_id: wanted.id });
   const increments = incrementsOf(requote);
   if (requote.enrollment_id !== null && requote.accepted_at !== null) {
@@ -165,17 +169,17 @@ function judgeRequote(wanted: Wanted, requote: RequoteState | undefined, quote: 
 export const hasExpired = (expiresAt: string | null, now: DateTime): expiresAt is string =>
   expiresAt !== null && DateTime.fromISO(expiresAt) <= now;
 
-function refuseExpired(id: string, expiresAt: string | null, { now }: Wanted): void {
+function refuseExpired(id: string, expiresAt: string | null, { now }: AcceptanceRequest): void {
   if (hasExpired(expiresAt, now)) throw refuse('quote_expired', { id, expired_at: instant(expiresAt) });
 }
 
 /** The answer given when the quote was accepted; undefined while it is open. */
-export function acceptedQuote(quote: QuoteState): Accepted | undefined {
+export function acceptedQuote(quote: QuoteState): AcceptanceAnswer | undefined {
   if (quote.enrollment_id === null || quote.accepted_at === null) return undefined;
   return { ...pricesOf(quote), enrollmentId: quote.enrollment_id, acceptedAt: instant(quote.accepted_at) };
 }
 
-const pricesOf = (quote: QuoteState): Omit<Accepted, 'enrollmentId' | 'acceptedAt'> => ({
+const pricesOf = (quote: QuoteState): Omit<AcceptanceAnswer, 'enrollmentId' | 'acceptedAt'> => ({
   partnerId: quote.partner_id,
   quoteId: quote.quote_id,
   requoteId: null,
@@ -189,7 +193,7 @@ const pricesOf = (quote: QuoteState): Omit<Accepted, 'enrollmentId' | 'acceptedA
 export const instant = (text: string): string => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
 
 /** What a requote adds to the price accepted before it. */
-export function incrementsOf(requote: RequoteFacts): Omit<Accepted, 'enrollmentId' | 'acceptedAt'> {
+export function incrementsOf(requote: RequoteFacts): Omit<AcceptanceAnswer, 'enrollmentId' | 'acceptedAt'> {
   const { currency } = requote;
   const more = (now: string, before: string) => Amount.of(now, currency).minus(Amount.of(before, currency)).toString();
   return {
@@ -228,7 +232,7 @@ export function isStale(requote: RequoteState, quote: QuoteState): boolean {
  * one that was not recorded because the ledger already has its row or the partner changed its time zone; another check
  * decides it. Fails with isOvertaken if another requote of a quote was accepted meanwhile.
  */
-export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Accepted | undefined)[]> {
+export async function record(tx: Transaction, dues: readonly Due[]): Promise<(AcceptanceAnswer | undefined)[]> {
   const recorded = await recordAcceptances(
     tx,
     thisProcess('http'),
@@ -248,7 +252,7 @@ export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Ac
   });
 }
 
-const kindOf = ({ requoteId }: Accepted) => (requoteId === null ? 'quote_accepted' : 'requote_accepted');
+const kindOf = ({ requoteId }: AcceptanceAnswer) => (requoteId === null ? 'quote_accepted' : 'requote_accepted');
 
 /** The months that they may belong to in their zones: only a few for any number of acceptances. */
 function monthsOf(dues: readonly Due[]): ZoneMonth[] {

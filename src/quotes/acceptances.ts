@@ -14,17 +14,25 @@ import { gather } from '../database/gather.ts';
 import { lockLedgerFor } from '../database/ledger-lock.ts';
 import { isFaultOfOne, LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Accepted, type Due, judge, MOST_TRIES, record, unsettled, type Wanted } from './accept.ts';
+import {
+  type AcceptanceAnswer,
+  type AcceptanceRequest,
+  type Due,
+  judge,
+  MOST_TRIES,
+  record,
+  unsettled,
+} from './accept.ts';
 import { isOvertaken } from './quotes.sql.ts';
 
 /** Makes the answers of acceptances, with one read for all of them. */
 type Answering<Answer> = (
-  accepted: readonly Accepted[],
+  accepted: readonly AcceptanceAnswer[],
   reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
 ) => Promise<readonly Answer[]>;
 
 interface Request<Answer> {
-  readonly wanted: Wanted;
+  readonly wanted: AcceptanceRequest;
   /** By the clock of this process, in milliseconds. */
   readonly arrivedAt: number;
   looks: number;
@@ -55,7 +63,7 @@ export class Acceptances<Answer> {
   }
 
   /** Resolves with the answer, or rejects with the refusal or the failure. */
-  accept(wanted: Wanted): Promise<Answer> {
+  accept(wanted: AcceptanceRequest): Promise<Answer> {
     return new Promise((answer, refuse) => {
       this.judging.add({ wanted, arrivedAt: performance.now(), looks: 0, answer, refuse });
     });
@@ -104,7 +112,7 @@ export class Acceptances<Answer> {
     tx: Transaction,
     dues: readonly DueRequest<Answer>[],
     lock: { held: boolean },
-  ): Promise<(Accepted | undefined)[]> {
+  ): Promise<(AcceptanceAnswer | undefined)[]> {
     lock.held = false;
     const locking = lockLedgerFor(tx, this.patienceOf(dues)).then(() => {
       lock.held = true;
@@ -132,7 +140,7 @@ export class Acceptances<Answer> {
     }
   }
 
-  private async answersTo(accepted: readonly Accepted[]): Promise<readonly Answer[]> {
+  private async answersTo(accepted: readonly AcceptanceAnswer[]): Promise<readonly Answer[]> {
     if (accepted.length === 0) return [];
     return this.answering(accepted, (work) => this.database.inOneTrip(work, { readOnly: true }));
   }

@@ -27,13 +27,13 @@ import {
   readRequotes,
 } from './quotes.sql.ts';
 
-export interface Asked {
+export interface PartnerCall {
   readonly caller: Caller;
   readonly now: DateTime<true>;
 }
 
 /** A call that makes a price, with the settings' rules for prices. */
-interface AskedPrice extends Asked {
+interface AskedPrice extends PartnerCall {
   readonly rules: Settings['quotes'];
 }
 
@@ -165,7 +165,7 @@ async function leastAbove(
 }
 
 /** The partner's own quote. Another partner's quote is refused like an unknown one. */
-export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: Asked): Promise<QuoteState> {
+export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: PartnerCall): Promise<QuoteState> {
   const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
   const quote = found?.quote;
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: quoteId });
@@ -176,7 +176,7 @@ export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }:
 export async function requoteOf(
   tx: Transaction,
   requoteId: string,
-  asked: Asked,
+  asked: PartnerCall,
 ): Promise<{ requote: RequoteState; quote: QuoteState }> {
   const { partnerId } = asked.caller;
   const requote = (await readRequotes(tx, [{ partnerId, requoteId }])).get(`${partnerId} ${requoteId}`);

@@ -9,7 +9,7 @@ import { refuse } from '../errors/refusals.ts';
 import { importRows } from '../ledger/import.ts';
 import { Amount, isZero } from '../money.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import type { Asked } from './quote.ts';
+import type { PartnerCall } from './quote.ts';
 import { quoteOf } from './quote.ts';
 import { type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
@@ -30,7 +30,7 @@ interface WantedReversal {
 }
 
 /** Records a reversal, or finds it recorded. */
-export async function reverseQuote(tx: Transaction, wanted: WantedReversal, asked: Asked): Promise<ReversalRow> {
+export async function reverseQuote(tx: Transaction, wanted: WantedReversal, asked: PartnerCall): Promise<ReversalRow> {
   const { caller, now } = asked;
   const { partnerId, clientId } = caller;
   const { quoteId, reversalId, requoteId } = wanted;

@@ -16,7 +16,7 @@ export interface GivenFile {
   readonly bytes: Uint8Array;
 }
 
-export interface Reader<Task extends GivenFile, Content> {
+export interface FileReader<Task extends GivenFile, Content> {
   readonly module: string;
   /** Its name as exported by its module. */
   readonly name: string;
@@ -26,8 +26,8 @@ export interface Reader<Task extends GivenFile, Content> {
 export const readerOf = <Task extends GivenFile, Content>(
   module: string,
   name: string,
-  read: Reader<Task, Content>['read'],
-): Reader<Task, Content> => ({ module, name, read });
+  read: FileReader<Task, Content>['read'],
+): FileReader<Task, Content> => ({ module, name, read });
 
 /** A process takes a fifth of a second to start; files of this size are read faster, whatever their content. */
 const LARGE_BYTES = 64 * 1024;
@@ -59,7 +59,7 @@ interface End {
 }
 
 export async function readAside<Task extends GivenFile, Content>(
-  reader: Reader<Task, Content>,
+  reader: FileReader<Task, Content>,
   task: Task,
 ): Promise<Content> {
   const [content] = await readAllAside(reader, [task]);
@@ -68,7 +68,7 @@ export async function readAside<Task extends GivenFile, Content>(
 
 /** Reads the files of one input, in one process. */
 export async function readAllAside<Task extends GivenFile, Content>(
-  reader: Reader<Task, Content>,
+  reader: FileReader<Task, Content>,
   tasks: readonly Task[],
 ): Promise<readonly Content[]> {
   const bytes = tasks.reduce((sum, task) => sum + task.bytes.length, 0);
@@ -99,7 +99,7 @@ function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
 }
 
 async function outcomeOf(
-  { module, name }: Pick<Reader<never, unknown>, 'module' | 'name'>,
+  { module, name }: Pick<FileReader<never, unknown>, 'module' | 'name'>,
   tasks: readonly GivenFile[],
   mebibytes: number,
 ): Promise<Outcome> {

@@ -1,6 +1,6 @@
 /** The process that reads files (aside.ts): its arguments name the reader. It is ended after its answer. */
 import { Refusal } from '../errors/refusals.ts';
-import type { GivenFile, Outcome, Reader } from './aside.ts';
+import type { FileReader, GivenFile, Outcome } from './aside.ts';
 
 const [module = '', name = ''] = process.argv.slice(2);
 
@@ -12,12 +12,12 @@ process.once('disconnect', () => process.exit());
 
 async function outcomeOf(tasks: readonly GivenFile[]): Promise<Outcome> {
   try {
-    const { [name]: reader } = (await import(module)) as Record<string, Reader<GivenFile, unknown>>;
+    const { [name]: reader } = (await import(module)) as Record<string, FileReader<GivenFile, unknown>>;
     const contents = [];
     for (const task of tasks) {
       const { buffer, byteOffset, byteLength } = task.bytes;
       const bytes = Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
-      contents.push(await (reader as Reader<GivenFile, unknown>).read({ ...task, bytes }));
+      contents.push(await (reader as FileReader<GivenFile, unknown>).read({ ...task, bytes }));
     }
     return { contents };
   } catch (error) {

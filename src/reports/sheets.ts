@@ -1,7 +1,7 @@
 /** The reports as spreadsheets: files of the command, downloads of the console. */
 import type { Month } from '../month.ts';
 import type { Sheet } from '../sheet.ts';
-import type { Exception } from '../splits/reconcile-month.ts';
+import type { ReconciliationException } from '../splits/reconcile-month.ts';
 import type { AccountStatement, CurrencyAccount } from './account-statement.ts';
 import { type Aging, BUCKETS, type Bucket } from './aging.ts';
 import type { CloseReport } from './close.ts';
@@ -107,7 +107,7 @@ const statementRows =
   ];
 
 /** A row for each unexpected quote or balance transaction. */
-export const reconciliationSheet = (month: Month, exceptions: readonly Exception[]): Sheet => ({
+export const reconciliationSheet = (month: Month, exceptions: readonly ReconciliationException[]): Sheet => ({
   name: 'Reconciliation',
   columns: {
     month: 'text',

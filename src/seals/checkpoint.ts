@@ -17,11 +17,11 @@ import { type Range, ROW_COLUMNS } from './canonical.ts';
 import { hashFactsOf } from './ranges.ts';
 import {
   type CheckpointRange,
-  type Hashed,
   hashCheckpoint,
   hashEverything,
   hashMonth,
   type RowsOfCheckpoint,
+  type TreeSummary,
 } from './rows.ts';
 import { instant, sealOf } from './seal.ts';
 import {
@@ -129,15 +129,17 @@ async function refuseEarlier(tx: Transaction, context: Installation, previous: C
   throw refuse('clock_behind', { today, latest: dayOf(event.occurred_at, context), ...facts });
 }
 
-type Taken = Omit<Checkpoint, 'trees' | 'record' | 'seal'>;
+type CheckpointFacts = Omit<Checkpoint, 'trees' | 'record' | 'seal'>;
 
 /** The last month that had been closed when a checkpoint was taken. */
-const sealedBefore = (seals: readonly ClosedMonth[], { facts_to }: Pick<Taken, 'facts_to'>): ClosedMonth | undefined =>
-  seals.findLast((each) => each.facts_to != null && each.facts_to < facts_to);
+const sealedBefore = (
+  seals: readonly ClosedMonth[],
+  { facts_to }: Pick<CheckpointFacts, 'facts_to'>,
+): ClosedMonth | undefined => seals.findLast((each) => each.facts_to != null && each.facts_to < facts_to);
 
 /** A checkpoint between the seals: the previous one, and what it covers. */
 interface Place {
-  readonly taken: Taken & { readonly seal?: string };
+  readonly taken: CheckpointFacts & { readonly seal?: string };
   readonly previous: Checkpoint | undefined;
   readonly sealed: ClosedMonth | undefined;
   readonly entries: Range;
@@ -185,14 +187,14 @@ async function writeRecords(
 
 const rangeOf = ({ after, to }: Range): string => `${after + 1} to ${to}`;
 
-const listOf = (word: string, found: ReadonlyMap<string, Hashed> = new Map()): string[] =>
+const listOf = (word: string, found: ReadonlyMap<string, TreeSummary> = new Map()): string[] =>
   [...found].map(([name, { count, root }]) => `${word} ${name} ${count} ${root}`).sort();
 
 // --- Verification -----------------------------------------------------------------------------------------------------
 
 /** The rows of closed months and of checkpoints, rehashed from current data. */
 export interface HashedAgain {
-  readonly months: ReadonlyMap<Month, Hashed>;
+  readonly months: ReadonlyMap<Month, TreeSummary>;
   readonly checkpoints: readonly (Place & { readonly taken: Checkpoint; readonly rows: RowsOfCheckpoint })[];
 }
 

@@ -3,7 +3,7 @@ import { copyLines } from '../database/copy.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { copiesOfFacts, type Range } from './canonical.ts';
 import { leafHash, MerkleTree } from './merkle.ts';
-import { type Hashed, hashed } from './rows.ts';
+import { hashed, type TreeSummary } from './rows.ts';
 
 /** The range of each number, queried in ascending order; undefined if it is in none. */
 function finder(ranges: readonly Range[]): (number: number) => number | undefined {
@@ -23,8 +23,8 @@ function spanOf(ranges: readonly Range[]): Range | undefined {
 const TAB = 0x09;
 
 /** For each range, the tables with facts in it: the number of facts, and the root with the header as leaf 0. */
-export async function hashFactsOf(tx: Transaction, ranges: readonly Range[]): Promise<Map<string, Hashed>[]> {
-  const found = ranges.map(() => new Map<string, Hashed>());
+export async function hashFactsOf(tx: Transaction, ranges: readonly Range[]): Promise<Map<string, TreeSummary>[]> {
+  const found = ranges.map(() => new Map<string, TreeSummary>());
   const span = spanOf(ranges);
   if (span === undefined) return found;
   for (const { name, copy } of await copiesOfFacts(tx, span)) {

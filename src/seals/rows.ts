@@ -13,12 +13,12 @@ import { MerkleTree, type TreeSoFar } from './merkle.ts';
 import { type Checkpoint, readLastCheckpoint } from './seals.sql.ts';
 
 /** How many items there are, and the root over them. */
-export interface Hashed {
+export interface TreeSummary {
   readonly count: number;
   readonly root: string;
 }
 
-export const hashed = (tree: MerkleTree, headers = 0): Hashed => ({
+export const hashed = (tree: MerkleTree, headers = 0): TreeSummary => ({
   count: tree.leaves - headers,
   root: tree.finish().root.toString('hex'),
 });
@@ -82,7 +82,7 @@ export async function hashClosingMonth(tx: Transaction, months: ClosedMonths): P
 /** A checkpoint's statements about rows. */
 export interface RowsOfCheckpoint {
   /** The rows since the previous one, by posting month. */
-  readonly rows: ReadonlyMap<string, Hashed>;
+  readonly rows: ReadonlyMap<string, TreeSummary>;
   /** All rows so far, by open posting month. */
   readonly trees: Readonly<Record<string, TreeSoFar>>;
 }
@@ -105,7 +105,7 @@ interface Pass {
 }
 
 interface HashedRows {
-  readonly months: ReadonlyMap<Month, Hashed>;
+  readonly months: ReadonlyMap<Month, TreeSummary>;
   readonly checkpoints: readonly RowsOfCheckpoint[];
 }
 
@@ -160,7 +160,7 @@ async function hashPasses(
   passes: readonly Pass[],
   checkpoints: readonly CheckpointRange[],
 ): Promise<HashedRows> {
-  const months = new Map<Month, Hashed>();
+  const months = new Map<Month, TreeSummary>();
   const own = checkpoints.map(() => new Map<string, MerkleTree>());
   const trees = checkpoints.map((): Record<string, TreeSoFar> => ({}));
   for (const pass of passes) {

@@ -9,7 +9,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { copiesOfFacts, FORM, ROW_COLUMNS } from './canonical.ts';
 import { MerkleTree } from './merkle.ts';
-import { type Hashed, hashClosingMonth, hashed } from './rows.ts';
+import { hashClosingMonth, hashed, type TreeSummary } from './rows.ts';
 import {
   type Before,
   insertSeal,
@@ -52,7 +52,7 @@ interface MonthToSeal {
 async function writeRecord(
   tx: Transaction,
   { month, before, factsTo, sealedAt }: MonthToSeal,
-  { count, root }: Hashed,
+  { count, root }: TreeSummary,
 ): Promise<string> {
   const facts = await readMonthToSeal(tx, month);
   const lines = [
@@ -118,7 +118,7 @@ export async function hashCopy(tx: Transaction, copy: string): Promise<{ rows: n
 }
 
 /** A seal, and its record recomputed from current data. */
-interface Recomputed {
+interface RecomputedSeal {
   readonly month: Month;
   /** Undefined if the closed month has no seal. */
   readonly seal: Seal | undefined;
@@ -127,7 +127,10 @@ interface Recomputed {
 }
 
 /** Recomputes the seals of the closed months whose rows were hashed. */
-export async function* recomputeSeals(tx: Transaction, rows: ReadonlyMap<Month, Hashed>): AsyncGenerator<Recomputed> {
+export async function* recomputeSeals(
+  tx: Transaction,
+  rows: ReadonlyMap<Month, TreeSummary>,
+): AsyncGenerator<RecomputedSeal> {
   let before = BEFORE_THE_FIRST;
   for (const each of await readSeals(tx)) {
     const seal = each.seal ? (each as Seal) : undefined;

@@ -13,7 +13,7 @@ import {
   SplitImpossible,
   type SplitPlan,
 } from '../processors/processors.ts';
-import type { Accepted as Acceptance } from '../quotes/accept.ts';
+import type { AcceptanceAnswer as Acceptance } from '../quotes/accept.ts';
 import { type AcceptedRow, readAcceptances, readConnectedAcceptances } from './accepted.sql.ts';
 
 export interface QuotePlan extends Routing {

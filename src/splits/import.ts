@@ -12,7 +12,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { moneyText } from '../money.ts';
 import { readPartners } from '../partners/partners.sql.ts';
-import { settlePayoutsOfAccounts } from '../payments/settle.ts';
+import { settlePayoutsOfAccounts } from '../payments/settle-payouts.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import type { BalanceTransaction } from '../processors/processor.ts';
 import { PROBLEMS_TOLD } from '../reading/limits.ts';

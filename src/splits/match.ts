@@ -40,7 +40,7 @@ export interface MatchRequest {
   readonly reason: string;
 }
 
-export interface Matched {
+export interface MatchResult {
   readonly balance_transaction: string;
   readonly account: string;
   readonly partner_id: string;
@@ -65,7 +65,7 @@ export async function matchBalanceTransaction(
   tx: Transaction,
   acting: IssueContext,
   request: MatchRequest,
-): Promise<Matched> {
+): Promise<MatchResult> {
   const { recording, balance_transaction, quote } = await begin(tx, acting, request, 'processor.match');
   refuseUnmatchable(balance_transaction, quote, request.otherAccount ?? false);
   const unexplained = Amount.of(balance_transaction.unexplained, balance_transaction.currency);
@@ -81,7 +81,7 @@ export async function unmatchBalanceTransaction(
   tx: Transaction,
   acting: IssueContext,
   request: Omit<MatchRequest, 'amount' | 'countsAs' | 'otherAccount'>,
-): Promise<Matched> {
+): Promise<MatchResult> {
   const { recording, balance_transaction, quote } = await begin(tx, acting, request, 'processor.unmatch');
   const { balance_transaction_id: balanceTransactionId, currency } = balance_transaction;
   const { quoteId } = request;
@@ -102,7 +102,7 @@ export async function unmatchBalanceTransaction(
   return undone;
 }
 
-export interface Closed {
+export interface ClosingResult {
   readonly balance_transactions: readonly string[];
   /** The amount left on our accounts without a quote, by currency: zero if receipts and reversals cancel out. */
   readonly left: readonly { readonly currency: string; readonly amount: string }[];
@@ -115,7 +115,7 @@ export async function closeBalanceTransactions(
   tx: Transaction,
   acting: IssueContext,
   request: { balance_transactions: readonly string[]; account?: string | undefined; reason: string },
-): Promise<Closed> {
+): Promise<ClosingResult> {
   const { account, reason } = request;
   const ids = [...new Set(request.balance_transactions)];
   const details = { balance_transactions: ids, account: account ?? null, reason };
@@ -258,7 +258,7 @@ async function insert(
     quote,
     part,
   }: { request: MatchRequest; balance_transaction: BalanceTransactionState; quote: MatchableQuote; part: Part },
-): Promise<Matched> {
+): Promise<MatchResult> {
   const { quoteId, reason } = request;
   const [amount, settled] = [part.amount.toString(), part.settled.toString()];
   const share = {

@@ -10,7 +10,7 @@ import type { Database } from '../database/database.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { settlePayoutsOfAccounts } from '../payments/settle.ts';
+import { settlePayoutsOfAccounts } from '../payments/settle-payouts.ts';
 import {
   type BalanceTransaction,
   type BalanceTransactionSource,

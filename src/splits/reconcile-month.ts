@@ -41,7 +41,7 @@ import {
 type UnknownStatus = 'unknown' | 'returned' | 'closed';
 
 /** For one quote, or a balance transaction without one. Amounts are texts with exactly the currency's digits. */
-export interface Exception {
+export interface ReconciliationException {
   readonly status: ExceptionStatus | UnknownStatus;
   readonly partner_id: string | null;
   readonly quote_id: string | null;
@@ -102,7 +102,7 @@ export interface Reconciliation {
   /** ISO instant. */
   readonly as_of: string;
   readonly partners: readonly PartnerSums[];
-  readonly exceptions: readonly Exception[];
+  readonly exceptions: readonly ReconciliationException[];
   /** How many exceptions are open, by age in days. */
   readonly aging: Readonly<Record<Age, number>>;
   /** Balance transactions that are not shares. */
@@ -181,7 +181,7 @@ export async function reconcileMonth(
   };
 }
 
-const owedOf = (judged: readonly Judged[]): Billable[] =>
+const owedOf = (judged: readonly JudgedQuote[]): Billable[] =>
   judged
     .filter(({ billable }) => billable.isPositive())
     .map(({ position: { partner_id, currency, quote_id }, billable }) => ({
@@ -218,13 +218,13 @@ function monthPayout(state: PayoutState, now: DateTime<true>): MonthPayout {
   return { ...payout, amount, status: judgePayout(state, now.toMillis()) };
 }
 
-export const needsWork = ({ status, open }: Exception): boolean => status === 'unknown' || !isZero(open);
+export const needsWork = ({ status, open }: ReconciliationException): boolean => status === 'unknown' || !isZero(open);
 
-interface Judged extends ReturnType<typeof judgeQuote> {
+interface JudgedQuote extends ReturnType<typeof judgeQuote> {
   readonly position: QuotePosition;
 }
 
-function quoteException({ position, status, open }: Judged, now: DateTime<true>): Exception[] {
+function quoteException({ position, status, open }: JudgedQuote, now: DateTime<true>): ReconciliationException[] {
   if (!isException(status)) return [];
   const { partner_id, quote_id, currency, first_accepted_at: since } = position;
   const { expected, routed } = sumsOf(position);
@@ -255,7 +255,10 @@ function quoteException({ position, status, open }: Judged, now: DateTime<true>)
   ];
 }
 
-function unknownException(balance_transaction: UnmatchedBalanceTransaction, now: DateTime<true>): Exception {
+function unknownException(
+  balance_transaction: UnmatchedBalanceTransaction,
+  now: DateTime<true>,
+): ReconciliationException {
   const { currency, occurred_at: since } = balance_transaction;
   const zero = Amount.zero(currency);
   const amount = Amount.of(balance_transaction.amount, currency);
@@ -305,7 +308,7 @@ function sumsOf({ currency, ...sums }: Sums): { expected: Amount; routed: Amount
 
 function sumsByPartner(
   matched: readonly MatchedQuotes[],
-  judged: readonly Judged[],
+  judged: readonly JudgedQuote[],
   {
     statements,
     inBank,

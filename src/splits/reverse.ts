@@ -143,7 +143,7 @@ function price(
     const { chosen, others } = byFinance ? { chosen: shares, others: [] } : notInTheLedger(shares);
     for (const share of others)
       unpriced.push(manualReview(share, 'it is unclear which of them are already in the ledger'));
-    let left: Left | undefined;
+    let left: RemainingAmounts | undefined;
     for (const share of chosen) {
       if (share.of_requotes > 1) {
         unpriced.push(manualReview(share, OF_WHICH_REQUOTE));
@@ -172,7 +172,7 @@ function price(
 const OF_WHICH_REQUOTE =
   'its quote was invoiced and several requotes were routed: name the requote in a settlement file with requote_id';
 
-interface Left {
+interface RemainingAmounts {
   readonly spotPrice: Amount;
   readonly partnerCut: Amount;
   readonly invoiceAmount: Amount;
@@ -180,14 +180,18 @@ interface Left {
 
 const amountOf = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
 
-const leftOf = (share: ReversedTransfer): Left => ({
+const leftOf = (share: ReversedTransfer): RemainingAmounts => ({
   spotPrice: amountOf(share.spot_price_left, share),
   partnerCut: amountOf(share.partner_cut_left, share),
   invoiceAmount: amountOf(share.invoice_amount_left, share),
 });
 
 /** The three amounts of a reversal at that price, above zero; undefined if they exceed the rest of the quote. */
-function priced(share: ReversedTransfer, left: Left, spotPrice: string | null): Left | undefined {
+function priced(
+  share: ReversedTransfer,
+  left: RemainingAmounts,
+  spotPrice: string | null,
+): RemainingAmounts | undefined {
   if (spotPrice === null || amountProblem(spotPrice, minorDigits(share.currency) as number) !== undefined)
     return undefined;
   const invoiceAmount = amountOf(share.amount, share);
@@ -237,7 +241,7 @@ const manualReview = (
   reason,
 });
 
-function rowOf(share: ReversedTransfer, sums: Left, price_from: Row['price_from']): Row {
+function rowOf(share: ReversedTransfer, sums: RemainingAmounts, price_from: Row['price_from']): Row {
   const { share_allocation_id, partner_id, quote_id, currency, balance_transaction } = share;
   const named = share.shares > 1 ? `${balance_transaction}:${quote_id}` : balance_transaction;
   const reversal_id = share.reversal_id ?? (IDENTIFIER.test(named) ? named : `share:${share_allocation_id}`);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Subject } from '../../src/audit/proof.sql.ts';
-import { type Proved, type ProvedFact, prove } from '../../src/audit/proof.ts';
+import { type ProofResult, type ProvedFact, prove } from '../../src/audit/proof.ts';
 import { booksOf } from '../payments/books.ts';
 import type { World } from '../support/world.ts';
 import { openBooks } from './books.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-const prov = (subject: Subject): Promise<Proved> => world.database.reading((tx) => prove(tx, subject));
+const prov = (subject: Subject): Promise<ProofResult> => world.database.reading((tx) => prove(tx, subject));
 const sha = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 
 /** The root that a leaf and its path give, by RFC 9162, 2.1.3.2. */
@@ -41,7 +41,7 @@ function rootOf(line: string, index: number, leaves: number, path: readonly stri
 }
 
 /** Each fact is under the record of its month, and each record under its seal. Gives the facts as objects. */
-function readBack({ proof }: Proved): (Record<string, string> & { table: string })[] {
+function readBack({ proof }: ProofResult): (Record<string, string> & { table: string })[] {
   const seals = new Map(proof.records.map(({ month, seal, record }) => [month, { seal, record }]));
   for (const { seal, record } of seals.values()) expect(sha(Buffer.from(record)).toString('hex')).toBe(seal);
   expect([...seals.keys()]).toEqual([...new Set(proof.facts.map(({ month }) => month))].sort());

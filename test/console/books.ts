@@ -2,7 +2,7 @@
 
 import { render } from 'preact-render-to-string';
 import { ListPage, type ListView, readList } from '../../src/console/list.tsx';
-import { page, type Reader, type Screen } from '../../src/console/page.tsx';
+import { type PageUser, page, type Screen } from '../../src/console/page.tsx';
 import type { List } from '../../src/lists/list.ts';
 import type { Scope } from '../../src/people/scope.ts';
 import { type Books, booksOf } from '../payments/books.ts';
@@ -45,7 +45,7 @@ export async function openConsole(): Promise<ConsoleBooks> {
   };
 }
 
-export const READER: Reader = {
+export const READER: PageUser = {
   name: 'Mara',
   role: 'finance',
   issuer: 'Issuer',

@@ -6,7 +6,7 @@ import { askForApproval } from '../../src/approvals/requests.ts';
 import { todayOf } from '../../src/config/today.ts';
 import { readList, readListSheet } from '../../src/console/list.tsx';
 import { openDispute } from '../../src/documents/disputes.ts';
-import { type Asked, cellOf, type List, sheetOf } from '../../src/lists/list.ts';
+import { cellOf, type List, type ListQuery, sheetOf } from '../../src/lists/list.ts';
 import { createClient } from '../../src/partners/clients.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { identify } from '../../src/people/users.ts';
@@ -71,7 +71,7 @@ const seen = () => ({ scope: null, today: todayOf(books), context: context() });
 /** What the command is asked that takes an argument. */
 const QUESTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = { 'partner history': { id: HARBOUR } };
 const questionOf = ({ command }: List) => QUESTIONS[command] ?? {};
-const read = (list: List, asked: Partial<Asked<unknown>> = {}) =>
+const read = (list: List, asked: Partial<ListQuery<unknown>> = {}) =>
   books.database.reading((tx) =>
     list.read(tx, { ...seen(), filter: questionOf(list), sort: list.sorts[1], after: null, limit: null, ...asked }),
   );

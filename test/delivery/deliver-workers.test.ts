@@ -9,7 +9,7 @@ import { CLAIM_LOCKS } from '../../src/database/locks.ts';
 import { deliverForever, deliverPending } from '../../src/delivery/deliver.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from '../../src/delivery/document.ts';
 import { DUE_DOCUMENTS } from '../../src/delivery/due.sql.ts';
-import { linkProvider } from '../../src/delivery/link.ts';
+import { linkProvider } from '../../src/delivery/payment-link.ts';
 import { PdfRendererPool } from '../../src/delivery/pdf-renderer-pool.ts';
 import { DeliverySteps } from '../../src/delivery/steps.ts';
 import { adoptUnlessRuled } from '../../src/documents/instructions.ts';

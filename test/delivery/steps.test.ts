@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { Claims } from '../../src/database/claims.ts';
 import type { Database } from '../../src/database/database.ts';
 import { DUE_DOCUMENTS } from '../../src/delivery/due.sql.ts';
-import { newToken } from '../../src/delivery/link.ts';
+import { newToken } from '../../src/delivery/payment-link.ts';
 import { DeliverySteps, type Preparation } from '../../src/delivery/steps.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, type World } from '../support/world.ts';

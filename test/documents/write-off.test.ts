@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { undoWriteOff } from '../../src/documents/write-off.ts';
 import { applyPayment } from '../../src/payments/apply.ts';
-import { type Recorded, recordPayment } from '../../src/payments/record.ts';
+import { type RecordedPayment, recordPayment } from '../../src/payments/record.ts';
 import { readAccountStatement } from '../../src/reports/account-statement.ts';
 import { readAging } from '../../src/reports/aging.ts';
 import { refusalOf } from '../close/refusal.ts';
@@ -29,7 +29,7 @@ beforeEach(async () => {
 const INV_1 = 'INV-2026-000001';
 const undo = (reason = 'they pay after all') =>
   world.database.transaction((tx) => undoWriteOff(tx, world, { number: INV_1, reason }));
-const pay = (amount: string, receivedOn: string): Promise<Recorded> =>
+const pay = (amount: string, receivedOn: string): Promise<RecordedPayment> =>
   world.database.transaction((tx) =>
     recordPayment(tx, world, {
       ...{ amount, receivedOn, currency: 'USD', method: 'wire', reference: `FT-${amount}`, number: INV_1 },

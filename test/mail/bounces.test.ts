@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { retryEmails } from '../../src/delivery/retry-emails.ts';
 import { bouncesIn, messagesOf } from '../../src/mail/bounce-report.ts';
-import { type BouncesRecorded, recordBounces } from '../../src/mail/bounces.ts';
+import { type RecordedBounces, recordBounces } from '../../src/mail/bounces.ts';
 import { readEmails } from '../../src/mail/log.sql.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
 import type { MailServer } from '../support/mail-server.ts';
@@ -25,7 +25,7 @@ async function deliver(contact: object = {}): Promise<string> {
   return server.mails[0]?.parsed.messageId ?? '';
 }
 
-const record = async (...files: Buffer[]): Promise<BouncesRecorded> => {
+const record = async (...files: Buffer[]): Promise<RecordedBounces> => {
   const messages = files.flatMap(messagesOf);
   const reports = (await Promise.all(messages.map(bouncesIn))).flat();
   return world.database.transaction((tx) => recordBounces(tx, world, { source: 'mbox', reports }));

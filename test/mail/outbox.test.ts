@@ -1,6 +1,6 @@
 /** The outbox while several processes work on it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Composed, EmailComposer } from '../../src/mail/email.ts';
+import type { Composition, EmailComposer } from '../../src/mail/email.ts';
 import { queueEmails } from '../../src/mail/outbox.sql.ts';
 import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
 import { openWorld, type World } from '../support/world.ts';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-test.each<Composed>([{ withdrawn: 'nothing is to be said any more' }, { held: 'an address is missing' }])(
+test.each<Composition>([{ withdrawn: 'nothing is to be said any more' }, { held: 'an address is missing' }])(
   'an e-mail that another process tried while it was composed is not set aside: %j',
   async (composed) => {
     await world.sql(`DELETE FROM emails`);

@@ -12,7 +12,7 @@ import { type PaymentJson, paymentJson } from '../../src/payments/payment.ts';
 import { readPayments } from '../../src/payments/payments.sql.ts';
 import { processEvents } from '../../src/payments/processor-events/process.ts';
 import { storeEvents } from '../../src/payments/processor-events/store.ts';
-import { type Recorded, type RecordRequest, recordPayment } from '../../src/payments/record.ts';
+import { type RecordedPayment, type RecordRequest, recordPayment } from '../../src/payments/record.ts';
 import { type ReverseRequest, reversePayment } from '../../src/payments/reverse.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -66,7 +66,7 @@ export const CSV_MAPS: Settings['bank_csv'] | object = {
 
 export interface Books extends World {
   readonly acting: Caller;
-  readonly record: (request: Partial<RecordRequest>) => Promise<Recorded>;
+  readonly record: (request: Partial<RecordRequest>) => Promise<RecordedPayment>;
   readonly apply: (
     paymentId: number,
     number: string | readonly string[],

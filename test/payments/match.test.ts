@@ -6,7 +6,7 @@ import type { Payable } from '../../src/payments/evidence.ts';
 import { match } from '../../src/payments/match.ts';
 import { OpenItems } from '../../src/payments/open-items.ts';
 import { namePlausible, PayerNames } from '../../src/payments/payer-names.ts';
-import { feesPlausible, settle } from '../../src/payments/payout.ts';
+import { feesPlausible, settle } from '../../src/payments/payout-contents.ts';
 import { findReferences } from '../../src/payments/reference.ts';
 import { planUnapplying } from '../../src/payments/reverse.ts';
 import { cpuMilliseconds } from '../support/cpu.ts';

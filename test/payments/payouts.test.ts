@@ -1,6 +1,6 @@
 /** Payouts of the processor: they bring what was left with it, less a plausible fee. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { settlePayout } from '../../src/payments/settle.ts';
+import { settlePayout } from '../../src/payments/settle-payouts.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
 import { stripePayment } from './stripe-events.ts';
 

@@ -1,8 +1,8 @@
 /** While a bank debit over an invoice is on its way, nothing asks to pay the invoice a second time, until the debit fails. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
-import { linkProvider } from '../../src/delivery/link.ts';
 import { syncPaymentLink } from '../../src/delivery/links/sync.ts';
+import { linkProvider } from '../../src/delivery/payment-link.ts';
 import { readHistory } from '../../src/documents/history.ts';
 import { Amount } from '../../src/money.ts';
 import { planReminders } from '../../src/payments/remind.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Month } from '../../src/month.ts';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { readPayouts } from '../../src/payments/payouts.sql.ts';
-import { settlePayout } from '../../src/payments/settle.ts';
+import { settlePayout } from '../../src/payments/settle-payouts.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { accessTo, readAccount } from '../../src/splits/poll.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';

@@ -1,6 +1,6 @@
 /** A partner with a connected account and one record of each kind, for tests of everything that is stored. */
 import type { Month } from '../../src/month.ts';
-import { settlePayoutsOfAccounts } from '../../src/payments/settle.ts';
+import { settlePayoutsOfAccounts } from '../../src/payments/settle-payouts.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { beginRecording, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { readBalanceTransactions } from '../../src/splits/match.sql.ts';

@@ -1,7 +1,7 @@
 /** Recomputing documents and replacing those that would differ (documents/rerun.ts). */
 
 import type { Transaction } from '../../database/transaction.ts';
-import { linkProvider } from '../../delivery/link.ts';
+import { linkProvider } from '../../delivery/payment-link.ts';
 import { findOtherLinks } from '../../delivery/printed-link.ts';
 import { readContents } from '../../documents/content.sql.ts';
 import { documentJson } from '../../documents/document.ts';

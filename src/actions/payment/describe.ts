@@ -8,7 +8,7 @@ import { readPayments } from '../../payments/payments.sql.ts';
 import { withCode } from '../../payments/reverse.ts';
 import { NOBODY } from '../../people/roles.ts';
 import { printable, wrapped } from '../../text-table.ts';
-import type { Facts, Partners, Report, Seen } from '../action.ts';
+import type { Facts, FactsChange, Partners, Report } from '../action.ts';
 import { documentFacts } from '../documents.ts';
 
 export async function onePayment(tx: Transaction, paymentId: number): Promise<PaymentJson> {
@@ -89,11 +89,11 @@ export async function paymentFacts(tx: Transaction, paymentId: number, name = pa
 }
 
 /** How much a field of a payment decreased. */
-export const movedOf = (seen: Seen, paymentId: number, field: string): Amount[] =>
+export const movedOf = (seen: FactsChange, paymentId: number, field: string): Amount[] =>
   fallOf(seen, paymentName(paymentId), field);
 
 /** How much a field of a thing decreased. */
-export function fallOf({ before, after }: Seen, thing: string, field: string): Amount[] {
+export function fallOf({ before, after }: FactsChange, thing: string, field: string): Amount[] {
   const [was, is] = [before, after].map((facts) => facts[thing]?.[field]);
   return was instanceof Amount && is instanceof Amount ? [was.minus(is)] : [];
 }

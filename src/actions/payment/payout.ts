@@ -1,7 +1,7 @@
-/** Settling a processor payout: recording what it contained (payments/settle.ts). */
+/** Settling a processor payout: recording what it contained (payments/settle-payouts.ts). */
 import { Amount } from '../../money.ts';
 import { type PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
-import { settlePayout } from '../../payments/settle.ts';
+import { settlePayout } from '../../payments/settle-payouts.ts';
 import { plural } from '../../text.ts';
 import { defineAction } from '../action.ts';
 import { amountsIn } from '../documents.ts';

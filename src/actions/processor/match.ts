@@ -5,9 +5,9 @@ import { NOBODY } from '../../people/roles.ts';
 import { readAccountOwners } from '../../splits/accounts.sql.ts';
 import { readBalanceTransactions } from '../../splits/match.sql.ts';
 import {
-  type Closed,
+  type ClosingResult,
   closeBalanceTransactions,
-  type Matched,
+  type MatchResult,
   matchBalanceTransaction,
   unmatchBalanceTransaction,
 } from '../../splits/match.ts';
@@ -45,7 +45,7 @@ interface MatchedInput {
   readonly partnerId?: string | undefined;
 }
 
-const sumOf = ({ settled_amount, settled_currency }: Matched): Amount => {
+const sumOf = ({ settled_amount, settled_currency }: MatchResult): Amount => {
   const sum = Amount.of(settled_amount, settled_currency);
   return sum.isNegative() ? sum.negated() : sum;
 };
@@ -121,9 +121,9 @@ export const processorClose = defineAction({
   report: async (_tx, _context, { result: closed }) => ({ json: closed, text: describedClosing(closed) }),
 });
 
-const quoteOf = ({ quote_id, partner_id }: Matched): string => `quote ${quote_id} of ${partner_id}`;
+const quoteOf = ({ quote_id, partner_id }: MatchResult): string => `quote ${quote_id} of ${partner_id}`;
 
-function describedClosing({ balance_transactions, left }: Closed): string {
+function describedClosing({ balance_transactions, left }: ClosingResult): string {
   const sums = left.map(({ currency, amount }) => Amount.of(amount, currency)).filter((sum) => !sum.isZero());
   const rest =
     sums.length === 0
@@ -132,7 +132,7 @@ function describedClosing({ balance_transactions, left }: Closed): string {
   return `Closed ${plural(balance_transactions.length, 'balance transaction')}. ${rest}`;
 }
 
-function describedMatch(matched: Matched, undone: boolean): string {
+function describedMatch(matched: MatchResult, undone: boolean): string {
   const { balance_transaction, quote_id, partner_id, settled_currency } = matched;
   const shown = (text: string, currency: string) => {
     const amount = Amount.of(text, currency);

@@ -25,7 +25,7 @@ interface ListedWork extends WorkItem {
   readonly receipt?: PaymentException;
 }
 
-type Found = Finding & Pick<ListedWork, 'receipt'>;
+type WorkFinding = Finding & Pick<ListedWork, 'receipt'>;
 
 export interface WorkQuestion {
   readonly settings: Settings;
@@ -52,7 +52,7 @@ export const readWork = async (tx: Transaction, question: WorkQuestion): Promise
 export async function listWork(tx: Transaction, question: WorkQuestion): Promise<ListedWork[]> {
   const { scope } = question;
   const receipts = await readExceptions(tx, scope);
-  const found: Found[] = [
+  const found: WorkFinding[] = [
     ...(await readFindings(tx, { ...question, limit: LISTED })),
     ...receipts.map((receipt) => ({ ...receiptOf(receipt), receipt })),
   ];
@@ -70,7 +70,7 @@ const assigneeOf = (assigned: Assignment | undefined): WorkItem['assignee'] =>
 
 const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-function oldestMoneyFirst(one: Found, other: Found): number {
+function oldestMoneyFirst(one: WorkFinding, other: WorkFinding): number {
   const byDay = order(one.since, other.since);
   if (byDay !== 0) return byDay;
   if (one.money === null || other.money === null)

@@ -14,7 +14,7 @@ import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../../documents/e-invoic
 import type { CheckContext } from './check.ts';
 import { type Difference, type Finding, inMonth } from './query.ts';
 
-interface Stored {
+interface StoredEInvoice {
   readonly document_id: number;
   /** Null where the e-invoice is missing. */
   readonly xml: Buffer | null;
@@ -48,7 +48,7 @@ export async function findChangedEInvoices(tx: Transaction, { month }: Pick<Chec
   }
 }
 
-const readAfter = (tx: Transaction, after: number, month: string | null): Promise<Stored[]> =>
+const readAfter = (tx: Transaction, after: number, month: string | null): Promise<StoredEInvoice[]> =>
   query(
     tx,
     `SELECT d.document_id, x.xml, x.sha256, x.parties, x.writer_version, v.content AS instructions,
@@ -62,7 +62,7 @@ const readAfter = (tx: Transaction, after: number, month: string | null): Promis
     { after, month, batch: BATCH },
   );
 
-function whatDiffers(document: DocumentRow, stored: Stored): string | undefined {
+function whatDiffers(document: DocumentRow, stored: StoredEInvoice): string | undefined {
   const { xml, sha256, parties } = stored;
   if (document.e_invoice === 'none') return 'has an e-invoice that its partner did not ask for';
   if (xml === null || parties === null) return `has no e-invoice (${document.e_invoice}) beside its PDF`;

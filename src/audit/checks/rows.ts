@@ -183,7 +183,7 @@ interface ZoneMonth {
   readonly misposted: boolean;
 }
 
-interface Found {
+interface RowSums {
   readonly rows: number;
   readonly suspected: boolean;
   readonly months: readonly ZoneMonth[];
@@ -193,7 +193,7 @@ interface Found {
   readonly counts: Finding;
 }
 
-const findAll = checkQuery<Found>('check_rows', SQL);
+const findAll = checkQuery<RowSums>('check_rows', SQL);
 
 export async function checkRows(tx: Transaction, scope: CheckScope): Promise<RowFindings> {
   const sums = await findAll(tx, scope);

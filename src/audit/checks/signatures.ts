@@ -9,7 +9,7 @@ import type { CheckContext } from './check.ts';
 import type { Finding } from './query.ts';
 
 /** A seal, its signature, or both. */
-interface Found {
+interface SignatureRow {
   readonly installation_id: string;
   readonly kind: SealKind;
   readonly name: string;
@@ -20,7 +20,7 @@ interface Found {
   readonly signed: (SealSignature & { readonly seal: string }) | null;
 }
 
-function faultOf({ installation_id, seal, record, late, signed }: Found): string | undefined {
+function faultOf({ installation_id, seal, record, late, signed }: SignatureRow): string | undefined {
   if (signed === null) return late ? 'has no signature, although earlier seals have one' : undefined;
   if (seal === null || record === null) return 'has a signature, but there is no such seal';
   if (signed.seal !== seal) return `is ${seal}, but its signature covers ${signed.seal}`;
@@ -30,7 +30,7 @@ function faultOf({ installation_id, seal, record, late, signed }: Found): string
 }
 
 export async function findBrokenSignatures(tx: Transaction, { month }: Pick<CheckContext, 'month'>): Promise<Finding> {
-  const found = await query<Found>(
+  const found = await query<SignatureRow>(
     tx,
     `SELECT i.installation_id, kind, name, a.seal, a.record,
             a.facts_to >= (SELECT min(fact_id) FROM seal_signatures) AS late,

@@ -9,7 +9,7 @@ import { checkTimeStamp } from '../../seals/time-stamp.ts';
 import type { CheckContext } from './check.ts';
 import type { Difference, Finding } from './query.ts';
 
-interface Found extends SealName {
+interface TimeStampRow extends SealName {
   readonly authority: string;
   readonly response: Buffer;
   readonly stamped_at: string;
@@ -19,7 +19,14 @@ interface Found extends SealName {
   readonly record: string | null;
 }
 
-async function faultOf({ authority, response, stamped_at, stamped, seal, record }: Found): Promise<string | undefined> {
+async function faultOf({
+  authority,
+  response,
+  stamped_at,
+  stamped,
+  seal,
+  record,
+}: TimeStampRow): Promise<string | undefined> {
   if (seal === null || record === null) return 'has a time stamp, but there is no such seal';
   if (stamped !== seal) return `is ${seal}, but its time stamp covers ${stamped}`;
   const checked = await checkTimeStamp(response, record);
@@ -30,7 +37,7 @@ async function faultOf({ authority, response, stamped_at, stamped, seal, record 
 }
 
 export async function findBrokenTimeStamps(tx: Transaction, { month }: Pick<CheckContext, 'month'>): Promise<Finding> {
-  const found = await query<Found>(
+  const found = await query<TimeStampRow>(
     tx,
     `SELECT kind, name, authority, response, stamped_at, s.seal AS stamped, m.seal, m.record
      FROM seal_time_stamps s LEFT JOIN every_seal m USING (kind, name)

@@ -1,7 +1,7 @@
 /** `reckoner credit refund`: refunding open credit, and the return of a refund. */
 import { creditRefund, creditRefundReturned, REFUND_METHODS } from '../../actions/credit.ts';
 import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
-import type { Definition, Done } from '../define.ts';
+import type { Definition, ExitStatus } from '../define.ts';
 import type { Output } from '../output.ts';
 import { doing } from '../run-action.ts';
 
@@ -31,7 +31,7 @@ interface RefundOptions {
   readonly returned?: string;
 }
 
-function refund(output: Output, number: string, { returned: reason, ...options }: RefundOptions): Done {
+function refund(output: Output, number: string, { returned: reason, ...options }: RefundOptions): ExitStatus {
   const { amount, on } = options;
   return reason === undefined
     ? doing(creditRefund, () => ({ number, ...options }))(output)

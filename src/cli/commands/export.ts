@@ -15,7 +15,7 @@ import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { plural } from '../../text.ts';
 import { choiceArgument, idArgument, monthArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, type Done, reading } from '../define.ts';
+import { type CommandContext, type Definition, type ExitStatus, reading } from '../define.ts';
 import { type Output, table, writeFileAsked } from '../output.ts';
 
 const HELP = `
@@ -57,7 +57,7 @@ interface ExportOptions {
   readonly parquet?: boolean;
 }
 
-function exportData(output: Output, kind: ExportKind, options: ExportOptions): Done {
+function exportData(output: Output, kind: ExportKind, options: ExportOptions): ExitStatus {
   const { month: from, to = from, format, out, parquet = false } = options;
   if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
   if (parquet && format !== 'csv' && format !== 'jsonl')

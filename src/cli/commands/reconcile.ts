@@ -7,10 +7,10 @@ import type { Month } from '../../month.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
 import type { NamedQuote } from '../../splits/reconcile.sql.ts';
 import {
-  type Exception,
   type NotBillable,
   needsWork,
   type Reconciliation,
+  type ReconciliationException,
   reconcileMonth,
 } from '../../splits/reconcile-month.ts';
 import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
@@ -178,10 +178,10 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
 }
 
 /** Unmatched money is named by its id, because the quote that it names may have its own line. */
-const nameOf = ({ partner_id, quote_id, account, balance_transactions }: Exception): string =>
+const nameOf = ({ partner_id, quote_id, account, balance_transactions }: ReconciliationException): string =>
   `${account === null ? quote_id : printable(balance_transactions[0] ?? '')} of ${partner_id ?? 'an unknown partner'}`;
 
-const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: Exception): string =>
+const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: ReconciliationException): string =>
   `${quote_id} of ${partner_id}: received on ${other_accounts.join(', ')}, which is not the account that it was accepted under.`;
 
 /** The commands that resolve the money, whether or not it is a quote's share. */
@@ -222,7 +222,7 @@ function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): st
   return `${quote_id} of ${partner_id}, ${money(amount, currency)}: ${named} names it.${decide}`;
 }
 
-function describedUnknown(exception: Exception): string {
+function describedUnknown(exception: ReconciliationException): string {
   const { balance_transactions, account, currency, routed, sent, quote_id, named, candidates } = exception;
   const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
   const amount = sent === null ? '' : ` (sent as ${money(sent.amount, sent.currency)})`;
@@ -248,7 +248,7 @@ function describedUnknown(exception: Exception): string {
 }
 
 /** Why a balance transaction is not matched to the quote that it names, and how to resolve it. */
-function whyUnmatched(exception: Exception, quote: NamedQuote, quoteId: string): string {
+function whyUnmatched(exception: ReconciliationException, quote: NamedQuote, quoteId: string): string {
   const { account, currency, sent, named, balance_transactions } = exception;
   const { partner_id, is_routed, own_account, invoice } = quote;
   const id = balance_transactions[0] ?? '';

@@ -9,7 +9,12 @@ import { reconciliationSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { type AccountHealth, readAccountReadings } from '../../splits/account-health.ts';
 import { readAccountsInScope, readStatementMonths } from '../../splits/accounts.sql.ts';
-import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
+import {
+  needsWork,
+  type Reconciliation,
+  type ReconciliationException,
+  reconcileMonth,
+} from '../../splits/reconcile-month.ts';
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
 import { counted, plural } from '../../text.ts';
 import { ActionLink, MoreActions, mayDo, type RareAction, type Seer } from '../action-link.tsx';
@@ -33,13 +38,13 @@ import { ExceptionCell, ExceptionStatus } from './exception.tsx';
 
 export type AccountsQuestion = Readonly<Partial<Record<'month' | 'show' | 'after', string>>>;
 
-type Found = Pick<
+type AccountsReconciliation = Pick<
   Reconciliation,
   'month' | 'partners' | 'exceptions' | 'payouts' | 'not_paid_out' | 'other_balance_transactions' | 'not_billable'
 >;
 
 interface AccountsView {
-  readonly found: Found;
+  readonly found: AccountsReconciliation;
   /** The months that have statements, latest first. */
   readonly months: readonly Month[];
   readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
@@ -86,7 +91,7 @@ export async function readAccounts(
 }
 
 /** Items without a known partner, or on an account shared with another partner, are for users who see everything. */
-function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<string>): Found {
+function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<string>): AccountsReconciliation {
   if (scope === null) return found;
   const isOwn = ({ partner_id }: { partner_id: string | null }) => partner_id !== null && isInScope(scope, partner_id);
   const ofAccount = ({ account }: { account: string }) => accounts.has(account);
@@ -167,7 +172,7 @@ export function accountsScreen(view: AccountsView, { user }: { user: Seer }): Sc
 }
 
 function Partners({ view: { found, names } }: { view: AccountsView }) {
-  type Sums = Found['partners'][number];
+  type Sums = AccountsReconciliation['partners'][number];
   const amount = (heading: string, of: 'expected' | 'routed' | 'billed' | 'in_bank' | 'open'): Column<Sums> => ({
     heading,
     number: true,
@@ -234,10 +239,10 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
   const question = { month, show: all ? 'all' : undefined };
   // Money on an account of several partners is for users who may act for all of them.
   const mayOf =
-    ({ account }: Exception) =>
+    ({ account }: ReconciliationException) =>
     (action: string, partnerId: string | null): boolean =>
       mayDo(user, action, account !== null && owned.has(account) ? partnerId : null);
-  const columns: Column<Exception>[] = [
+  const columns: Column<ReconciliationException>[] = [
     {
       heading: 'Quote or transaction',
       cell: (each) => <ExceptionCell exception={each} names={names} may={mayOf(each)} />,
@@ -286,7 +291,7 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
   );
 }
 
-const PAYOUTS: Readonly<Record<Found['payouts'][number]['status'], string>> = {
+const PAYOUTS: Readonly<Record<AccountsReconciliation['payouts'][number]['status'], string>> = {
   arrived: 'in the bank',
   on_its_way: 'in transit',
   not_arrived: 'not in the bank',
@@ -294,8 +299,8 @@ const PAYOUTS: Readonly<Record<Found['payouts'][number]['status'], string>> = {
   failed: 'failed',
 };
 
-function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } }: { found: Found }) {
-  const columns: Column<Found['payouts'][number]>[] = [
+function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } }: { found: AccountsReconciliation }) {
+  const columns: Column<AccountsReconciliation['payouts'][number]>[] = [
     {
       heading: 'Payout',
       cell: ({ payout, occurred_at }) => (

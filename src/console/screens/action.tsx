@@ -12,13 +12,13 @@ import { actionHref } from '../action-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, type Column, DataTable, inOneLine, Money } from '../kit.tsx';
 import { placesOf } from '../menu.ts';
-import type { Reader, Screen } from '../page.tsx';
+import type { PageUser, Screen } from '../page.tsx';
 import { Remedies } from '../remedies.tsx';
 import { USERS } from './people.tsx';
 
-interface Asked {
+interface ActionRequest {
   readonly action: Action;
-  readonly reader: Reader;
+  readonly reader: PageUser;
   /** The form's values, from the request body or the URL. */
   readonly form: URLSearchParams;
 }
@@ -27,7 +27,7 @@ interface Asked {
 export const takesFiles = ({ input }: Pick<Action, 'input'>): boolean =>
   fieldsOf(input).some(({ kind }) => kind === 'file');
 
-const frame = (action: Action, content: Screen['content'], lead?: string, asked?: Asked): Screen => ({
+const frame = (action: Action, content: Screen['content'], lead?: string, asked?: ActionRequest): Screen => ({
   place: placeOf(action.name),
   title: action.title,
   crumbs: asked === undefined ? [] : crumbsOf(asked),
@@ -36,7 +36,7 @@ const frame = (action: Action, content: Screen['content'], lead?: string, asked?
 });
 
 /** The link back to the thing acted on. */
-function crumbsOf({ action, reader, form }: Asked): { name: string; href: string }[] {
+function crumbsOf({ action, reader, form }: ActionRequest): { name: string; href: string }[] {
   const place = placesOf(reader).find(({ path }) => path === placeOf(action.name));
   const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
     form.get(name),
@@ -80,7 +80,7 @@ export const monthHref = ({ name }: Action, month: string): string =>
     : `/console/close/${encodeURIComponent(month)}`;
 
 /** The form, with its problems. */
-export function actionForm({ action, reader, form }: Asked, refusal?: Refusal): Screen {
+export function actionForm({ action, reader, form }: ActionRequest, refusal?: Refusal): Screen {
   return frame(
     action,
     <div class="narrow stack">
@@ -104,7 +104,7 @@ export function actionForm({ action, reader, form }: Asked, refusal?: Refusal): 
 }
 
 /** Does not repeat what the form already shows. */
-const Problem = ({ user, refusal }: { user: Reader; refusal: Refusal }) => (
+const Problem = ({ user, refusal }: { user: PageUser; refusal: Refusal }) => (
   <p class="problem" role="alert">
     {inOneLine(
       refusal.code === 'argument_invalid'
@@ -247,7 +247,11 @@ const columns: readonly Column<Change>[] = [
 ];
 
 /** What the action would do, with the button to do it. `changed`: it differs from what was shown before. */
-export function actionPreview({ action, reader, form }: Asked, consequence: Consequence, changed = false): Screen {
+export function actionPreview(
+  { action, reader, form }: ActionRequest,
+  consequence: Consequence,
+  changed = false,
+): Screen {
   const { report, changes, amounts } = consequence;
   const fields = fieldsOf(action.input);
   const kept = fields.flatMap(({ name }) => form.getAll(name).map((value) => [name, value] as const));
@@ -302,19 +306,19 @@ interface Link {
 }
 
 /** The result, as worded by the command. */
-export const actionDone = (action: Action, reader: Reader, report: Report, links: readonly Link[]): Screen =>
+export const actionDone = (action: Action, reader: PageUser, report: Report, links: readonly Link[]): Screen =>
   ended({ action, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report, links);
 
 /** It waits for a second person: only a request was made. */
 export const actionAsked = (
   action: Action,
-  reader: Reader,
+  reader: PageUser,
   { message, facts }: Refusal,
   links: readonly Link[],
 ): Screen => ended({ action, reader }, `Approval requested: request ${facts['request_id']}`, { text: message }, links);
 
 const ended = (
-  { action, reader }: Pick<Asked, 'action' | 'reader'>,
+  { action, reader }: Pick<ActionRequest, 'action' | 'reader'>,
   title: string,
   { text, remedies = [] }: Pick<Report, 'text' | 'remedies'>,
   links: readonly Link[],

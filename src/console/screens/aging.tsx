@@ -32,7 +32,7 @@ type Document = Aging['documents'][number];
 interface AgingView {
   readonly aging: Aging;
   /** Whose documents are listed; null: only the buckets. */
-  readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: Listed } | null;
+  readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
   readonly documents: readonly Document[];
   /** Where the list continues: after a partner's id, or for documents after a number. */
   readonly after: string | null;
@@ -40,7 +40,7 @@ interface AgingView {
 
 /** Open credit is listed like a bucket. */
 const LISTED = [...BUCKETS, 'credit'] as const;
-type Listed = (typeof LISTED)[number];
+type ListedAging = (typeof LISTED)[number];
 
 const PATH = '/console/aging';
 const PAGE = 50;
@@ -84,7 +84,7 @@ const isOf =
 export const sheetOfAging = ({ aging, documentsOf, documents }: AgingView): Sheet =>
   documentsOf === null ? agingSheet(aging) : agingDocumentsSheet({ documents });
 
-const BUCKET_NAMES: Readonly<Record<Listed, string>> = {
+const BUCKET_NAMES: Readonly<Record<ListedAging, string>> = {
   not_due: 'Not due',
   days_1_30: '1–30 days',
   days_31_60: '31–60 days',

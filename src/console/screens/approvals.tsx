@@ -8,7 +8,7 @@ import { type ListedRequest, requestMark } from '../../lists/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
 import { Form } from '../form.tsx';
 import { Card, type Column, DataTable, Instant, Marks, Money } from '../kit.tsx';
-import type { Reader, Screen } from '../page.tsx';
+import type { PageUser, Screen } from '../page.tsx';
 import { ReportText } from './action.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;
@@ -47,7 +47,7 @@ const changeColumns: readonly Column<PreviewedChange>[] = [
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
-export function approvalScreen({ request, approvers }: ApprovalView, reader: Reader): Screen {
+export function approvalScreen({ request, approvers }: ApprovalView, reader: PageUser): Screen {
   const { request_id, requester, subject, preview, status } = request;
   const isOwn = reader.login === requester;
   const mayApprove = approvers.some(({ login }) => login === reader.login);

@@ -13,7 +13,7 @@ import { groupThousands } from '../../money.ts';
 import { plural } from '../../text.ts';
 import { Form } from '../form.tsx';
 import { Card, Chip, type Column, DataTable, Instant, Meter, None } from '../kit.tsx';
-import type { Reader } from '../page.tsx';
+import type { PageUser } from '../page.tsx';
 
 export const CHECKS_PATH = '/audit/checks';
 export const PACKS_PATH = '/audit/packs';
@@ -41,9 +41,9 @@ const liveAt = (path: string, id: string) => ({
 
 // --- Verify -------------------------------------------------------------------------------------------------------------
 
-type Checked = VerifyResult['checks'][number];
+type CheckResult = VerifyResult['checks'][number];
 
-const checkColumns: readonly Column<Checked>[] = [
+const checkColumns: readonly Column<CheckResult>[] = [
   {
     heading: 'Check',
     cell: ({ check, first, differences }) =>
@@ -73,12 +73,12 @@ const checkColumns: readonly Column<Checked>[] = [
 ];
 
 /** Checks with findings first. */
-const checksOf = ({ result }: AuditTask): readonly Checked[] =>
+const checksOf = ({ result }: AuditTask): readonly CheckResult[] =>
   [...((result as VerifyResult | null)?.checks ?? [])].sort(
     (one, other) => Number(other.differences > 0) - Number(one.differences > 0),
   );
 
-export function Verify({ task, reader }: { task: AuditTask | undefined; reader: Reader }) {
+export function Verify({ task, reader }: { task: AuditTask | undefined; reader: PageUser }) {
   const underWay = isUnderWay(task);
   const checks = task === undefined ? [] : checksOf(task);
   const progress = task?.progress ?? 0;

@@ -9,7 +9,7 @@ import { plural } from '../../text.ts';
 import { ChangeLog } from '../change-log.tsx';
 import { Form } from '../form.tsx';
 import { Card, Chip, type Column, DataTable, Instant } from '../kit.tsx';
-import type { Reader, Screen } from '../page.tsx';
+import type { PageUser, Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
 import {
   type Run,
@@ -47,7 +47,7 @@ export async function readChecks(tx: Transaction): Promise<ChecksView> {
 
 const AUDIT = { place: 'audit', title: 'Audit' } as const;
 
-export function checksScreen({ runs, others, findings, task }: ChecksView, { reader }: { reader: Reader }): Screen {
+export function checksScreen({ runs, others, findings, task }: ChecksView, { reader }: { reader: PageUser }): Screen {
   const [last] = runs;
   return {
     ...AUDIT,
@@ -159,7 +159,7 @@ export async function readPacks(
   };
 }
 
-export function packsScreen(view: PacksView, { reader }: { reader: Reader }): Screen {
+export function packsScreen(view: PacksView, { reader }: { reader: PageUser }): Screen {
   const { month } = view;
   return {
     ...AUDIT,
@@ -177,7 +177,7 @@ export function packsScreen(view: PacksView, { reader }: { reader: Reader }): Sc
   };
 }
 
-function Packs({ month, view, reader }: { month: Month; view: PacksView; reader: Reader }) {
+function Packs({ month, view, reader }: { month: Month; view: PacksView; reader: PageUser }) {
   const { months, tasks, now } = view;
   const shown = months.find((each) => each.month === month);
   const columns: Column<(typeof EXPORT_KINDS)[number]>[] = [

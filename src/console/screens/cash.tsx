@@ -9,21 +9,21 @@ import { plural } from '../../text.ts';
 import { ActionLink, actionHref, mayDo } from '../action-link.tsx';
 import { Form } from '../form.tsx';
 import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
-import type { Reader } from '../page.tsx';
+import type { PageUser } from '../page.tsx';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
 /** What was filled in before searching for more. */
-export interface Kept {
+export interface CashForm {
   /** The numbers that are ticked. */
   readonly chosen: readonly string[];
   readonly fee: string;
   readonly amount: string;
 }
 
-export const NOTHING_KEPT: Kept = { chosen: [], fee: '', amount: '' };
+export const NOTHING_KEPT: CashForm = { chosen: [], fee: '', amount: '' };
 
-export interface Choices extends Kept {
+export interface Choices extends CashForm {
   readonly q: string | undefined;
   readonly payers: readonly LikelyPayer[];
   readonly items: readonly CashItem[];
@@ -34,7 +34,7 @@ export interface Choices extends Kept {
 interface Cash {
   readonly payment: PaymentJson;
   readonly user: User;
-  readonly reader: Reader;
+  readonly reader: PageUser;
 }
 
 const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>

@@ -16,7 +16,7 @@ import { plural } from '../../text.ts';
 import { actionHref } from '../action-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, Icon, Money } from '../kit.tsx';
-import type { Reader, Screen } from '../page.tsx';
+import type { PageUser, Screen } from '../page.tsx';
 import { choiceAsked } from '../parameters.ts';
 import { Tick, Totals } from './close.tsx';
 import { MonthChanges } from './month-changes.tsx';
@@ -83,7 +83,7 @@ async function readFigures(tx: Transaction, month: Month) {
 
 export function closePreviewScreen(
   { month, due, seen, refused, awaiting }: ClosePreview,
-  { reader }: { reader: Reader },
+  { reader }: { reader: PageUser },
 ): Screen {
   const missing = seen?.feeds === undefined ? [] : missingFeeds(seen.feeds);
   return {
@@ -239,7 +239,7 @@ function Close({
   due: boolean;
   missing: Missing;
   empty: boolean;
-  reader: Reader;
+  reader: PageUser;
 }) {
   if (!due) return <p class="soft">It can be closed once it has ended in every partner's time zone.</p>;
   return (

@@ -32,7 +32,7 @@ interface OpenMonth {
 }
 
 /** What is known about the open month shown. */
-interface Expected {
+interface OpenMonthFacts {
   readonly feeds: Feeds;
   readonly ends_at: string;
   /** Pending requests to close it, or all due months. */
@@ -57,7 +57,11 @@ async function readOpenMonths(tx: Transaction, { environment, settings }: Instal
   });
 }
 
-async function readExpected(tx: Transaction, context: Installation, { month, due }: OpenMonth): Promise<Expected> {
+async function readExpected(
+  tx: Transaction,
+  context: Installation,
+  { month, due }: OpenMonth,
+): Promise<OpenMonthFacts> {
   const { environment, settings } = context;
   const requests = await readWaitingApprovals(tx, environment.now());
   const zones = await readPartnerZones(tx);
@@ -79,7 +83,7 @@ interface CloseView {
   readonly open: readonly OpenMonth[];
   readonly shown: Month | null;
   /** For the open month shown. */
-  readonly expected: Expected | null;
+  readonly expected: OpenMonthFacts | null;
   readonly report: CloseFigures | null;
   readonly signOff: SignOff | null;
   readonly openBooks: readonly Month[];
@@ -203,7 +207,7 @@ interface RunningProps {
   readonly open: OpenMonth;
   /** The month that closes next. */
   readonly next: OpenMonth | undefined;
-  readonly expected: Expected;
+  readonly expected: OpenMonthFacts;
   readonly user: Seer;
 }
 

@@ -1,9 +1,9 @@
 /** One reconciliation exception: what it is, whose it is, and for money without a quote, what it could be. */
-import { type Exception, needsWork } from '../../splits/reconcile-month.ts';
+import { needsWork, type ReconciliationException } from '../../splits/reconcile-month.ts';
 import { actionHref } from '../action-link.tsx';
 import { Chip, Money, type Tone } from '../kit.tsx';
 
-const STATUS: Readonly<Record<Exception['status'], string>> = {
+const STATUS: Readonly<Record<ReconciliationException['status'], string>> = {
   short: 'short',
   over: 'over',
   held: 'held for the partner',
@@ -18,21 +18,21 @@ const STATUS: Readonly<Record<Exception['status'], string>> = {
   closed: 'closed',
 };
 
-const toneOf = (exception: Exception): Tone =>
+const toneOf = (exception: ReconciliationException): Tone =>
   !needsWork(exception) ? 'plain' : exception.status === 'missing' || exception.status === 'unknown' ? 'bad' : 'warn';
 
-export const ExceptionStatus = ({ exception }: { exception: Exception }) => (
+export const ExceptionStatus = ({ exception }: { exception: ReconciliationException }) => (
   <Chip tone={toneOf(exception)}>{STATUS[exception.status]}</Chip>
 );
 
-interface Shown {
-  readonly exception: Exception;
+interface ExceptionProps {
+  readonly exception: ReconciliationException;
   readonly names: ReadonlyMap<string, string>;
   /** Whether the user may do an action on it for a partner, or for all. */
   readonly may: (action: string, partnerId: string | null) => boolean;
 }
 
-export function ExceptionCell({ exception, names, may }: Shown) {
+export function ExceptionCell({ exception, names, may }: ExceptionProps) {
   const { partner_id, quote_id, account, balance_transactions, other_accounts, reason } = exception;
   return (
     <div>
@@ -53,7 +53,7 @@ export function ExceptionCell({ exception, names, may }: Shown) {
 }
 
 /** The quotes whose share the money may be, each with the action to match it. */
-function Choices({ exception, names, may }: Shown) {
+function Choices({ exception, names, may }: ExceptionProps) {
   const { candidates, named, quote_id, sent, balance_transactions, account } = exception;
   const transaction = balance_transactions[0] ?? '';
   const match = (quoteId: string, partnerId: string) =>

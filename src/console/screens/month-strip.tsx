@@ -7,7 +7,7 @@ interface ShownMonth {
   readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
 }
 
-interface Shown {
+interface MonthStripView {
   readonly closed: readonly (ShownMonth & { readonly books_closed: boolean })[];
   readonly open: readonly (ShownMonth & { readonly due: boolean })[];
   readonly shown: Month | null;
@@ -31,7 +31,7 @@ function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
 /** How many amounts a month shows; its close has all. */
 const SHOWN = 2;
 
-export function MonthStrip({ closed, open, shown, earlier, isEarlier }: Shown) {
+export function MonthStrip({ closed, open, shown, earlier, isEarlier }: MonthStripView) {
   const tiles = [
     ...closed.map((each) => ({
       ...each,

@@ -3,7 +3,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { emails } from '../../lists/emails.ts';
 import type { PartnerView as Partner } from '../../partners/partners.sql.ts';
 import type { Seer } from '../action-link.tsx';
-import { ListDownloads, ListPage, type ListView, readList, type Seen } from '../list.tsx';
+import { type ListContext, ListDownloads, ListPage, type ListView, readList } from '../list.tsx';
 import type { Screen } from '../page.tsx';
 import type { Visit } from '../route.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
@@ -16,7 +16,7 @@ interface PartnerEmailsView {
 export async function readPartnerEmails(
   tx: Transaction,
   partnerId: string,
-  { query, ...seen }: Seen & Pick<Visit, 'query'>,
+  { query, ...seen }: ListContext & Pick<Visit, 'query'>,
 ): Promise<PartnerEmailsView> {
   const partner = await readPartnerInScope(tx, partnerId, seen.scope);
   return { partner, view: await readList(tx, emails, query, { ...seen, scope: [partnerId] }) };

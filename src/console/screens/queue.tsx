@@ -12,20 +12,24 @@ import { actionHref, mayDo, type Seer } from '../action-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs } from '../kit.tsx';
 import { rowClass } from '../list.tsx';
-import type { Reader, Screen } from '../page.tsx';
+import type { PageUser, Screen } from '../page.tsx';
 import { choiceAsked, textAsked } from '../parameters.ts';
 import { Remedies } from '../remedies.tsx';
 import { approvalHref } from './approvals.tsx';
 
 const WHOSE = ['mine', 'nobody'] as const;
-type Whose = (typeof WHOSE)[number];
-const WHOSE_NAMES: Readonly<Record<Whose | 'all', string>> = { all: "Everybody's", mine: 'Mine', nobody: "Nobody's" };
+type AssigneeFilter = (typeof WHOSE)[number];
+const WHOSE_NAMES: Readonly<Record<AssigneeFilter | 'all', string>> = {
+  all: "Everybody's",
+  mine: 'Mine',
+  nobody: "Nobody's",
+};
 
 export const QUEUE = '/console/queue';
 
 interface Filter {
   readonly queue: QueueKind | undefined;
-  readonly whose: Whose | undefined;
+  readonly whose: AssigneeFilter | undefined;
 }
 
 interface QueueView extends Filter {
@@ -35,7 +39,7 @@ interface QueueView extends Filter {
   readonly after: string | undefined;
   readonly next: string | null;
   readonly counts: Readonly<Record<QueueKind | 'all', number>>;
-  readonly byPerson: Readonly<Record<Whose | 'all', number>>;
+  readonly byPerson: Readonly<Record<AssigneeFilter | 'all', number>>;
   readonly login: string;
 }
 
@@ -53,7 +57,7 @@ export async function readQueue(
     whose: choiceAsked('whose', asked.whose, WHOSE),
   };
   const all = await listWork(tx, question);
-  const is = ({ assignee }: WorkItem, whose: Whose | undefined) =>
+  const is = ({ assignee }: WorkItem, whose: AssigneeFilter | undefined) =>
     whose === undefined || (whose === 'mine' ? assignee?.login === user.login : assignee === null);
   const persons = all.filter((item) => is(item, filter.whose));
   const kind = all.filter((item) => filter.queue === undefined || item.kind === filter.queue);
@@ -126,7 +130,10 @@ function Actions({ item, user }: { item: WorkItem; user: Seer }) {
   return <Remedies remedies={remedies} user={user} partner={whoseOf(item.partners)} tone="small" />;
 }
 
-const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: Seer }): readonly Column<WorkItem>[] => [
+const columnsFor = (
+  view: QueueView,
+  { reader, user }: { reader: PageUser; user: Seer },
+): readonly Column<WorkItem>[] => [
   {
     heading: 'What',
     cell: (item) => (
@@ -173,7 +180,7 @@ function Assignee({
 }: {
   item: WorkItem;
   view: QueueView;
-  reader: Reader;
+  reader: PageUser;
   user: Seer;
 }) {
   const isMine = assignee?.login === view.login;
@@ -205,7 +212,7 @@ const nameOf = (kind: string): string => `${kind.charAt(0).toUpperCase()}${kind.
 
 export const queueHref = ({ queue, whose, after }: QueueQuestion): string => addressOf(QUEUE, { queue, whose, after });
 
-export function queueScreen(view: QueueView, seen: { reader: Reader; user: Seer }): Screen {
+export function queueScreen(view: QueueView, seen: { reader: PageUser; user: Seer }): Screen {
   const { queue, whose, items, after, next, counts, byPerson } = view;
   const listed = queue === undefined ? counts.all : counts[queue];
   return {

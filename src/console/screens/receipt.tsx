@@ -14,29 +14,29 @@ import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/payments.sql.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import { ActionLink, MoreActions, type Whose } from '../action-link.tsx';
+import { ActionLink, type AffectedPartners, MoreActions } from '../action-link.tsx';
 import { Card, Chip, Facts, Instant, Marks, Money } from '../kit.tsx';
-import type { Reader, Screen } from '../page.tsx';
+import type { PageUser, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import { Remedies } from '../remedies.tsx';
 import { type Report, readLikelyPayers, readOpenItems, readReports } from './cash.sql.ts';
-import { type Choices, Duplicates, type Kept, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
+import { type CashForm, type Choices, Duplicates, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
 
 interface ReceiptView {
   readonly exception: ListedException | null;
   readonly payment: PaymentJson | null;
   readonly partner_name: string | null;
   /** The payer and the partners whose invoices it is applied to, whether or not in the user's scope. */
-  readonly whose: Whose;
+  readonly whose: AffectedPartners;
   readonly reports: readonly Report[];
   readonly choices: Choices | null;
 }
 
-interface Known {
+interface ReceiptContext {
   readonly settings: Settings;
   readonly scope: Scope;
 }
-interface Asked extends Known {
+interface ReceiptQuery extends ReceiptContext {
   readonly q: string | undefined;
 }
 
@@ -46,7 +46,7 @@ interface Asked extends Known {
 export async function readReceipt(
   tx: Transaction,
   name: string,
-  { settings, scope, q, kept = NOTHING_KEPT }: Asked & { readonly kept?: Kept },
+  { settings, scope, q, kept = NOTHING_KEPT }: ReceiptQuery & { readonly kept?: CashForm },
 ): Promise<ReceiptView> {
   const [, digits] = /^(?:payment-)?([1-9]\d{0,14})$/.exec(name) ?? [];
   if (digits === undefined) return readOther(tx, name, { settings, scope });
@@ -71,13 +71,17 @@ export async function readReceipt(
   };
 }
 
-async function readException(tx: Transaction, name: string, asked: Known): Promise<ListedException | undefined> {
+async function readException(
+  tx: Transaction,
+  name: string,
+  asked: ReceiptContext,
+): Promise<ListedException | undefined> {
   const found = (await readExceptions(tx, asked.scope)).filter(({ exception }) => exception === name);
   const [described] = await describeExceptions(tx, asked, found);
   return described;
 }
 
-async function readOther(tx: Transaction, name: string, asked: Known): Promise<ReceiptView> {
+async function readOther(tx: Transaction, name: string, asked: ReceiptContext): Promise<ReceiptView> {
   const exception = await readException(tx, name, asked);
   if (exception === undefined || asked.scope !== null)
     throw refuse('page_unknown', { path: `/console/payments/${name}` });
@@ -88,7 +92,7 @@ async function readChoices(
   tx: Transaction,
   payment: PaymentJson,
   exception: ListedException | null,
-  { settings, scope, q, kept }: Asked & { readonly kept: Kept },
+  { settings, scope, q, kept }: ReceiptQuery & { readonly kept: CashForm },
 ): Promise<Choices> {
   const known = [payment.partner_id, ...(exception?.suggestions ?? []).map((each) => each.partner_id)];
   const payers = await readLikelyPayers(tx, { known, payer: payment.payer, scope });
@@ -105,7 +109,7 @@ async function readChoices(
   };
 }
 
-export function receiptScreen(view: ReceiptView, { user, reader }: { user: User; reader: Reader }): Screen {
+export function receiptScreen(view: ReceiptView, { user, reader }: { user: User; reader: PageUser }): Screen {
   const { exception, payment } = view;
   const crumbs = [{ name: 'Payments', href: '/console/payments' }];
   if (payment === null) {
@@ -171,7 +175,7 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
 }
 
 /** The payer and whose invoices it is applied to. */
-const partnersOf = ({ partner_id, applications }: PaymentJson): Whose =>
+const partnersOf = ({ partner_id, applications }: PaymentJson): AffectedPartners =>
   partner_id === null
     ? null
     : [partner_id, ...applications.filter(({ unapplied_on }) => unapplied_on === null).map((each) => each.partner_id)];
@@ -238,7 +242,7 @@ function Received({ view: { partner_name, reports }, payment }: { view: ReceiptV
 
 const SOURCES: Readonly<Record<string, string>> = { hand: 'hand', bank: 'the bank', processor: 'the processor' };
 
-function History({ payment, whose, user }: { payment: PaymentJson; whose: Whose; user: User }) {
+function History({ payment, whose, user }: { payment: PaymentJson; whose: AffectedPartners; user: User }) {
   const { currency, partner_id, applications, reversals, disputes } = payment;
   const id = String(payment.payment_id);
   const live = applications.filter(({ unapplied_on }) => unapplied_on === null);

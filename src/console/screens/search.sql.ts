@@ -36,7 +36,7 @@ export interface FoundPartner {
   readonly name: string;
 }
 
-interface Seen {
+interface SearchParameters {
   readonly [name: string]: unknown;
   readonly q: string;
   readonly amount: string | null;
@@ -45,7 +45,7 @@ interface Seen {
 }
 
 /** `exact`: of this number. */
-export const readFoundDocuments = (tx: Transaction, seen: Seen): Promise<FoundDocument[]> =>
+export const readFoundDocuments = (tx: Transaction, seen: SearchParameters): Promise<FoundDocument[]> =>
   query(
     tx,
     `SELECT number, partner_name, month, currency, gross::text AS amount, number = upper(:q) AS exact
@@ -57,7 +57,7 @@ export const readFoundDocuments = (tx: Transaction, seen: Seen): Promise<FoundDo
     seen,
   );
 
-export const readFoundPartners = (tx: Transaction, seen: Seen): Promise<FoundPartner[]> =>
+export const readFoundPartners = (tx: Transaction, seen: SearchParameters): Promise<FoundPartner[]> =>
   query(
     tx,
     `SELECT partner_id, name FROM partners
@@ -68,7 +68,7 @@ export const readFoundPartners = (tx: Transaction, seen: Seen): Promise<FoundPar
   );
 
 /** By the full reference, or the exact amount in any currency. */
-export const readFoundPayments = (tx: Transaction, seen: Seen): Promise<FoundPayment[]> =>
+export const readFoundPayments = (tx: Transaction, seen: SearchParameters): Promise<FoundPayment[]> =>
   query(
     tx,
     `WITH found AS (
@@ -87,7 +87,7 @@ export const readFoundPayments = (tx: Transaction, seen: Seen): Promise<FoundPay
   );
 
 /** Rows of exactly this quote. Each partner is one index probe, for acceptances and for later rows. */
-export const readFoundRows = (tx: Transaction, seen: Seen): Promise<FoundRow[]> =>
+export const readFoundRows = (tx: Transaction, seen: SearchParameters): Promise<FoundRow[]> =>
   query(
     tx,
     `SELECT r.quote_id, r.kind, r.partner_id, p.name AS partner_name, r.posted_month, r.currency,

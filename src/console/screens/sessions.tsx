@@ -7,7 +7,7 @@ import { type ListedSession, readSessions } from '../../people/sign-in.sql.ts';
 import { browserName, METHODS, SESSIONS } from '../account.tsx';
 import { Form } from '../form.tsx';
 import { Card, DataTable, Instant } from '../kit.tsx';
-import type { Reader, Screen } from '../page.tsx';
+import type { PageUser, Screen } from '../page.tsx';
 
 interface SessionsView {
   readonly live: readonly ListedSession[];
@@ -19,7 +19,7 @@ export const readSessionsView = async (tx: Transaction, context: ActorContext): 
   passkeys: await readEverybodysPasskeys(tx),
 });
 
-export const sessionsScreen = ({ live, passkeys }: SessionsView, { formToken }: Reader): Screen => ({
+export const sessionsScreen = ({ live, passkeys }: SessionsView, { formToken }: PageUser): Screen => ({
   place: 'settings',
   title: 'Sessions',
   lead: 'who is signed in',

@@ -5,7 +5,7 @@ import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
 import { Chip, Money } from '../kit.tsx';
 
-interface Suggested {
+interface SuggestionView {
   /** The invoices that it pays; none: it may duplicate another payment. */
   readonly numbers: readonly string[];
   /** Null for invoices that it pays together. */
@@ -17,7 +17,7 @@ interface Suggested {
 }
 
 /** Invoices paid together, then single ones, most certain first. A set's invoices are not repeated. */
-export function suggestionsOf({ sets, suggestions }: Pick<ListedException, 'sets' | 'suggestions'>): Suggested[] {
+export function suggestionsOf({ sets, suggestions }: Pick<ListedException, 'sets' | 'suggestions'>): SuggestionView[] {
   const isInSet = (number: string | null, why: string) =>
     sets.some((set) => set.why === why && number !== null && set.numbers.includes(number));
   return [
@@ -33,7 +33,7 @@ export const Suggestion = ({
   currency,
   children,
 }: {
-  of: Suggested;
+  of: SuggestionView;
   currency: string | null;
   /** The action that accepts it. */
   children: ComponentChildren;

@@ -13,7 +13,7 @@ import { Amount } from '../../money.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import { RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
 import { processorOf } from '../../processors/processors.ts';
-import { type LinkProvider, newToken, type WantedLinks } from '../link.ts';
+import { type LinkProvider, newToken, type WantedLinks } from '../payment-link.ts';
 import {
   type Checkout,
   insertCheckout,

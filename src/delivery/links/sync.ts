@@ -18,7 +18,7 @@ import {
 } from '../../processors/processor.ts';
 import { processorOf } from '../../processors/processors.ts';
 import { endChangedCheckouts } from '../checkouts/end.ts';
-import type { LinkProvider, WantedLinks } from '../link.ts';
+import type { LinkProvider, WantedLinks } from '../payment-link.ts';
 import {
   type ClosingReason,
   clearWait,
@@ -72,7 +72,7 @@ export async function syncPaymentLink(context: LinkContext, documentId: number):
 
 // --- What is wanted, and what comes next: decided from facts alone ------------------------------------------------------
 
-type Wanted =
+type LinkPlan =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'impossible'; readonly reason: string; readonly text: string }
   | {
@@ -85,7 +85,7 @@ type Wanted =
 
 const makerOf = ({ provider }: Pick<WantedLinks, 'provider'>) => processorOf(provider).paymentLinks;
 
-function wantedOf({ links: { wanted } }: LinkContext, facts: LinkFacts): Wanted {
+function wantedOf({ links: { wanted } }: LinkContext, facts: LinkFacts): LinkPlan {
   // An ordered debit pays it, or a new link asks for it once the debit has failed.
   if (!facts.payable || facts.is_ordered) return { kind: 'nothing' };
   if (wanted === undefined) {
@@ -111,7 +111,7 @@ const isOpen = (facts: LinkFacts): boolean => facts.version !== null && !facts.c
 const isSameAmount = (facts: LinkFacts): boolean =>
   facts.amount !== null && Amount.of(facts.amount, facts.currency).equals(Amount.of(facts.balance, facts.currency));
 
-function nextStep(facts: LinkFacts, wanted: Wanted): Step {
+function nextStep(facts: LinkFacts, wanted: LinkPlan): Step {
   if (isOpen(facts)) {
     // Even if no link is wanted any more, find out whether an unanswered attempt made one, to deactivate it.
     if (facts.provider_id === null) return 'make';
@@ -127,7 +127,7 @@ async function take(
   step: Exclude<Step, 'none'>,
   context: LinkContext,
   facts: LinkFacts,
-  wanted: Wanted,
+  wanted: LinkPlan,
 ): Promise<void> {
   const provider = isOpen(facts) ? facts.provider : wanted.kind === 'link' ? wanted.provider : null;
   const links = provider === null ? undefined : context.links.processors.get(provider);
@@ -151,7 +151,7 @@ const markOf = (facts: LinkFacts, version: number): LinkMark => ({
 
 const openProviderOf = (facts: LinkFacts): { provider: string } => ({ provider: facts.provider as string });
 
-async function intend(context: LinkContext, facts: LinkFacts, wanted: Wanted): Promise<void> {
+async function intend(context: LinkContext, facts: LinkFacts, wanted: LinkPlan): Promise<void> {
   if (wanted.kind !== 'link') throw new Error('nothing is wanted');
   const version = (facts.version ?? 0) + 1;
   const mark = markOf(facts, version);
@@ -180,7 +180,7 @@ async function intend(context: LinkContext, facts: LinkFacts, wanted: Wanted): P
 }
 
 /** Gets the link of the open intent: by its key while the processor remembers that, else by looking for it. */
-async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: Wanted): Promise<void> {
+async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan): Promise<void> {
   const { document_id: documentId } = facts;
   const version = facts.version as number;
   const age = context.environment.now().diff(DateTime.fromISO(facts.attempted_at as string));
@@ -206,7 +206,7 @@ async function look(
   context: LinkContext,
   links: PaymentLinks,
   facts: LinkFacts,
-  wanted: Wanted,
+  wanted: LinkPlan,
   failure?: KeySpent,
 ): Promise<void> {
   const { document_id: documentId } = facts;
@@ -238,7 +238,7 @@ function find(context: LinkContext, links: PaymentLinks, facts: LinkFacts): Prom
   );
 }
 
-async function close(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: Wanted): Promise<void> {
+async function close(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan): Promise<void> {
   // A failed attempt may have succeeded after the search.
   if (facts.attempt !== 1)
     for (const { providerId } of await find(context, links, facts)) await links.close(providerId);
@@ -274,7 +274,7 @@ function recordEnd(
 
 // --- How it ended -----------------------------------------------------------------------------------------------------
 
-async function done(context: LinkContext, facts: LinkFacts, wanted: Wanted): Promise<LinkState> {
+async function done(context: LinkContext, facts: LinkFacts, wanted: LinkPlan): Promise<LinkState> {
   if (wanted.kind === 'impossible') return wait(context, facts, wanted, 'limit', wanted.reason);
   const standing = facts.noted;
   if (wanted.kind === 'link' && !isOpen(facts) && standing !== null) {
@@ -292,7 +292,7 @@ async function done(context: LinkContext, facts: LinkFacts, wanted: Wanted): Pro
 async function wait(
   { database }: LinkContext,
   facts: LinkFacts,
-  wanted: Wanted,
+  wanted: LinkPlan,
   kind: WaitKind,
   reason: string,
 ): Promise<LinkState> {

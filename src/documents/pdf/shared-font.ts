@@ -43,7 +43,7 @@ function eachGlyph(text: string, take: (place: number) => void): boolean {
 }
 
 /** A font file's part for the shared characters, the same in every document. */
-interface Embedded {
+interface EmbeddedFont {
   /** Deflated. */
   readonly file: Buffer;
   readonly toUnicode: Buffer;
@@ -58,7 +58,7 @@ export class SharedFont {
   private readonly advances: readonly number[];
   /** Their names in a PDF's text, in hexadecimal. */
   private readonly codes: readonly string[];
-  private readonly embedded: Embedded;
+  private readonly embedded: EmbeddedFont;
   /** By the places of both glyphs; read from the font when a pair first occurs. */
   private readonly kerns = new Float64Array(SYMBOLS.length ** 2).fill(Number.NaN);
 

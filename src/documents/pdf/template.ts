@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import type shipped from '../../../templates/document.json';
 import { packageRoot } from '../../package.ts';
 
-type Shipped = typeof shipped;
-export type Labels = Shipped['labels'];
-export type Color = keyof Shipped['theme']['colors'];
+type ShippedTemplate = typeof shipped;
+export type Labels = ShippedTemplate['labels'];
+export type Color = keyof ShippedTemplate['theme']['colors'];
 
 export interface Style {
   readonly font: 'regular' | 'bold';
@@ -20,9 +20,9 @@ export interface Style {
   readonly color: Color;
 }
 
-export interface Theme extends Omit<Shipped['theme'], 'paper' | 'styles'> {
-  readonly paper: Readonly<Record<keyof Shipped['theme']['paper'], [width: number, height: number]>>;
-  readonly styles: Readonly<Record<keyof Shipped['theme']['styles'], Style>>;
+export interface Theme extends Omit<ShippedTemplate['theme'], 'paper' | 'styles'> {
+  readonly paper: Readonly<Record<keyof ShippedTemplate['theme']['paper'], [width: number, height: number]>>;
+  readonly styles: Readonly<Record<keyof ShippedTemplate['theme']['styles'], Style>>;
 }
 
 export interface Template {

@@ -192,13 +192,13 @@ export class Column {
   }
 }
 
-interface Placed {
+interface PlacedColumn {
   readonly column: Column;
   readonly x: number;
 }
 
 /** Columns side by side on one page, or one below the other if they are too high for a page. */
-export function drawBeside(parent: Element, layout: PageLayout, placed: readonly Placed[]): void {
+export function drawBeside(parent: Element, layout: PageLayout, placed: readonly PlacedColumn[]): void {
   const height = Math.max(...placed.map(({ column }) => column.height));
   if (height > layout.fullRoom) {
     for (const { column, x } of placed) column.draw(parent, x);

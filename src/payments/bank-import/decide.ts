@@ -11,7 +11,7 @@ import type { OpenItems } from '../open-items.ts';
 import type { OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
 import { byLine, refundOf } from '../outgoing-refunds.ts';
 import { namePlausible } from '../payer-names.ts';
-import { feesPlausible, leftOn } from '../payout.ts';
+import { feesPlausible, leftOn } from '../payout-contents.ts';
 import { findCreditNotes } from '../reference.ts';
 import { returnReason, withCode } from '../reverse.ts';
 import type { EqualLineRow } from './bank-lines.sql.ts';
@@ -49,7 +49,7 @@ export interface PossibleDuplicate {
   readonly evidence: string;
 }
 
-interface Known {
+interface RecordedFacts {
   /** Payments with the lines' amounts, or with a processor id that a line names. */
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];
@@ -65,7 +65,7 @@ export const SETTLE_BY_HAND = 'settle it by hand';
 export function decideCredits(
   credits: readonly NewLine[],
   items: OpenItems,
-  { candidates, equalLines, refunds, payoutNames }: Known,
+  { candidates, equalLines, refunds, payoutNames }: RecordedFacts,
 ): Map<NewLine, Decision> {
   const current = new CurrentCandidates(candidates);
   const reachBank = (payment: Candidate) => current.put({ ...payment, reported_by_bank: true });
@@ -104,7 +104,7 @@ function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems): 
 }
 
 /** The state after the previous lines. */
-interface FileState extends Pick<Known, 'refunds' | 'payoutNames'> {
+interface FileState extends Pick<RecordedFacts, 'refunds' | 'payoutNames'> {
   readonly items: OpenItems;
   readonly current: CurrentCandidates;
   readonly equalLines: ReadonlyMap<number, readonly EqualLineRow[]>;

@@ -14,7 +14,7 @@ import {
   type NewPaymentSource,
   type NewSuggestion,
 } from '../insert.sql.ts';
-import { settle } from '../payout.ts';
+import { settle } from '../payout-contents.ts';
 import {
   type AccountPayout,
   insertPayouts,
@@ -22,7 +22,7 @@ import {
   type NewSettlement,
   readWithProcessor,
 } from '../payouts.sql.ts';
-import { settleReportedPayouts } from '../settle.ts';
+import { settleReportedPayouts } from '../settle-payouts.ts';
 import { insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
 import { type Decision, type NewLine, type PayoutDecision, type PossibleDuplicate, SETTLE_BY_HAND } from './decide.ts';
 import { ignoredLine, type LineReport, paymentReport, plainReport } from './report.ts';
@@ -229,13 +229,13 @@ async function recordPayouts(
   return { outcomes, reports };
 }
 
-interface Settled {
+interface Settlement {
   readonly settled: boolean;
   readonly why: string;
 }
 
 /** A possible payout of a connected account is never settled with link payments. */
-function whichPayout(possible: readonly AccountPayout[]): Settled {
+function whichPayout(possible: readonly AccountPayout[]): Settlement {
   const names = possible.map(({ payout, account }) => `${payout ?? 'a payout'} of ${account}`).join(' or ');
   return possible.some(({ certain }) => certain)
     ? { settled: true, why: `it is ${names}` }
@@ -248,7 +248,7 @@ async function settleWithOldest(
   context: PaymentContext,
   payout_id: number,
   line: BankLine,
-): Promise<Settled> {
+): Promise<Settlement> {
   const waiting = await readWithProcessor(tx, line.amount.currency, line.booked_on);
   const found = settle(line.amount, waiting);
   if (found === undefined) return { settled: false, why: `its payments are not certain: ${SETTLE_BY_HAND}` };

@@ -1,6 +1,6 @@
 /** The report of an import, line by line. */
 import { Amount } from '../../money.ts';
-import type { Match, Suggested } from '../evidence.ts';
+import type { Match, Suggestion } from '../evidence.ts';
 import type { NewOutcome } from './bank-lines.sql.ts';
 import type { NewLine } from './decide.ts';
 
@@ -81,7 +81,7 @@ export function paymentReport(
   sameAs: readonly number[] = [],
 ): LineReport {
   const total = applied.reduce((sum, one) => sum.plus(one.amount), Amount.zero(each.line.amount.currency));
-  const shown = ({ document: { number }, amount, confidence, evidence }: Suggested) => ({
+  const shown = ({ document: { number }, amount, confidence, evidence }: Suggestion) => ({
     ...{ number, amount: amount.toString(), confidence, why: evidence.why },
   });
   return {

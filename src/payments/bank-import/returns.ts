@@ -13,7 +13,7 @@ import type { NewReversal } from '../insert.sql.ts';
 import type { EqualDebit, RecordedRefund } from '../outgoing-refunds.sql.ts';
 import { matchDebits } from '../outgoing-refunds.ts';
 import { findReferences } from '../reference.ts';
-import { type Reversed, returnReason, reverseAll, whatIsOwedAgain, withCode } from '../reverse.ts';
+import { type ReversalResult, returnReason, reverseAll, whatIsOwedAgain, withCode } from '../reverse.ts';
 import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
 import { equalEvidence, type NewLine, outgoingLine, referencesOf } from './decide.ts';
 import { ignoredLine, type LineReport, plainReport } from './report.ts';
@@ -66,7 +66,7 @@ export async function recordDebits(
       continue;
     }
     const { payment_id } = decision.reverses;
-    const { payment_reversal_id, reopened } = reversed.get(bankIdentity(each.account, each.identity)) as Reversed;
+    const { payment_reversal_id, reopened } = reversed.get(bankIdentity(each.account, each.identity)) as ReversalResult;
     const why = `${nameOf(payment_id)} is returned by the bank: ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
     outcomes.push({ bank_line_id: each.id, outcome: 'return', payment_reversal_id, reason: why });
     // A paid invoice is open again: finance must know.

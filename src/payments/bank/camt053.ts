@@ -262,7 +262,7 @@ class EntryReader {
   }
 
   /** A batch gives a line for each part. An entry whose parts have no amounts is one line. */
-  private lines(shared: Shared, amount: Amount, where: string): BankLine[] {
+  private lines(shared: EntryFacts, amount: Amount, where: string): BankLine[] {
     const details = nodes(shared.entry, 'NtryDtls');
     const parts = details.flatMap((each) => nodes(each, 'TxDtls'));
     for (const batch of details) {
@@ -294,7 +294,7 @@ class EntryReader {
   }
 }
 
-interface Shared {
+interface EntryFacts {
   readonly entry: Node;
   readonly position: number;
   readonly direction: 'credit' | 'debit';
@@ -307,7 +307,11 @@ const hasCharges = (entry: Node, parts: readonly Node[]): boolean =>
 /** `Dt`, or the day of `DtTm` as the bank wrote it. */
 const date = (node: Node): string => (textAt(node, 'Dt') || textAt(node, 'DtTm')).slice(0, 10);
 
-function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonly Node[], amount: Amount): BankLine {
+function lineOf(
+  { entry, position, direction, bookedOn }: EntryFacts,
+  parts: readonly Node[],
+  amount: Amount,
+): BankLine {
   const fields: [field: string, text: string][] = [];
   const add = (field: string, text: string) => fields.push([field, text]);
   const remittance: string[] = [];

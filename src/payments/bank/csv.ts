@@ -32,7 +32,7 @@ interface Row {
 }
 
 /** A row as a line, with its account and its running balance. */
-interface Read {
+interface ParsedRow {
   readonly account: string;
   readonly line: BankLine;
   readonly balance: Amount | undefined;
@@ -61,7 +61,7 @@ function readStatements(text: string, file: string, map: NamedMap): BankStatemen
   const rows = readRows(text, file, map);
   const read = readUntilTold(rows, problems, (row) => readRow(row, map, problems));
   if (problems.length > 0) throw invalidFile(file, problems, map.name);
-  const accounts = new Map<string, Read[]>();
+  const accounts = new Map<string, ParsedRow[]>();
   for (const each of read) {
     const name = `${each.account} ${each.line.amount.currency}`;
     const lines = accounts.get(name);
@@ -70,7 +70,7 @@ function readStatements(text: string, file: string, map: NamedMap): BankStatemen
   }
   const totals = new Totals();
   const statements = [...accounts.values()].map((lines): BankStatement => {
-    const { account, line } = lines[0] as Read;
+    const { account, line } = lines[0] as ParsedRow;
     const balances = checkBalances(lines, totals);
     const { currency } = line.amount;
     return {
@@ -139,7 +139,7 @@ function columnsOf({ columns }: BankCsvMap): string[] {
   return [...Object.values(others).filter((name) => name !== undefined), ...text];
 }
 
-function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): Read | undefined {
+function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow | undefined {
   const { columns } = map;
   const cell = (name: string | undefined): string => (name === undefined ? '' : (row.cells[name] ?? '').trim());
   const complain = (reason: string): undefined => {
@@ -255,12 +255,12 @@ function day(text: string, format: string): string | undefined {
 
 /** Opening and closing balance, if there is a column with the running balance. */
 function checkBalances(
-  lines: readonly Read[],
+  lines: readonly ParsedRow[],
   totals: Totals,
 ): { opening: Amount | undefined; closing: Amount | undefined } {
   if (lines.some((each) => each.balance === undefined)) return { opening: undefined, closing: undefined };
-  const signed = ({ line }: Read) => (line.direction === 'credit' ? line.amount : line.amount.negated());
-  const faults = (ordered: readonly Read[]) =>
+  const signed = ({ line }: ParsedRow) => (line.direction === 'credit' ? line.amount : line.amount.negated());
+  const faults = (ordered: readonly ParsedRow[]) =>
     ordered.flatMap((each, index) => {
       const before = ordered[index - 1]?.balance;
       const expected = before?.plus(signed(each));
@@ -273,6 +273,6 @@ function checkBalances(
   for (const { each, expected } of wrong) {
     totals.expect(`line ${each.line.position}: running balance`, each.balance?.toString(), expected.toString());
   }
-  const first = ordered[0] as Read;
+  const first = ordered[0] as ParsedRow;
   return { opening: first.balance?.minus(signed(first)), closing: ordered.at(-1)?.balance };
 }

@@ -34,7 +34,7 @@ export interface EventOutcome {
 }
 
 /** The event cannot be processed yet, and why. */
-export interface Waits {
+export interface PendingEvent {
   readonly waits: string;
 }
 
@@ -52,6 +52,6 @@ export interface EventContext {
   readonly installation: string;
 }
 
-export const waitsForPayment = (id: string | undefined): Waits => ({
+export const waitsForPayment = (id: string | undefined): PendingEvent => ({
   waits: `for the payment ${id}, which is not recorded yet`,
 });

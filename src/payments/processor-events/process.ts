@@ -10,7 +10,7 @@ import { parseExactJson } from '../../json.ts';
 import type { PaymentFact, SessionProgress } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
-import type { EventContext, EventOutcome, WaitingEvent, Waits } from './event.ts';
+import type { EventContext, EventOutcome, PendingEvent, WaitingEvent } from './event.ts';
 import { insertEventOutcome, readEventsForReview, readWaitingEvents } from './events.sql.ts';
 import { recordReceipt } from './receipt.ts';
 import { recordDispute, recordRefund } from './reversals.ts';
@@ -65,7 +65,7 @@ async function processEvent(
   tx: Transaction,
   shared: Pick<EventContext, 'caller' | 'open' | 'installation'>,
   event: WaitingEvent,
-): Promise<EventOutcome | Waits> {
+): Promise<EventOutcome | PendingEvent> {
   const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id: null, reason });
   if (event.account !== '') {
     return nothing(`a hint to read connected account ${event.account}: its balance transactions show what happened`);
@@ -90,7 +90,7 @@ async function processEvent(
   return changed ?? { outcome: 'nothing', payment_id: paymentId, reason: 'recorded already' };
 }
 
-function recordFact(tx: Transaction, context: EventContext, fact: PaymentFact): Promise<EventOutcome | Waits> {
+function recordFact(tx: Transaction, context: EventContext, fact: PaymentFact): Promise<EventOutcome | PendingEvent> {
   switch (fact.kind) {
     case 'received':
       return recordReceipt(tx, context, fact);

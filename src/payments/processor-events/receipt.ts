@@ -16,7 +16,7 @@ import { processorIdentity } from '../identities.ts';
 import { insertPaymentSources, insertPayments, insertSuggestions } from '../insert.sql.ts';
 import { type PayableRow, readPayable } from '../open-items.sql.ts';
 import { type PaymentState, readCandidates, readState } from '../payments.sql.ts';
-import type { EventContext, EventOutcome, Waits } from './event.ts';
+import type { EventContext, EventOutcome, PendingEvent } from './event.ts';
 import {
   insertLinkOutcome,
   type OwnCheckout,
@@ -39,7 +39,7 @@ const PROOF_WITHIN_HOURS = 24;
 interface Purpose {
   readonly parts: readonly Part[];
   /** Our link or session that was paid; undefined if nothing proves it. */
-  readonly paid: Paid | undefined;
+  readonly paid: PaidObject | undefined;
   /** It was paid through our link or session, so no other event will name its purpose. */
   readonly isOurs: boolean;
   /** Why it is not applied automatically. */
@@ -52,7 +52,7 @@ interface Part {
   readonly amount?: Amount;
 }
 
-interface Paid {
+interface PaidObject {
   readonly field: 'payment_link' | 'checkout_session';
   /** The processor's id. */
   readonly found: string;
@@ -64,7 +64,7 @@ export async function recordReceipt(
   tx: Transaction,
   context: EventContext,
   receipt: Receipt,
-): Promise<EventOutcome | Waits> {
+): Promise<EventOutcome | PendingEvent> {
   const { installation } = receipt;
   const purpose = await purposeOf(tx, context, receipt);
   if (purpose?.paid === undefined && installation !== undefined && installation !== context.installation) {
@@ -101,7 +101,7 @@ async function purposeOf(tx: Transaction, context: EventContext, receipt: Receip
   const { link, invoice } = receipt;
   const own = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);
   if (own !== undefined && link !== undefined) {
-    const paid: Paid = { field: 'payment_link', found: link, link: own };
+    const paid: PaidObject = { field: 'payment_link', found: link, link: own };
     return proven(context, receipt, own, { paid, parts: [{ number: own.number }], what: `the link of ${own.number}` });
   }
   const checkout = await checkoutOf(tx, context, receipt);
@@ -122,7 +122,7 @@ async function checkoutOf(tx: Transaction, context: EventContext, receipt: Recei
     invoices.map(({ number, amount }) => ({ number, amount: Amount.of(amount, currency) }));
   const own = session === undefined ? undefined : await read({ session });
   if (own !== undefined && session !== undefined) {
-    const paid: Paid = { field: 'checkout_session', found: session, checkoutId: own.checkout_id };
+    const paid: PaidObject = { field: 'checkout_session', found: session, checkoutId: own.checkout_id };
     const what = `the session of ${own.invoices.map(({ number }) => number).join(', ')}`;
     return proven(context, receipt, own, { paid, parts: partsOf(own), what });
   }
@@ -140,7 +140,7 @@ function proven(
   context: EventContext,
   { amount, installation = context.installation }: Receipt,
   own: { readonly amount: string; readonly currency: string },
-  { paid, parts, what }: { paid: Paid; parts: readonly Part[]; what: string },
+  { paid, parts, what }: { paid: PaidObject; parts: readonly Part[]; what: string },
 ): Purpose {
   const asked = Amount.of(own.amount, own.currency);
   const isWhole = asked.currency === amount.currency && asked.equals(amount);
@@ -149,7 +149,7 @@ function proven(
   return { parts, paid: isPaid ? paid : undefined, isOurs: true, doubt };
 }
 
-interface Told {
+interface ReceiptFacts {
   readonly known: PaymentState | undefined;
   readonly purpose: Purpose | undefined;
   readonly documents: readonly PayableRow[];
@@ -159,7 +159,7 @@ async function record(
   tx: Transaction,
   context: EventContext,
   receipt: Receipt,
-  { known, purpose, documents }: Told,
+  { known, purpose, documents }: ReceiptFacts,
 ): Promise<EventOutcome> {
   const payments = await context.open();
   const paid = purpose?.paid;
@@ -254,7 +254,7 @@ async function applyOnce(
   tx: Transaction,
   payments: PaymentContext,
   { caller, on }: EventContext,
-  { paymentId, parts, paid }: { paymentId: number; parts: readonly Part[]; paid: Paid },
+  { paymentId, parts, paid }: { paymentId: number; parts: readonly Part[]; paid: PaidObject },
 ): Promise<string[]> {
   if (await wasApplied(tx, paymentId)) return [];
   const { field, found } = paid;

@@ -9,7 +9,7 @@ import type { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
 import type { PaymentState } from '../payments.sql.ts';
 import { reinstate, reverseAll } from '../reverse.ts';
-import { type EventContext, type EventOutcome, type Waits, waitsForPayment } from './event.ts';
+import { type EventContext, type EventOutcome, type PendingEvent, waitsForPayment } from './event.ts';
 import {
   insertDispute,
   insertDisputeOutcome,
@@ -26,7 +26,7 @@ export async function recordDispute(
   tx: Transaction,
   context: EventContext,
   fact: Dispute,
-): Promise<EventOutcome | Waits> {
+): Promise<EventOutcome | PendingEvent> {
   const { account, on } = context;
   const payment = await paymentOf(tx, context, fact.ids);
   if (payment === undefined) return waitsForPayment(fact.ids[0]);
@@ -100,7 +100,7 @@ async function withdraw(
 type Refund = Extract<PaymentFact, { kind: 'refunded' | 'refund_undone' }>;
 
 /** An event's statement about refunds, with its time in milliseconds. */
-interface Told {
+interface RefundReport {
   readonly at: number;
   readonly fact: Refund;
 }
@@ -113,7 +113,7 @@ export async function recordRefund(
   tx: Transaction,
   context: EventContext,
   fact: Refund,
-): Promise<EventOutcome | Waits> {
+): Promise<EventOutcome | PendingEvent> {
   const { event, on } = context;
   const state = await paymentOf(tx, context, fact.ids);
   if (state === undefined) return waitsForPayment(fact.ids[0]);
@@ -121,7 +121,7 @@ export async function recordRefund(
   const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id, reason });
   const foreign = inOtherCurrency('refund', fact.kind === 'refunded' ? fact.total : fact.amount, state);
   if (foreign !== undefined) return foreign;
-  const now: Told = { at: Date.parse(event.created), fact };
+  const now: RefundReport = { at: Date.parse(event.created), fact };
   const { told, erasedUntil } = await readTold(tx, payment_id);
   if (now.at < erasedUntil) return nothing('later events are already recorded');
   const recorded = await readRefunds(tx, payment_id);
@@ -172,9 +172,9 @@ export async function recordRefund(
 }
 
 /** The statements of a payment's events about its refunds, and up to when their data is erased. */
-async function readTold(tx: Transaction, paymentId: number): Promise<{ told: Told[]; erasedUntil: number }> {
+async function readTold(tx: Transaction, paymentId: number): Promise<{ told: RefundReport[]; erasedUntil: number }> {
   let erasedUntil = Number.NEGATIVE_INFINITY;
-  const told: Told[] = [];
+  const told: RefundReport[] = [];
   for (const { type, created, payload } of await readEventsOf(tx, paymentId)) {
     const at = Date.parse(created);
     if (payload === null) erasedUntil = Math.max(erasedUntil, at);
@@ -196,7 +196,7 @@ const isSameRefund = (one: Refund, other: Refund): boolean =>
  * The refunded amount by the latest total of the charge, less later failures. Events of one second have no order: the
  * largest total counts, including a refund that was made and failed in that second. Undefined without any total.
  */
-function refundedBy(told: readonly Told[]): Amount | undefined {
+function refundedBy(told: readonly RefundReport[]): Amount | undefined {
   const totals = told.flatMap(({ at, fact }) => (fact.kind === 'refunded' ? [{ at, total: fact.total }] : []));
   const latest = Math.max(...totals.map(({ at }) => at));
   const [first, ...others] = totals.filter(({ at }) => at === latest);

@@ -126,10 +126,10 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
   lost: 'lost',
 };
 
-type Reader = (object: unknown) => EventReading;
+type EventReader = (object: unknown) => EventReading;
 
 /** The types that the endpoint of our own account must send: docs/settings.md names them. */
-export const NEEDED: ReadonlyMap<string, Reader> = new Map([
+export const NEEDED: ReadonlyMap<string, EventReader> = new Map([
   ['checkout.session.completed', session],
   ['checkout.session.async_payment_succeeded', session],
   ['checkout.session.async_payment_failed', ended('failed', 'the payment did not come about')],
@@ -143,7 +143,7 @@ export const NEEDED: ReadonlyMap<string, Reader> = new Map([
 ]);
 
 /** Also read if sent, but each only repeats an event of NEEDED. */
-const REPEATING: ReadonlyMap<string, Reader> = new Map([
+const REPEATING: ReadonlyMap<string, EventReader> = new Map([
   ['payment_intent.succeeded', intent],
   ['charge.succeeded', charge],
   ['charge.updated', charge],
@@ -162,7 +162,7 @@ export function readEvent(type: string, object: unknown): EventReading {
   return { nothing: `events of type ${type} are not used` };
 }
 
-function ended(state: SessionProgress['state'], nothing: string): Reader {
+function ended(state: SessionProgress['state'], nothing: string): EventReader {
   return (object) => ({ nothing, ...progressOf(object, state) });
 }
 
@@ -265,7 +265,7 @@ function routed(data: z.output<z.ZodObject<typeof routing>> & { metadata?: Metad
 
 type Metadata = Readonly<Record<string, string>> | null | undefined;
 
-interface Told {
+interface PaymentOrigin {
   readonly metadata?: Metadata;
   readonly payment_link?: string | null | undefined;
   readonly session?: string;
@@ -274,7 +274,7 @@ interface Told {
 function received(
   ids: readonly string[],
   amount: Amount,
-  { metadata: given, payment_link: link, session }: Told,
+  { metadata: given, payment_link: link, session }: PaymentOrigin,
   name: string | null | undefined,
 ): PaymentFact {
   return {

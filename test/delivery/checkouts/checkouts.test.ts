@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { readCheckout } from '../../../src/delivery/checkouts/checkouts.sql.ts';
 import { endCheckout } from '../../../src/delivery/checkouts/end.ts';
 import { type CheckoutContext, type OpenedCheckout, openCheckout } from '../../../src/delivery/checkouts/open.ts';
-import { linkProvider } from '../../../src/delivery/link.ts';
 import { syncPaymentLink } from '../../../src/delivery/links/sync.ts';
+import { linkProvider } from '../../../src/delivery/payment-link.ts';
 import { readHistory } from '../../../src/documents/history.ts';
 import { voidDocument } from '../../../src/documents/void.ts';
 import { contactAsActor } from '../../../src/partners/sign-in.ts';

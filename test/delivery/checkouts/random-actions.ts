@@ -6,7 +6,7 @@
 import { expect } from 'vitest';
 import { endChangedCheckouts } from '../../../src/delivery/checkouts/end.ts';
 import { type CheckoutContext, openCheckout } from '../../../src/delivery/checkouts/open.ts';
-import { linkProvider } from '../../../src/delivery/link.ts';
+import { linkProvider } from '../../../src/delivery/payment-link.ts';
 import type { DocumentJson } from '../../../src/documents/document.ts';
 import { contactAsActor } from '../../../src/partners/sign-in.ts';
 import { booksOf } from '../../payments/books.ts';

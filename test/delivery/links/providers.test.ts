@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Environment, readEnvironment } from '../../../src/config/environment.ts';
-import { linkProvider, urlBehindPage } from '../../../src/delivery/link.ts';
+import { linkProvider, urlBehindPage } from '../../../src/delivery/payment-link.ts';
 import { Amount } from '../../../src/money.ts';
 import { signedUrl } from '../../../src/processors/links/template.ts';
 import type { PaymentProcessor, ProcessorAccess } from '../../../src/processors/processor.ts';

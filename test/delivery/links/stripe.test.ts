@@ -1,8 +1,8 @@
 /** Payment links at Stripe: one active link for what is owed and none for anything else, whatever Stripe does. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Delivery } from '../../../src/delivery/document.ts';
-import { linkProvider } from '../../../src/delivery/link.ts';
 import { syncPaymentLink } from '../../../src/delivery/links/sync.ts';
+import { linkProvider } from '../../../src/delivery/payment-link.ts';
 import { readHistory } from '../../../src/documents/history.ts';
 import { startOver } from '../../close/start-over.ts';
 import { readLinkVersions } from '../../support/link-versions.ts';

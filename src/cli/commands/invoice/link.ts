@@ -3,7 +3,7 @@ import { documentNumbered } from '../../../actions/documents.ts';
 import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../actions/invoice/link.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { refuse } from '../../../errors/refusals.ts';
-import { type CommandContext, type Definition, type Done, readingNow } from '../../define.ts';
+import { type CommandContext, type Definition, type ExitStatus, readingNow } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { doing } from '../../run-action.ts';
 
@@ -23,7 +23,7 @@ interface LinkOptions {
   readonly reason?: string;
 }
 
-function invoiceLink(output: Output, number: string, { rotate, revoke, reason = '' }: LinkOptions): Done {
+function invoiceLink(output: Output, number: string, { rotate, revoke, reason = '' }: LinkOptions): ExitStatus {
   if (rotate && revoke) {
     throw refuse('argument_invalid', {
       argument: '--revoke',

@@ -2,7 +2,7 @@
 import { documentNumbered } from '../../../actions/documents.ts';
 import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
-import { type Definition, type Done, reading } from '../../define.ts';
+import { type Definition, type ExitStatus, reading } from '../../define.ts';
 import { type Output, writeFileAsked } from '../../output.ts';
 
 export const define: Definition = (invoice, action) => {
@@ -19,7 +19,7 @@ export const define: Definition = (invoice, action) => {
     .action(action(invoiceEInvoice));
 };
 
-function invoicePdf(output: Output, number: string, options: { output?: string; voidCopy?: boolean }): Done {
+function invoicePdf(output: Output, number: string, options: { output?: string; voidCopy?: boolean }): ExitStatus {
   refuseMixedOutput(output, options.output);
   return reading(async ({ database, environment }) => {
     const [row, kept] = await database.reading(async (tx) => {
@@ -38,7 +38,7 @@ function invoicePdf(output: Output, number: string, options: { output?: string; 
   })(output);
 }
 
-function invoiceEInvoice(output: Output, number: string, options: { output?: string }): Done {
+function invoiceEInvoice(output: Output, number: string, options: { output?: string }): ExitStatus {
   refuseMixedOutput(output, options.output);
   return reading(async ({ database }) => {
     const [row, xml] = await database.reading(async (tx) => {

@@ -1,6 +1,6 @@
 /** `reckoner invoice write-off`. */
 import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../actions/invoice/write-off.ts';
-import { type Definition, type Done, ON_LATEST_DATE, REASON } from '../../define.ts';
+import { type Definition, type ExitStatus, ON_LATEST_DATE, REASON } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { doing } from '../../run-action.ts';
 
@@ -20,5 +20,5 @@ export const define: Definition = (invoice, action) => {
     .action(action(writeOff));
 };
 
-const writeOff = (output: Output, number: string, { undo, ...options }: WriteOffOptions): Done =>
+const writeOff = (output: Output, number: string, { undo, ...options }: WriteOffOptions): ExitStatus =>
   doing(undo ? invoiceWriteOffUndo : invoiceWriteOff, () => ({ number, ...options }))(output);

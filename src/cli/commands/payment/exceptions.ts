@@ -34,7 +34,7 @@ async function paymentExceptions(
   return exceptions.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-interface Typed extends Omit<ListedException, 'sets' | 'suggestions' | 'remedies'> {
+interface ExceptionWithCommands extends Omit<ListedException, 'sets' | 'suggestions' | 'remedies'> {
   readonly sets: readonly (Omit<ListedException['sets'][number], 'accepts'> & { readonly command: string })[];
   readonly suggestions: readonly (Omit<ListedException['suggestions'][number], 'accepts'> & {
     readonly command: string | null;
@@ -43,7 +43,12 @@ interface Typed extends Omit<ListedException, 'sets' | 'suggestions' | 'remedies
 }
 
 /** For --json: each remedy is its command. */
-export const exceptionJson = async ({ sets, suggestions, remedies, ...each }: ListedException): Promise<Typed> => ({
+export const exceptionJson = async ({
+  sets,
+  suggestions,
+  remedies,
+  ...each
+}: ListedException): Promise<ExceptionWithCommands> => ({
   ...each,
   sets: await Promise.all(sets.map(async ({ accepts, ...set }) => ({ ...set, command: await commandOf(accepts) }))),
   suggestions: await Promise.all(
@@ -54,7 +59,7 @@ export const exceptionJson = async ({ sets, suggestions, remedies, ...each }: Li
   ),
 });
 
-const sheetOf = (exceptions: readonly Typed[]): Sheet => ({
+const sheetOf = (exceptions: readonly ExceptionWithCommands[]): Sheet => ({
   name: 'Exceptions',
   columns: {
     exception: 'text',
@@ -81,12 +86,12 @@ const sheetOf = (exceptions: readonly Typed[]): Sheet => ({
 });
 
 /** Why each suggestion fits; without suggestions, why the exception is listed. */
-function reasonsOf({ sets, suggestions, reason }: Typed): readonly string[] {
+function reasonsOf({ sets, suggestions, reason }: ExceptionWithCommands): readonly string[] {
   const why = [...sets.map((each) => each.why), ...suggestions.map(suggested)];
   return why.length === 0 ? [reason] : why;
 }
 
-function described(exception: Typed): string {
+function described(exception: ExceptionWithCommands): string {
   const { partner_id, currency, amount, since, reason, payer, text } = exception;
   const sum = amount === null || currency === null ? '' : `  ${money(amount, currency)}`;
   const from = [exception.partner_name, payer?.name, payer?.account].filter((each) => each != null && each !== '');
@@ -103,7 +108,7 @@ function described(exception: Typed): string {
   ].join('\n');
 }
 
-function suggested({ number, same_as, partner_id, why }: Typed['suggestions'][number]): string {
+function suggested({ number, same_as, partner_id, why }: ExceptionWithCommands['suggestions'][number]): string {
   const of = number === null ? `the same as payment ${same_as}` : `${number} of ${partner_id}`;
   return `${of}: ${why}`;
 }

@@ -9,7 +9,7 @@ import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount, moneyText } from '../money.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
-import type { WithProcessor } from './payout.ts';
+import type { WithProcessor } from './payout-contents.ts';
 import {
   type AccountPayout,
   insertAccountPayouts,
