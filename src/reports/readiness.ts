@@ -250,7 +250,7 @@ function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Ga
 
 /** An e-invoice with both is never written: its document waits. */
 const mixedNeeds = (outside: readonly string[]): string =>
-  `other rules of tax, or no e-invoice: policy ${outside.join(', ')} is outside the scope of tax, and the others are not; ` +
+  `other tax rules, or no e-invoice: policy ${outside.join(', ')} is outside the scope of tax, and the others are not; ` +
   'EN 16931 does not allow both in one document (BR-O-11)';
 
 /**

@@ -181,7 +181,7 @@ test('finance asks for a void, and a second person approves it', async () => {
   await finance.page.keyboard.type('Sent twice');
   await finance.press('Enter');
   await finance.heading('What it would do');
-  await finance.enter('Void a document', /Asked for approval/);
+  await finance.enter('Void a document', /Approval requested/);
   expect((await books.balance('INV-2026-000009')).status).toBe('open');
 
   await approver.goTo('q', 'Work queue');

@@ -57,7 +57,7 @@ const CASES: Record<ConsoleRefusalCode, { says: RegExp; run: () => Promise<Page>
       return new Browser(own.url).get('/console/sign-in').finally(own.end);
     },
   },
-  page_unknown: { says: /There is no such page/, run: () => browser.get('/console/nothing') },
+  page_unknown: { says: /Page not found/, run: () => browser.get('/console/nothing') },
 };
 
 test.each(Object.keys(CASES) as ConsoleRefusalCode[])('%s', async (code) => {

@@ -178,7 +178,7 @@ test('the rules of approval that are missing once two users may approve, and non
   // Of two, each can remove the other, who may have left.
   expect(await gaps({ approvals: most })).toEqual([]);
   expect(await gaps({ approvals: ruled })).toMatchObject([
-    { needs: expect.stringMatching(/^no rule for user\.deactivate, or a third approver: with two, the rule locks/) },
+    { needs: expect.stringMatching(/^no rule for user\.deactivate, or a third approver: with two, the rule prevents/) },
   ]);
   await invite(world, 'pat@issuer.example', { roles: ['approver'] });
   expect(await gaps({ approvals: most })).toMatchObject([
