@@ -68,8 +68,8 @@ test('it can change until there is a row, and never after', async () => {
   expect(await world.sql('SELECT we_are FROM presentation')).toEqual([{ we_are: 'principal' }]);
   await world.rows([quote(AMOUNTS)]);
   world.settings = { ...world.settings, we_are: 'supplier_to_partner' };
-  await expect(world.partners([partner()])).rejects.toThrow(/journaled as principal: .* Set "we_are" to "principal"/);
-  await expect(world.close()).rejects.toThrow(/journaled as principal/);
+  await expect(world.partners([partner()])).rejects.toThrow(/posted as principal, .* Set "we_are" to "principal"/);
+  await expect(world.close()).rejects.toThrow(/posted as principal/);
   await expect(world.sql(`UPDATE presentation SET we_are = 'supplier_to_partner'`)).rejects.toThrow(/append-only/);
   await expect(world.sql('DELETE FROM presentation')).rejects.toThrow(/append-only/);
 });

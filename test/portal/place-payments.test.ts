@@ -132,7 +132,7 @@ describe('paying', () => {
     const browser = await signedInAs(HARBOUR);
     stripe.fail('*', { how: 'drop_before' }, 20);
     const answer = await browser.post('/place/payments', { [`invoice:${AUGUST}`]: 'on' });
-    expect([answer.status, answer.text.includes('cannot be reached at present')]).toEqual([422, true]);
+    expect([answer.status, answer.text.includes('cannot be reached now')]).toEqual([422, true]);
     expect(answer.text).toMatch(new RegExp(`<input[^>]*name="invoice:${AUGUST}"[^>]*checked`));
     stripe.heal();
   });

@@ -167,9 +167,9 @@ describe('a checkpoint', () => {
     expect(one.subject).toBe(`[SANDBOX] Checkpoint 1: ${first?.seal.slice(0, 16)}`);
     expect(one.text).toContain('This is the first letter.');
     expect(one.text).toContain(`\n${first?.record}`);
-    expect((await mailed('seal.2026-07')).text).toContain(`that of: checkpoint 1,\n  ${first?.seal}\n`);
+    expect((await mailed('seal.2026-07')).text).toContain(`The previous letter is: checkpoint 1,\n  ${first?.seal}\n`);
     const two = (await mailed('checkpoint.2')).text ?? '';
-    expect(two).toContain(`that of: seal of 2026-07,\n  ${letters[1]?.seal}\n`);
+    expect(two).toContain(`The previous letter is: seal of 2026-07,\n  ${letters[1]?.seal}\n`);
     expect(two).toContain('2026-08-03  a checkpoint\n');
     expect(two).toContain('the seal of August 2026\n');
     for (const line of two.split('\n').slice(0, 24)) expect(line.length).toBeLessThan(79);

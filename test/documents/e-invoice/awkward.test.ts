@@ -167,7 +167,11 @@ test('a tax number of the United States is no VAT identifier', () => {
 });
 
 test.each([
-  ['no reason that the VATEX list has', { no_tax: { category: 'E', reason_code: 'VATEX-XX-1' } }, 'VATEX list'],
+  [
+    'no reason that the VATEX list has',
+    { no_tax: { category: 'E', reason_code: 'VATEX-XX-1' } },
+    'a VATEX code such as',
+  ],
   [
     'the reason of another category',
     { no_tax: { category: 'E', reason_code: 'VATEX-EU-AE' } },
