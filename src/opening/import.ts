@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { todayOf } from '../config/today.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { requestLinkChecks } from '../documents/emails.sql.ts';
 import { refuseIncompleteSettings } from '../documents/issue/context.ts';
@@ -18,7 +19,7 @@ import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
-import { readEarliestPostableDate, takePaymentsLock } from '../payments/payments.sql.ts';
+import { readEarliestPostableDate } from '../payments/payments.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { type OpeningItem, parseOpening, problemAt } from './file.ts';
 import {
@@ -66,7 +67,7 @@ export async function importOpening(
   refuseOtherControl(name, items, controls, count);
   refuseIncompleteSettings(context);
   await lockLedgerWhole(tx);
-  await takePaymentsLock(tx);
+  await takeLock(tx, LOCKS.payments);
   const sha256 = createHash('sha256').update(file.bytes).digest('hex');
   const before = (await readOpenings(tx, { sha256 })).find(
     (each) => each.cut_over_on === cutOverOn && each.reversed < each.items,

@@ -3,14 +3,15 @@
  * and cash is taken back as a mistake, dated today, against the opening balance. Refusals: opening_unknown,
  * opening_item_unknown, opening_items_used, clock_behind, argument_invalid.
  */
+
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { voidDocuments } from '../documents/corrections.sql.ts';
 import { dateOfAction, type IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { openPaymentContext } from '../payments/context.ts';
-import { takePaymentsLock } from '../payments/payments.sql.ts';
 import { reverseAll } from '../payments/reverse.ts';
 import { type CarriedItem, readItems, readOpenings } from './openings.sql.ts';
 
@@ -34,7 +35,7 @@ export async function reverseOpening(
   { openingId, numbers, reason }: OpeningReversal,
 ): Promise<readonly CarriedItem[]> {
   await lockLedgerWhole(tx);
-  await takePaymentsLock(tx);
+  await takeLock(tx, LOCKS.payments);
   const items = await itemsToReverse(tx, { openingId, numbers });
   const used = items.flatMap(({ number, used: how }) =>
     how === null ? [] : [{ number, used: how, reason: USES[how] }],

@@ -7,12 +7,13 @@
 
 import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { requestLinkChecks as requestChecks } from '../documents/emails.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import { readEarliestPostableDate, takePaymentsLock } from './payments.sql.ts';
+import { readEarliestPostableDate } from './payments.sql.ts';
 
 /** Who acts, with which settings and in which environment. */
 export type Caller = ActorContext;
@@ -31,7 +32,7 @@ export interface PaymentContext {
 
 export async function lockPayments(tx: Transaction): Promise<void> {
   await lockLedgerShared(tx);
-  await takePaymentsLock(tx);
+  await takeLock(tx, LOCKS.payments);
 }
 
 /**

@@ -1,13 +1,8 @@
 /** SQL that reads payments, with their balances and applications. */
-import { LOCKS, takeLock } from '../database/locks.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Candidate } from './duplicates.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './evidence.ts';
-
-export async function takePaymentsLock(tx: Transaction): Promise<void> {
-  await takeLock(tx, LOCKS.payments);
-}
 
 /** The first day of the first month with open books; null while no books are closed. */
 export async function readEarliestPostableDate(tx: Transaction): Promise<string | null> {

@@ -1,11 +1,5 @@
 /** SQL of what partners owe, and of the reminders they received. */
-import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
-
-/** One run at a time, so that each sees what the previous one recorded. */
-export async function lockReminders(tx: Transaction): Promise<void> {
-  await takeLock(tx, LOCKS.reminders);
-}
 
 export type SkipReason =
   | 'on_hold'

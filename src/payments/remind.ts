@@ -8,22 +8,17 @@
  * undecided card dispute, possibly paid by an unconfirmed payment or a possible duplicate, never e-mailed, or covered
  * by the partner's open credit and unapplied cash or its parent's cash.
  */
+
 import { createHash } from 'node:crypto';
 import { todayOf } from '../config/today.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
 import { queueEmails } from '../mail/outbox.sql.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import type { Caller } from './context.ts';
-import {
-  insertReminders,
-  lockReminders,
-  type OwedRow,
-  readOwed,
-  readRemindedOn,
-  type SkipReason,
-} from './remind.sql.ts';
+import { insertReminders, type OwedRow, readOwed, readRemindedOn, type SkipReason } from './remind.sql.ts';
 
 interface DueReminder {
   readonly partner_id: string;
@@ -76,7 +71,8 @@ export async function planReminders(
 
 /** Records today's reminders and queues their e-mails. Safe to repeat. */
 export async function recordReminders(tx: Transaction, caller: Caller): Promise<ReminderPlan> {
-  await lockReminders(tx);
+  // One run at a time, so that each sees what the previous one recorded.
+  await takeLock(tx, LOCKS.reminders);
   const { plan, rows } = await planReminders(tx, caller);
   const { day, reminders } = plan;
   if (reminders.length === 0) return plan;

@@ -1,7 +1,7 @@
 /** SQL over the passkeys of users. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
-import { ROLES_OF_USER } from './users.sql.ts';
+import { USER } from './users.sql.ts';
 
 /** Inserts a passkey with its first use. */
 export const insertPasskey = (
@@ -102,7 +102,7 @@ interface KnownCredential {
 export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {
   const rows = await query<Omit<KnownCredential, 'user'> & User>(
     tx,
-    `SELECT p.passkey_id, p.public_key, c.counter, u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles
+    `SELECT p.passkey_id, p.public_key, c.counter, ${USER}
      FROM passkeys p JOIN passkey_uses c USING (passkey_id) JOIN active_users u USING (user_id)
      WHERE p.credential_id = :credentialId
        AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)

@@ -2,7 +2,7 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { hashOf, SECRET } from './secrets.ts';
-import { loginOf, ROLES_OF_USER } from './users.sql.ts';
+import { loginOf, USER } from './users.sql.ts';
 
 /** Forgets those that have expired. */
 export const insertChallenge = (
@@ -112,8 +112,7 @@ export async function readSession(
   if (!SECRET.test(secret)) return undefined;
   const rows = await query<Omit<Session, 'user'> & User>(
     tx,
-    `SELECT s.session_id, s.method, s.last_seen_at, s.ends_at, u.user_id, u.kind, u.login, u.name,
-            ${ROLES_OF_USER} AS roles
+    `SELECT s.session_id, s.method, s.last_seen_at, s.ends_at, ${USER}
      FROM sessions s JOIN active_users u USING (user_id) WHERE s.sha256 = :sha256 AND ${LIVE}`,
     { ...given, sha256: hashOf(secret) },
   );
@@ -175,7 +174,7 @@ export async function readSignInLink(
   if (!SECRET.test(given.secret)) return undefined;
   const rows = await query<User>(
     tx,
-    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles
+    `SELECT ${USER}
      FROM sign_in_links l JOIN active_users u USING (user_id)
      WHERE l.sha256 = :sha256 AND l.used_at IS NULL AND l.expires_at > :now::timestamptz`,
     { sha256: hashOf(given.secret), now: given.now },

@@ -2,10 +2,10 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { PresentRole, Role, User } from './roles.ts';
 
-/** The current roles of the outer query's user, as JSON. */
-export const ROLES_OF_USER = `coalesce((
+/** A user `u` of the outer query, with the present roles as JSON. */
+export const USER = `u.user_id, u.kind, u.login, u.name, coalesce((
   SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
-  FROM present_roles r WHERE r.user_id = u.user_id), '[]')`;
+  FROM present_roles r WHERE r.user_id = u.user_id), '[]') AS roles`;
 
 export interface ListedUser extends User {
   readonly recorded_at: string;
@@ -19,7 +19,7 @@ export interface ListedUser extends User {
 export function readUsers(tx: Transaction, { login = null, now }: { login?: string | null; now: string }) {
   return query<ListedUser>(
     tx,
-    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles, u.recorded_at, e.recorded_at AS ended_at,
+    `SELECT ${USER}, u.recorded_at, e.recorded_at AS ended_at,
             (SELECT max(last_seen_at) FROM sessions s WHERE s.user_id = u.user_id) AS last_seen_at,
             (SELECT count(*) FROM sessions s
              WHERE s.user_id = u.user_id AND s.ended_at IS NULL AND s.ends_at > :now::timestamptz) AS sessions,
@@ -41,7 +41,7 @@ export const loginOf = (text: string): string => text.replaceAll(/[A-Z]/g, (lett
 export async function readActiveUser(tx: Transaction, login: string): Promise<User | undefined> {
   const rows = await query<User>(
     tx,
-    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles FROM active_users u
+    `SELECT ${USER} FROM active_users u
      WHERE u.login = :login`,
     { login: loginOf(login) },
   );
@@ -146,7 +146,7 @@ export async function readByIdentity(
 ): Promise<User | undefined> {
   const rows = await query<User>(
     tx,
-    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles
+    `SELECT ${USER}
      FROM user_identities i JOIN active_users u USING (user_id) WHERE i.issuer = :issuer AND i.subject = :subject`,
     { issuer, subject },
   );

@@ -1,7 +1,6 @@
-/** SQL of account statements: the partner, what changed its balance, and how that can be paid. */
+/** SQL of account statements: what changed the partner's balance, and how that can be paid. */
 
 import type { Instructions } from '../config/instructions.ts';
-import type { Address } from '../config/validation.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import type { ReversalKind } from '../payments/enums.ts';
 import { TIED_ACCOUNTS } from './balances.sql.ts';
@@ -39,15 +38,6 @@ export interface ActivityLine {
 export interface ActivityRow extends Omit<ActivityLine, 'balance'> {
   readonly currency: string;
 }
-
-export const readAddressee = (tx: Transaction, partnerId: string): Promise<{ name: string; address: Address }[]> =>
-  query(
-    tx,
-    `SELECT name, json_build_object('line1', address_line1, 'line2', address_line2, 'city', address_city,
-              'region', address_region, 'postal_code', address_postal_code, 'country', address_country) AS address
-     FROM partners WHERE partner_id = :partnerId`,
-    { partnerId },
-  );
 
 /** The facts that changed the partner's balance, by date and within a day in the order of recording. */
 export function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise<ActivityRow[]> {

@@ -2,19 +2,15 @@
  * A partner's account statement: the opening balance, the activity, the closing balance and the open items. The balance
  * is billed receivables less open credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
  */
+
 import type { Address } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
+import { readPartners } from '../partners/partners.sql.ts';
 import type { ReversalKind } from '../payments/enums.ts';
-import {
-  type Activity,
-  type ActivityLine,
-  type ActivityRow,
-  readActivity,
-  readAddressee,
-} from './account-statement.sql.ts';
+import { type Activity, type ActivityLine, type ActivityRow, readActivity } from './account-statement.sql.ts';
 import { BUCKETS, type Bucket, bucketOf } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
@@ -96,7 +92,7 @@ export async function readAccountStatement(
   request: AccountStatementRequest,
 ): Promise<AccountStatement> {
   const { partnerId } = request;
-  const [partner] = await readAddressee(tx, partnerId);
+  const [partner] = await readPartners(tx, partnerId);
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
   const asOf = request.asOf ?? (await readPresentDay(tx, request.today));
   const from = request.from ?? `${asOf.slice(0, 7)}-01`;

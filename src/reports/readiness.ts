@@ -16,13 +16,12 @@ import { instructionsToAdopt } from '../documents/instructions.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { lastDay, type Month, monthOf } from '../month.ts';
-import { recordedOtherwise } from '../partners/partners.sql.ts';
+import { type ActivePartner, readActivePartners, recordedOtherwise } from '../partners/partners.sql.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
 import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
 import { plural } from '../text.ts';
-import { type ActivePartner, readActivePartners } from './readiness.sql.ts';
 
 export interface Gap {
   readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
