@@ -831,7 +831,8 @@ CALL grant_to_app('SELECT', 'payer_accounts');
 -- Every fact that changes the open amount of a document. Balances, open items and the journal are built on it, so a new kind
 -- of fact needs one SELECT here. Its columns:
 --   the document, and the kind of document that takes the fact; the column of document_balances that it changes; the fact and
---   its id; the amount, below zero where it lowers what is open; entry date, true date, and number in the order of recording
+--   its id; the amount, below zero if it lowers the open amount; entry date, true date, and number in the order of
+--   recording
 --   whether it is undone; the fact that undoes it, with its dates, its number and when it was recorded
 --   the journal entry: debit, credit, our bank account, and the one that a returned amount came back to if it is another.
 --   Undoing the fact reverses the entry. NULL: document_amounts has the entry of an issue, the invoice that of credit applied.
@@ -983,9 +984,9 @@ SELECT f.document_id, b.recorded_at, 'refund_returned',
 FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
 CALL grant_to_app('SELECT', 'payment_history');
 
--- The last day on which a document was reopened, or on which a payment had something unapplied again. A later
--- settlement is entered no earlier, whatever its true date: a report as of a day in between would count the money
--- twice. (Banks date some lines a day ahead.) An item of an opening is there from the day of the cut-over.
+-- The last day on which a document was reopened, or on which part of a payment was unapplied. A later settlement is
+-- entered no earlier, whatever its true date: a report as of a day in between would count the money twice. (Banks date
+-- some lines a day ahead.) An item of an opening exists from the day of the cut-over.
 CREATE FUNCTION document_reopened_on(bigint) RETURNS date STABLE LANGUAGE sql AS $$
   SELECT greatest(
     (SELECT d.entry_on FROM documents d WHERE d.document_id = $1 AND d.opening_id IS NOT NULL),

@@ -1,4 +1,4 @@
-/** SQL over expected feeds. */
+/** SQL of expected feeds. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 

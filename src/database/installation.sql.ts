@@ -1,4 +1,4 @@
-/** What identifies an installation, wherever its database is copied to. */
+/** The identity of an installation, kept in copies of its database. */
 import { queryOne, type Transaction } from './transaction.ts';
 
 export const readInstallation = (

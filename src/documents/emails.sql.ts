@@ -13,7 +13,7 @@ export async function queueIssuedDocuments(tx: Transaction, batch: IssueBatch): 
   );
 }
 
-/** Queues one more e-mail of each document, under a Message-ID that stays. */
+/** Queues another e-mail of each document, under a permanent Message-ID. */
 export async function queueResends(
   tx: Transaction,
   {

@@ -1,4 +1,4 @@
-/** SQL over the payment instructions in force. */
+/** SQL of the payment instructions in force. */
 
 import type { Settings } from '../config/settings.ts';
 import { query, type Transaction } from '../database/transaction.ts';

@@ -49,7 +49,7 @@ export interface LimitedRow {
   readonly largest_in: string;
 }
 
-/** The rows of quotes that come above the largest price of their policy, if all of their staged rows are added up. */
+/** The rows of quotes that exceed the largest price of their policy when all of their staged rows are added up. */
 export const readLimited = (tx: Transaction, { skipInvalid }: { skipInvalid: boolean }): Promise<LimitedRow[]> =>
   query(
     tx,

@@ -1,4 +1,4 @@
-/** SQL over e-mails that came back. */
+/** SQL of bounced e-mails. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { ListedEmail } from './log.sql.ts';
 
@@ -15,7 +15,7 @@ export const readByMessageIds = (
     { messageIds },
   );
 
-/** Which recipients of e-mails are known to have come back. */
+/** The recipients recorded as bounced. */
 export const readBounces = (
   tx: Transaction,
   ids: readonly number[],

@@ -1,4 +1,4 @@
-/** SQL of the e-mail log: how attempts ended, and the e-mails as people see them. */
+/** SQL of the e-mail log: how attempts ended, and the e-mails for people. */
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { EmailStatus } from './email.ts';
@@ -50,7 +50,7 @@ const RECORD_OUTCOME = prepared(
      RETURNING email_id`,
 );
 
-/** Gives the ids of the e-mails whose attempts are recorded. */
+/** Returns the ids of the e-mails whose attempts are recorded. */
 export const insertOutcomes = (tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<{ email_id: number }[]> =>
   query(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) });
 

@@ -340,7 +340,7 @@ export async function setAside(
   return changed === 1;
 }
 
-/** The e-mails that failed, bounced or are uncertain, with the other address that each would go to by now. */
+/** The e-mails that failed, bounced or are uncertain, with the other address that each would go to now. */
 export const readNewAddresses = (
   tx: Transaction,
   given: { finance: string; auditor: string; operations: string },
@@ -412,7 +412,7 @@ export function insertRepetitions(
   );
 }
 
-/** Unfinished e-mails of a status whose last attempt began at an instant or later, without what is on hold. */
+/** Unfinished e-mails of a status whose last attempt began at an instant or later, except those on hold. */
 export const readToRetry = (
   tx: Transaction,
   given: { status: string; since: string | null },

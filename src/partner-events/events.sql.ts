@@ -120,7 +120,7 @@ export async function readRecorders(tx: Transaction): Promise<string[]> {
   return rows.map(({ virtualtransaction: each }) => each);
 }
 
-/** Locks how far events are published. */
+/** Locks the marks of publishing. */
 export async function lockPublished(tx: Transaction): Promise<Marks> {
   await execute(
     tx,
@@ -129,7 +129,7 @@ export async function lockPublished(tx: Transaction): Promise<Marks> {
   return queryOne(tx, `SELECT entries_to AS entries, facts_to AS facts FROM published_marks FOR UPDATE`);
 }
 
-/** Indexes the rows and facts between two marks, and keeps how far it came. */
+/** Indexes the rows and facts between two marks, and stores the new marks. */
 export async function indexEvents(tx: Transaction, from: Marks, to: Marks): Promise<void> {
   await execute(tx, INDEX_EVENTS, {
     entriesFrom: from.entries,

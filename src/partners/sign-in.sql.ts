@@ -1,4 +1,4 @@
-/** SQL over the links and sessions of partners' contacts. */
+/** SQL of the links and sessions of partners' contacts. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { hashOf, SECRET } from '../people/secrets.ts';
 
@@ -39,7 +39,7 @@ export const insertPartnerLink = (
     given,
   );
 
-/** Uses a link up: of two at once, one counts a row. */
+/** Uses up a link: of two concurrent calls, only one affects a row. */
 export const usePartnerLink = (tx: Transaction, given: { sha256: string; now: string }): Promise<number> =>
   execute(
     tx,

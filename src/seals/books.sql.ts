@@ -1,4 +1,4 @@
-/** SQL of the seals of books: what their records state, and the COPY of what they bind. */
+/** SQL of the seals of books: the content of their records, and the COPY of what they cover. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 

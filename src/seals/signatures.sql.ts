@@ -1,4 +1,4 @@
-/** SQL over the signatures and time stamps of seals. */
+/** SQL of the signatures and time stamps of seals. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export type SealKind = 'month' | 'books' | 'checkpoint';

@@ -1,4 +1,4 @@
-/** SQL of the e-mails that follow what happened: which of them are to be queued, and what they are about. */
+/** SQL of e-mails triggered by events: which of them to queue, and their subjects. */
 import { query, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { EmailSubject } from '../../mail/email.ts';
 import { lastDay, type Month } from '../../month.ts';
@@ -9,7 +9,7 @@ export interface DueApproval {
   readonly event_id: number;
 }
 
-/** Requests that wait for a decision and of which no e-mail has been queued. */
+/** Requests that wait for a decision, without a queued e-mail. */
 export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<DueApproval[]> =>
   query(
     tx,
@@ -22,7 +22,7 @@ export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<D
     { now },
   );
 
-/** Requests of people that were decided or expired lately, of which no e-mail has been queued. */
+/** People's requests recently decided or expired, without a queued e-mail. */
 export const readDueApprovalDecisions = (
   tx: Transaction,
   given: { now: string; since: string },
@@ -40,7 +40,7 @@ export const readDueApprovalDecisions = (
     given,
   );
 
-/** The months that were closed lately and have no report. */
+/** The recently closed months without a report. */
 export const readMonthsWithoutReport = (tx: Transaction, since: string): Promise<{ month: Month }[]> =>
   query(
     tx,
@@ -160,7 +160,7 @@ export async function readRefund(tx: Transaction, refundId: number): Promise<Ref
   return refund;
 }
 
-/** Refunds recorded lately that have no notice. */
+/** Recently recorded refunds without a notice. */
 export const readDueRefundNotices = (
   tx: Transaction,
   since: string,
@@ -233,7 +233,7 @@ const SEALS_TO_MAIL = {
      ORDER BY checkpoint_number`,
 } as const;
 
-/** The names of the seals of a kind made since an instant and of the latest, without those that an e-mail tells. */
+/** The names of the seals of a kind made since an instant and of the latest, without those that have an e-mail. */
 export const readSealsToMail = (
   tx: Transaction,
   kind: keyof typeof SEALS_TO_MAIL,
