@@ -9,17 +9,17 @@ import { ROOT } from './support/modules.ts';
 import { CODE, proseOf } from './support/prose.ts';
 
 /** Only ever lowered. */
-const MOST = 179;
+const MOST = 27;
 
 const PHRASES: readonly RegExp[] = [
   /\bwhom?(?:so)?ever\b/,
   /\bnobody\b/,
   /\b(?:un)?told\b/,
   /\bthe system before\b/,
-  /\b(?:is|are|was|were) of\b(?! course)/,
+  /\b(?:is|are|was|were) of\b(?! course| no use)/,
   /\b(?:say|says|said) so\b/,
   /\bof which\b/,
-  /\b(?:stands?|stood)\b(?! (?:in )?for\b| alone\b|-)/,
+  /\b(?:stands?|stood)\b(?! (?:in )?for\b| out\b| alone\b|-)/,
   /\b(?:anew|befalls?|befell|thereof|whence|lest|hither|whereof)\b/,
   /(?<!\bthere )\b(?:is|are|was|were) no (?!longer\b|more\b|one\b|later\b|less\b|earlier\b|older\b|bigger\b|different\b)\w+/,
   /\b(?:summaris|recognis|organis|authoris|normalis|colour|behaviour|favour)\w*/,
@@ -27,7 +27,13 @@ const PHRASES: readonly RegExp[] = [
 ];
 
 /** `file: phrase` */
-const RIGHT: Readonly<Record<string, string>> = {};
+const RIGHT: Readonly<Record<string, string>> = {
+  'src/audit/checks/documents.ts: told': 'a name in SQL',
+  'src/console/screens/queue.tsx: nobody': 'a value in addresses',
+  'src/database/cluster.ts: nobody': 'a user of the system',
+  'src/payments/remind.sql.ts: told': 'a name in SQL',
+  'src/splits/payouts.sql.ts: told': 'a name in SQL',
+};
 
 const FOLDERS = ['src', 'jobs', 'migrations', 'templates', 'docs', 'deploy'];
 const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];

@@ -1,6 +1,6 @@
 /**
  * Requesting and recording the approval of an action. While no one but the user could approve, a rule does not apply,
- * and the action's events say so. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
+ * and the action's events record it. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { ApprovalRule } from '../config/settings.ts';

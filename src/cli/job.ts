@@ -194,7 +194,7 @@ async function tellOperations(job: Job): Promise<number> {
     ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
   };
   const untold = await database.transaction((tx) => readUntold(tx, found));
-  // While the ledger is paused nothing is e-mailed: whoever paused or restored it is at work, or has forgotten it.
+  // While the ledger is paused nothing is e-mailed: the user who paused or restored it is at work, or has forgotten it.
   if (untold.length === 0 || status.paused !== null) {
     await database.transaction((tx) => recordAttention(tx, found));
     return untold.length === 0 ? EXIT.done : EXIT.attention;

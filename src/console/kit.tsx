@@ -57,7 +57,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
 }
 
-/** A table with more columns than this labels each cell on a narrow screen, unless told otherwise. */
+/** A table with more columns than this labels each cell on a narrow screen, unless stated otherwise. */
 const MOST_UNLABELLED = 4;
 
 /** A table whose rows start with a link, which the keys j, k and Enter use. */

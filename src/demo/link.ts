@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ADMINISTRATOR, FINANCE } from './people.ts';
 
-/** Where `npm run serve:demo` listens, unless told otherwise. */
+/** Where `npm run serve:demo` listens, unless stated otherwise. */
 export const PORT = '8080';
 
 export const addressAt = (port: string): string => `http://127.0.0.1:${port}`;

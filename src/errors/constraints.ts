@@ -1,7 +1,7 @@
 /**
  * The constraints that a user can violate, with the refusal for each. A transaction takes its locks before it checks,
  * so almost always the check decides and the constraint only catches bugs; a violation of an unlisted one is reported
- * as a bug. Listed are the cases that a check cannot decide: two writers that do not wait for each other.
+ * as a bug. The list has the cases that a check cannot decide: two writers that do not wait for each other.
  *
  * `requote_one_accepted_per_step` is another. quotes/accept.ts catches it, because requote_stale names the requote.
  */

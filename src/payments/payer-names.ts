@@ -156,7 +156,7 @@ export class PayerNames {
     return [...new Set(this.placesIn(readText(text)).flatMap(({ ids }) => [...ids]))].sort();
   }
 
-  /** The partners that a payer's name may belong to; empty if it is no partner's. */
+  /** The partners that a payer's name may belong to; empty if it is not a partner's. */
   ofName(name: string): NamePlace[] {
     const written = readName(name, (word) => this.used.has(stem(word)));
     const isCut = isLongEnoughToBeCut(name);

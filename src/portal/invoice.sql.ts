@@ -95,7 +95,7 @@ export async function readInvoiceFacts(
 export const isAskedFor = ({ document, status }: Pick<DocumentRow, 'document' | 'status'>): boolean =>
   document === 'invoice' && status === 'open';
 
-/** Facts of other kinds are no reductions of their own: the page sums them up. */
+/** Facts of other kinds are not separate reductions: the page sums them up. */
 const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
   query(
     tx,

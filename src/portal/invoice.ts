@@ -85,7 +85,7 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
   readonly replaces: string | null;
   readonly replacedBy: string | null;
   readonly credits: string | null;
-  /** States that a payment is on its way, so that nobody pays again; empty otherwise. */
+  /** States that a payment is on its way, so that no one pays again; empty otherwise. */
   readonly ordered: string;
   /** The payment at the processor that is not done. */
   readonly underWay: InvoiceInCheckout | undefined;

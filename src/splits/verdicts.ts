@@ -14,7 +14,7 @@ import type { QuotePosition } from './reconcile.sql.ts';
  *   late             everything was received, but too long after its acceptance
  *   other_account    everything was received, but not on the account under which it was accepted
  *   misrouted        it was charged on our own account as documented in 7.3.3: we got the rest after the platform's fee
- *   reversed         the transfer was reversed; open until the ledger says so
+ *   reversed         the transfer was reversed; open until the ledger has it
  *   disputed         the same, by a dispute
  */
 type QuoteStatus =
