@@ -26,11 +26,11 @@ import { isSmallDifference } from './small-difference.ts';
 
 interface ApplyRequest {
   readonly paymentId: number;
-  /** The invoices that it pays, in order; they may belong to several partners. */
+  /** The invoices to pay, in this order. They may belong to different partners. */
   readonly numbers: readonly string[];
-  /** If omitted: as much as possible. Only for one invoice. */
+  /** If omitted, as much as possible is applied. Allowed only for a single invoice. */
   readonly amount?: string | undefined;
-  /** Credit notes whose open credit pays as much of the rest of the invoice as possible. */
+  /** Credit notes whose open credit is applied to the rest of the invoice, as far as it goes. */
   readonly creditNotes?: readonly string[] | undefined;
   /**
    * The amount that the bank kept, written to bank charges. Payment and fee must together equal what the invoices owe,
@@ -71,7 +71,7 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     );
     const evidence = suggested(document.number) ?? { rule: 'by_hand', why: 'applied by hand' };
     const current = await paymentState(tx, paymentId);
-    // A payment's documents are paid completely; credit is allowed for one invoice only.
+    // With several documents, the payment must pay all of them completely. Credit is allowed only for one invoice.
     const owed = creditNotes.length > 0 ? money(document.balance, state) : total;
     if (fee !== undefined) {
       refuseUnfitFee(caller.settings.small_difference, { paymentId, paid: money(state.unapplied, state), fee, owed });
@@ -149,7 +149,7 @@ async function partsToApply(tx: Transaction, state: PaymentState, request: Apply
   return parts;
 }
 
-/** The evidence of the suggestion of a document, which is confirmed by applying the payment to it. */
+/** The evidence behind the suggestion of a document. Applying the payment to the document confirms the suggestion. */
 async function suggestionsOf(tx: Transaction, paymentId: number): Promise<(number: string) => Evidence | undefined> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   return (number) => {
@@ -161,9 +161,9 @@ async function suggestionsOf(tx: Transaction, paymentId: number): Promise<(numbe
 
 interface Application {
   readonly amount: Amount;
-  /** As much as possible: only then may a small difference be written to bank charges. */
+  /** Whether to apply as much as possible. Only then may a small difference be written to bank charges. */
   readonly whole: boolean;
-  /** The amount due on all documents of the payment; if omitted, the balance of this one. */
+  /** The amount due on all documents that the payment pays. If omitted, it is the balance of this one. */
   readonly owed?: Amount;
   /** The amount that the bank kept. */
   readonly fee?: Amount | undefined;
@@ -173,8 +173,9 @@ interface Application {
 }
 
 /**
- * An unknown payer becomes the partner that the receipt names, or the nearest that pays for all of the documents.
- * Undone amounts, the receipt e-mail and the account belong to that payer. Refused if no one pays for all of them.
+ * Sets an unknown payer to the partner that the receipt names, or to the nearest one that pays for all of the
+ * documents. Undone amounts, the receipt e-mail and the account belong to that payer. Refused if no one pays for all of
+ * them.
  */
 export async function assumePayer(
   tx: Transaction,
@@ -199,7 +200,7 @@ async function payerOf(tx: Transaction, state: PaymentState, documents: readonly
   const possible = items.payersOfAll(partners);
   const mentions = items.namesIn({ payer_name, text: receipt?.text ?? '' });
   const related = mentions.flatMap(({ ids }) => possible.find((id) => ids.has(id)) ?? []);
-  // Finance may apply another company's payment here; the payer remains the one that the name shows.
+  // Finance may apply a different company's payment here. The payer is still the company that the name shows.
   const named = [...new Set(items.namesIn({ payer_name, text: '' }).flatMap(({ ids }) => [...ids]))];
   const payer = related[0] ?? (named.length === 1 ? named[0] : possible[0]);
   if (payer !== undefined) return payer;
@@ -236,7 +237,10 @@ export async function applyTo(
   ]);
 }
 
-/** A payer that was unknown at receipt and that finance did not name may change until part of the payment is applied. */
+/**
+ * If the payer was unknown at receipt and finance has not named one, it may change until the payment is applied in
+ * part.
+ */
 const payerIsOpen = (state: PaymentState): boolean =>
   state.payer_at_receipt === null && !state.payer_named && isZero(state.applied);
 
@@ -248,7 +252,7 @@ export const smaller = (one: Amount, other: Amount): Amount => (one.minus(other)
 export const remaining = (state: PaymentState): Amount =>
   money(state.amount, state).minus(money(state.reversed, state));
 
-/** As much of a payment as a document can take. */
+/** The largest part of a payment that a document can take. */
 export const applicable = (state: PaymentState, document: PayableRow): Amount =>
   smaller(money(state.unapplied, state), money(document.balance, state));
 
@@ -258,7 +262,7 @@ export async function paymentState(tx: Transaction, paymentId: number): Promise<
   return state;
 }
 
-/** The document; refused if this payment cannot be applied to it. */
+/** Returns the document. Refused if this payment cannot be applied to it. */
 async function payableFor(tx: Transaction, state: PaymentState, number: string): Promise<PayableRow> {
   const document = await readPayable(tx, number);
   if (document === undefined) throw refuse('document_unknown', { number });
@@ -309,7 +313,7 @@ function amountToApply(state: PaymentState, document: PayableRow, given: string 
   return amount;
 }
 
-/** Turns the applied part of a payment, or the part applied to one document, back into unapplied cash. */
+/** Undoes the applications of a payment, or only those to one document. The amount is unapplied cash again. */
 export async function unapplyPayment(
   tx: Transaction,
   caller: Caller,

@@ -1,5 +1,5 @@
 /**
- * Sets or corrects the payer of a payment: its unapplied part becomes that partner's cash. Applied parts stay applied.
+ * Sets or corrects the payer of a payment. The unapplied part becomes that partner's cash; applied parts stay applied.
  * Refusals: payment_unknown, partner_unknown, payment_not_assignable.
  */
 import { todayOf } from '../config/today.ts';
@@ -34,7 +34,7 @@ export async function assignPayment(
     subject: String(paymentId),
     details: { from: before, to: partnerId, unapplied },
   });
-  // An unknown payer is set as of the receipt; a correction is dated the day it is made.
+  // If the payer was unknown, it is set as of the receipt. A correction is dated the day it is made.
   const assigned_on = before === null ? undefined : todayOf(caller);
   await insertAssignments(tx, context, [
     {

@@ -12,7 +12,8 @@ interface Owing {
 }
 
 /**
- * The document with the largest balance, or the first of equal ones: less the fee, each document still gets something.
+ * The document with the largest balance, or the first of equal ones. It can most easily bear the fee and still get
+ * something.
  */
 export const bearerOf = <Document>(
   documents: readonly Document[],
@@ -38,8 +39,8 @@ export function whoBearsFee<Document extends Owing>(
 }
 
 /**
- * The limit by currency is that of small differences. Their percentage limits unexplained differences, so it does not
- * apply to a fee.
+ * The limit by currency is the one for small differences. Their percentage limit is for unexplained differences, so it
+ * does not apply to a fee.
  */
 export function refuseUnfitFee(
   settings: SmallDifferences,

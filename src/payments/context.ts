@@ -18,7 +18,7 @@ import { readEarliestPostableDate } from './payments.sql.ts';
 /** Who acts, with which settings and in which environment. */
 export type Caller = ActorContext;
 
-/** The common fields of everything that one action records. */
+/** The fields that everything recorded by one action has in common. */
 export interface PaymentContext {
   /** ISO instant. */
   readonly now: string;
@@ -35,9 +35,7 @@ export async function lockPayments(tx: Transaction): Promise<void> {
   await takeLock(tx, LOCKS.payments);
 }
 
-/**
- * Records the audit event of an action. The caller holds the lock on payments, so that what it has read stays current.
- */
+/** Records the audit event of an action. The caller holds the lock on payments, so what it has read stays current. */
 export async function openPaymentContext(
   tx: Transaction,
   caller: Caller,
@@ -49,8 +47,9 @@ export async function openPaymentContext(
 }
 
 /**
- * The day given for an action, or `otherwise`. A default day is moved to the first day on which the action could
- * happen; a given day is refused if before it or after today. Refusals: date_in_future, date_too_early.
+ * The day given for an action, or the default day `otherwise`. A default day is moved to the first day on which the
+ * action could happen. A given day is refused if it is before that day or after today. Refusals: date_in_future,
+ * date_too_early.
  */
 export function dayOfAction(
   caller: Caller,

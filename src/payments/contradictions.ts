@@ -6,7 +6,7 @@ import type { PartialReference, ShortReference } from './reference.ts';
 
 /** The documents that a remittance names, and how certainly. */
 export interface FoundNumbers {
-  /** In any currency, guessed or not. */
+  /** All of them, in any currency, guessed or not. */
   readonly named: readonly NamedDocument[];
   /** Those in the payment's currency that need no guess. */
   readonly certain: readonly NamedDocument[];
@@ -17,11 +17,11 @@ export interface FoundNumbers {
 interface Contradiction {
   /** A clause for finance. */
   readonly why: string;
-  /** Only the documents are doubtful, not the payer. */
+  /** Whether only the documents are in doubt, not the payer. */
   readonly payerIsCertain: boolean;
 }
 
-/** The first contradiction to what a rule would apply, or would keep as a payer's cash. */
+/** The first reason not to apply what a rule would apply, or not to keep it as a payer's cash. */
 export function contradictionOf(
   receipt: Receipt,
   { partner_id, applied, credit = [] }: Match,
@@ -60,7 +60,7 @@ function anotherNamed(receipt: Receipt, { payer, byNumber, documents }: Rule, it
   if (receipt.payer !== undefined) return undefined;
   const belongs = (id: string) =>
     documents.some((each) => items.paysFor(id, each.partner_id)) || (byNumber && items.paysFor(payer, id));
-  // Two words of a name may mean anything: NEW YORK.
+  // Two words of a name may mean something else, such as NEW YORK.
   const other = items.namesIn(receipt).find(({ ids, fit }) => fit !== 'incomplete' && ![...ids].some(belongs));
   return other && `the text names ${[...other.ids].sort().slice(0, 3).join(' or ')}, not ${payer}`;
 }

@@ -1,6 +1,6 @@
 /**
  * Covering sets: which open documents of a payer add up exactly to the amount received, or to that and a bank fee.
- * Finds the smallest set, and among sets of one size the one with the oldest documents.
+ * Finds the smallest set. If several sets have that size, it finds the one with the oldest documents.
  *
  * The search is bounded. Of 40 documents, at most 91,390 choices of four are tried, and the fifth is looked up. Amounts
  * are whole minor units below 2^53 / 5, so that every sum is exact; larger amounts are left to finance. Pure.
@@ -8,7 +8,7 @@
 import type { Amount } from '../money.ts';
 import type { Payable } from './evidence.ts';
 
-/** The oldest open documents of a payer that are tried. */
+/** How many of a payer's oldest open documents are tried. */
 const DOCUMENTS_TRIED = 40;
 const SET_AT_MOST = 5;
 const LARGEST = Math.floor(Number.MAX_SAFE_INTEGER / SET_AT_MOST);
@@ -43,9 +43,12 @@ interface Range {
   readonly most: number;
 }
 
-/** The indices of the smallest set whose sum is in the range; of equal sizes, the first in the given order. */
+/**
+ * The indices of the smallest set whose sum is in the range. If several have that size, it is the first in the given
+ * order.
+ */
 function smallestSet(balances: readonly number[], range: Range): number[] | undefined {
-  // From each index on: the smallest and largest balances, which rule out unreachable sums.
+  // The smallest and largest balances from each index on. They rule out sums that cannot be reached.
   const smallest = balances.map((_, from) => Math.min(...balances.slice(from)));
   const largest = balances.map((_, from) => Math.max(...balances.slice(from)));
   const search = (from: number, size: number, { least, most }: Range): number[] | undefined => {

@@ -1,7 +1,7 @@
 /**
  * Duplicate detection: whether a reported payment is already known. The bank, the processor and finance may all report
- * the same money; `identify` compares a report with the payments it may be, by the table of rules below. `match.ts`
- * finds the invoice it pays. Pure.
+ * the same money; `identify` compares a report with the recorded payments that it may report again, by the table of
+ * rules below. `match.ts` finds the invoice that a payment pays. Pure.
  */
 import { Amount } from '../money.ts';
 import { daysApart } from '../month.ts';
@@ -26,8 +26,8 @@ export interface ReportedPayment {
   /** The partners whose names it mentions; they count if no partner is certain. */
   readonly partnersByName: readonly string[];
   /**
-   * For a bank line: the payments of lines with its account, day and amount that are only in other files, each with a
-   * clause about that line.
+   * For a bank line, the payments of lines with the same account, day and amount that only other files contain. Each
+   * has a clause about that line.
    */
   readonly inOtherFiles?: ReadonlyMap<number, string>;
 }
@@ -39,14 +39,14 @@ export interface Candidate {
   readonly currency: string;
   readonly amount: string;
   readonly reversed: string;
-  /** Not completely reversed, unless it was booked as not a customer's. */
+  /** Whether the money stays: it is not completely reversed, or it was booked as not a customer's. */
   readonly stays: boolean;
   readonly taken_back: readonly TakenBack[];
   readonly partner_id: string | null;
   readonly received_on: string;
   /** The references of all its payment source records. */
   readonly references: readonly string[];
-  /** The numbers of the documents that it pays, or paid. */
+  /** The numbers of the documents that it pays or once paid. */
   readonly documents: readonly string[];
   /** Reported by a bank line: its own, or that of a payment reversed as its duplicate. */
   readonly reported_by_bank: boolean;
@@ -73,7 +73,7 @@ interface Rule {
   readonly verdict: 'same' | 'possible_duplicate';
   readonly reportedBy: readonly Source[];
   readonly applies: (comparison: Comparison) => boolean;
-  /** What they have in common, as a clause. */
+  /** What the two have in common, as a clause. */
   readonly evidence: (comparison: Comparison) => string;
 }
 
@@ -83,9 +83,9 @@ const REFERENCE_DAYS = 30;
 const DOCUMENT_NUMBER_DAYS = 7;
 
 /**
- * The rules, strongest first. The first rule with verdict `same` that any candidate meets decides, for the oldest such
- * candidate. Otherwise every candidate that meets a rule with verdict `possible_duplicate` is one. Otherwise the
- * payment is new.
+ * The rules, strongest first. The first rule with verdict `same` that any candidate meets decides: the report is the
+ * oldest such candidate. If there is none, every candidate that meets a rule with verdict `possible_duplicate` is one.
+ * If none does, the payment is new.
  */
 export const RULES: readonly Rule[] = [
   {
@@ -104,7 +104,7 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.processorId}`,
   },
   {
-    // Words without a digit ("wire transfer") occur with any payment: they count only on the same day.
+    // Words without a digit ("wire transfer") occur with any payment, so they count only on the same day.
     name: 'same_words_same_day',
     verdict: 'same',
     reportedBy: ['hand'],
@@ -126,7 +126,7 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.reference}`,
   },
   {
-    // Whatever else differs: a line that names the processor's id of a known payment is not a new one.
+    // If a line names the processor's id of a known payment, it is not a new payment, whatever else differs.
     name: 'known_processor_id',
     verdict: 'same',
     reportedBy: ['bank'],
@@ -134,8 +134,8 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.processorId}`,
   },
   {
-    // The same statement line from another export or format, in which banks write other references or none. Two lines
-    // of one file are two payments.
+    // The same statement line from a different export or format, where banks write different references or none. Two
+    // lines of one file are two payments.
     name: 'same_line_in_another_file',
     verdict: 'possible_duplicate',
     reportedBy: ['bank'],
@@ -209,7 +209,7 @@ export function identify<Known extends Candidate>(
 class Comparison {
   readonly reported: ReportedPayment;
   readonly candidate: Candidate;
-  /** For a bank line, a link payment's amount is what was left on that day after refunds and disputes. */
+  /** For a bank line, a link payment's amount is what was left of it on the line's day, after refunds and disputes. */
   readonly sameAmount: boolean;
 
   constructor(reported: ReportedPayment, candidate: Candidate) {
@@ -233,7 +233,7 @@ class Comparison {
     return daysApart(this.reported.on, this.candidate.received_on);
   }
 
-  /** A bank line is its own money: it does not contain what another line or a payout brought to the bank. */
+  /** Each bank line is separate money. It does not contain what a different line or a payout brought to the bank. */
   get reachedBank(): boolean {
     return this.byBank && (this.candidate.reported_by_bank || this.candidate.paid_out);
   }
@@ -264,7 +264,7 @@ class Comparison {
     return this.otherPartner || (bothName && !this.sameDocument);
   }
 
-  /** Another payment, even with the same reference. */
+  /** It is a different payment, even with the same reference. */
   get otherPayment(): boolean {
     if (this.byBank) return this.otherPartner || this.reachedBank;
     if (this.reported.source === 'hand') return this.otherPartnerOrDocument;
@@ -279,7 +279,7 @@ class Comparison {
     );
   }
 
-  /** The reported reference that occurs in a reference of the candidate. */
+  /** The reference of the report that occurs in a reference of the candidate. */
   get referenceInCandidate(): string | undefined {
     return this.reported.references.find((given) => containsReference(this.candidate.references, given));
   }
@@ -295,7 +295,7 @@ class Comparison {
     return processorIds(reported.references).find((id) => candidate.references.includes(id));
   }
 
-  /** The document number that is the reference of both, if both are for that document. */
+  /** The document number that is the reference of both, if both payments are for that document. */
   get documentNumber(): string | undefined {
     if (this.byBank) {
       return this.candidate.references.find((known) =>
@@ -309,8 +309,8 @@ class Comparison {
   }
 
   /**
-   * The shared reference that distinguishes payments: it has a digit and is not a document number. A reference given
-   * only by people may recur with another payment of the partner, so it counts only for the same document.
+   * The shared reference that distinguishes payments: it has a digit and is not a document number. If only people gave
+   * a reference, a different payment of the partner may have it too, so it counts only for the same document.
    */
   get reference(): string | undefined {
     const { candidate, reported } = this;
@@ -327,13 +327,15 @@ class Comparison {
     });
   }
 
-  /** A reference that would make both the same payment. */
+  /** A reference that would make the two the same payment. */
   get sharedReference(): string | undefined {
     const number = this.days <= DOCUMENT_NUMBER_DAYS ? this.documentNumber : undefined;
     return number ?? (this.days <= REFERENCE_DAYS ? this.reference : undefined);
   }
 
-  /** Ours by its form; the previous system's if one of the two payments is for it. */
+  /**
+   * A number of ours is recognized by its form; one of the previous system counts if one of the two payments is for it.
+   */
   private isDocumentNumber(text: string): boolean {
     const named = [...this.candidate.documents, ...this.reported.documents];
     return isDocumentNumber(text) || named.some((each) => normalizeReference(each) === normalizeReference(text));
@@ -351,9 +353,9 @@ export const processorIds = (texts: readonly string[]): string[] => [
   ...new Set(texts.flatMap((text) => PROCESSORS.flatMap(({ events }) => events.paymentIds(text)))),
 ];
 
-/** Shorter references occur in other texts by chance. */
+/** Shorter references may occur in other texts by chance. */
 const LEAST_CHARACTERS = 4;
-/** Inside a longer text only a reference of this length counts. */
+/** Inside a longer text, only a reference of at least this length counts. */
 const LEAST_CHARACTERS_INSIDE = 8;
 
 /** Whether a reference distinguishes payments: one without a digit ("wire transfer") occurs with any payment. */

@@ -3,7 +3,7 @@
 export type Method = 'ach' | 'wire' | 'link' | 'other';
 export const METHODS: readonly Method[] = ['ach', 'wire', 'link', 'other'];
 
-/** What reported a payment. */
+/** The sources that report a payment. */
 export type Source = 'hand' | 'bank' | 'processor' | 'opening';
 
 export type PaymentStatus = 'applied' | 'partly_applied' | 'unapplied' | 'reversed';

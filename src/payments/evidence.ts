@@ -1,9 +1,12 @@
-/** What a payment is matched by: what arrived, what it may pay, and the evidence of each match with its confidence. Pure. */
+/**
+ * The types that matching uses: the receipt, the documents that it may pay, and each match's evidence and confidence.
+ * Pure.
+ */
 import type { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
 import type { FoundReference } from './reference.ts';
 
-/** What arrived. */
+/** The receipt as it arrived. */
 export interface Receipt {
   readonly amount: Amount;
   readonly references: readonly ReferenceField[];
@@ -11,11 +14,11 @@ export interface Receipt {
   readonly payer_account: string | undefined;
   /** Everything that the bank wrote: it may contain the payer's name. */
   readonly text: string;
-  /** The payer named by finance, as certain as one known by its account. */
+  /** The payer that finance named. It is as certain as one known by its account. */
   readonly payer?: string | undefined;
 }
 
-/** The reasons: what was found where, who paid and how that is known, how the amounts compare. */
+/** The reasons: what was found and where, who paid and how that is known, and how the amounts compare. */
 export interface Evidence {
   readonly rule: 'reference_and_payer' | 'amount_and_account' | 'by_hand' | 'processor' | 'suggestion' | 'reapplied';
   readonly reference?: {
@@ -28,11 +31,11 @@ export interface Evidence {
   readonly amount?: 'exact' | 'under' | 'over' | 'one of several';
   /** Credit notes that the remittance deducts. */
   readonly less?: readonly string[];
-  /** The documents suggested together: accepted by one command. */
+  /** The documents suggested together. One command accepts all of them. */
   readonly set?: readonly string[];
-  /** How much they exceed the amount received, if a bank kept it. */
+  /** How much the documents exceed the amount received, if a bank kept the difference. */
   readonly fee?: string;
-  /** The amount is the balance with two neighboring digits swapped. */
+  /** Whether the amount is the balance with two neighboring digits swapped. */
   readonly digits_swapped?: true;
   /** One sentence for finance. */
   readonly why: string;
@@ -46,7 +49,7 @@ export interface Suggestion {
 }
 
 export interface Application extends Suggestion {
-  /** The rest of the document that is small enough to be written to bank charges. */
+  /** The unpaid rest of the document, if it is small enough to be written to bank charges. */
   readonly small_difference: Amount | undefined;
 }
 
@@ -119,11 +122,11 @@ export interface Match {
   /** The partner that paid, if certain. */
   readonly partner_id: string | undefined;
   readonly applied: readonly Application[];
-  /** Credit that pays the rest of the documents. */
+  /** The credit that pays the rest of the documents. */
   readonly credit?: readonly PlacedCredit[];
   readonly suggested: readonly Suggestion[];
   /** One sentence on the outcome. */
   readonly why: string;
-  /** Finance should read the sentence, although the payment is applied. */
+  /** Whether finance should read the sentence although the payment is applied. */
   readonly remark?: boolean;
 }

@@ -7,10 +7,10 @@ import type { PaymentContext } from './context.ts';
 export type ExceptionKind =
   | 'unknown_payer'
   | 'possible_duplicate'
-  /** Applied, and short by two digits that changed places. */
+  /** A payment that was applied although it is short because two digits are swapped. */
   | 'digits_swapped'
   | 'suggestion'
-  /** Of a known payer, without a suggestion. */
+  /** A payment of a known payer, without a suggestion. */
   | 'unapplied_cash'
   | 'payout'
   | 'bank_line'
@@ -31,7 +31,7 @@ export interface PaymentException {
   readonly reason: string;
 }
 
-/** A scope has those of its partners; one without a partner is in no scope. */
+/** A scope contains the exceptions of its partners. An exception without a partner is in no scope. */
 export function readExceptions(tx: Transaction, scope: Scope = null): Promise<PaymentException[]> {
   return query(
     tx,
@@ -43,12 +43,12 @@ export function readExceptions(tx: Transaction, scope: Scope = null): Promise<Pa
 }
 
 export interface ExceptionSuggestion {
-  /** The invoice that it may pay; null: it may be the payment `same_as`. */
+  /** The invoice that it may pay. If null, it may be the same as the payment `same_as`. */
   readonly number: string | null;
   readonly same_as: number | null;
   readonly partner_id: string | null;
   readonly amount: string;
-  /** Open on the invoice. */
+  /** The open amount of the invoice. */
   readonly balance: string | null;
   readonly confidence: string;
   readonly evidence: { readonly why: string; readonly set?: readonly string[]; readonly fee?: string };
@@ -74,11 +74,13 @@ export interface ExceptionalPayment {
   readonly references: readonly ReferenceField[];
   /** The payments that it may duplicate. */
   readonly suggestions: readonly ExceptionSuggestion[];
-  /** The subject of its recording: the invoice, if it was recorded for one. */
+  /** The invoice, if the payment was recorded for one. */
   readonly subject: string;
 }
 
-/** Details of the payments with unapplied cash among these, with the possible duplicates that can be accepted now. */
+/**
+ * Details of those of these payments that have unapplied cash, with the possible duplicates that can be accepted now.
+ */
 export function readExceptionalPayments(tx: Transaction, ids: readonly string[]): Promise<ExceptionalPayment[]> {
   return query(
     tx,
@@ -131,7 +133,7 @@ export function readBreaks(tx: Transaction, accounts: readonly string[]): Promis
   );
 }
 
-/** The kinds that a reason alone closes. */
+/** The kinds that can be closed with a reason alone. */
 const CLOSABLE = ['bank_line', 'bank_statement', 'event', 'possible_duplicate', 'digits_swapped'] as const;
 type ClosableKind = (typeof CLOSABLE)[number];
 export const isClosable = (kind: ExceptionKind): kind is ClosableKind => CLOSABLE.some((each) => each === kind);

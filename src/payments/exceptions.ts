@@ -1,8 +1,8 @@
 /**
- * Payment exceptions: what needs manual review. Most are resolved by the command that the exception names. A bank line,
- * bank statement or event that needs no action, digits that were not swapped, or a possible duplicate that is another
- * payment is closed with a reason, which is recorded.
- * Refusals: exception_unknown, exception_needs_action.
+ * Payment exceptions: what needs manual review. Most are resolved by the command that the exception names. Some are
+ * closed with a reason, which is recorded: a bank line, bank statement or event that needs no action, digits that were
+ * not swapped, and a possible duplicate that is a different payment. Refusals: exception_unknown,
+ * exception_needs_action.
  */
 
 import type { Settings } from '../config/settings.ts';
@@ -38,7 +38,7 @@ export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
   waiting_event: 'waiting event',
 };
 
-/** What resolves each kind if no suggestion does. */
+/** What resolves each kind of exception if no suggestion does. */
 function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'exception' | 'amount'>): Remedy[] {
   const id = /\d+$/.exec(exception)?.[0] ?? '';
   const apply = (when?: string) => toDo('Apply it', 'payment.apply', { paymentId: id }, when);
@@ -69,7 +69,7 @@ function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'ex
   return [...ends[kind]];
 }
 
-/** A suggestion, with what accepts it; null if it cannot be accepted unchanged. */
+/** A suggestion, with the command that accepts it; null if it cannot be accepted unchanged. */
 interface Acceptable {
   readonly number: string | null;
   readonly same_as: number | null;
@@ -83,7 +83,7 @@ interface Acceptable {
 export interface ListedException extends PaymentException {
   readonly payment_id: number | null;
   readonly partner_name: string | null;
-  /** As the bank or finance wrote it. */
+  /** The text as the bank or finance wrote it. */
   readonly payer: { readonly name: string | null; readonly account: string | null } | null;
   readonly reference: string | null;
   readonly text: string | null;
@@ -100,7 +100,10 @@ export const listExceptions = async (
   settings: Pick<Settings, 'small_difference'>,
 ): Promise<ListedException[]> => describeExceptions(tx, { settings, scope: null }, await readExceptions(tx));
 
-/** The same for these exceptions only: of a page, or of one. Contains nothing about partners out of scope. */
+/**
+ * The same for these exceptions only, such as those of a page, or a single one. Contains nothing about partners outside
+ * the scope.
+ */
 export async function describeExceptions(
   tx: Transaction,
   { settings, scope }: { readonly settings: Pick<Settings, 'small_difference'>; readonly scope: Scope },
@@ -236,7 +239,7 @@ function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion
   };
 }
 
-/** The credit notes of a remittance that can still pay something beside the payment. */
+/** The credit notes of a remittance that can still pay something in addition to the payment. */
 function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, less }: ExceptionSuggestion): string[] {
   let open = Amount.of(balance ?? '0', currency).minus(Amount.of(unapplied, currency));
   return less.flatMap((credit) => {

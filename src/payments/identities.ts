@@ -1,6 +1,6 @@
 /**
- * Identities of payments and of their source records. The same identity is the same record: it is stored once, however
- * often it is reported.
+ * Identities of payments and of their source records. Records with the same identity are one record. It is stored once,
+ * however often it is reported.
  */
 import { normalizeReference } from './bank/statement.ts';
 
@@ -17,7 +17,7 @@ export const isShareIdentity = (identity: string): boolean => /^processor\|[^|]+
 
 interface HandEntry {
   readonly partnerId: string;
-  /** The document that it pays, if one is named. */
+  /** The document that the payment is for, if one is named. */
   readonly number: string | undefined;
   readonly currency: string;
   readonly amount: string;

@@ -8,14 +8,14 @@ const bindings = ({ now, eventId, earliest }: PaymentContext, rows: readonly obj
   return { rows: JSON.stringify(rows), now, eventId, earliest };
 };
 
-/** Makes a function of a statement that inserts `:rows`. */
+/** Turns a statement that inserts `:rows` into a function. */
 export const inserting =
   <Row extends object>(sql: string) =>
   async (tx: Transaction, context: PaymentContext, rows: readonly Row[]): Promise<void> => {
     if (rows.length > 0) await execute(tx, sql, bindings(context, rows));
   };
 
-/** The date of the journal entry: the true date, but never in a month whose books are closed. */
+/** The date of the journal entry. It is the true date, unless the books of that month are closed. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
 
 const RECORDED = `:now::timestamptz, :eventId::bigint`;
@@ -70,7 +70,10 @@ export const insertPaymentSources = inserting<NewPaymentSource>(
    ON CONFLICT (identity) DO NOTHING`,
 );
 
-/** `named`: by finance or a manual entry. `assumed`: from the first invoice that a payment of an unknown payer pays. */
+/**
+ * `named`: finance or a manual entry named the payer. `assumed`: the payer follows from the first invoice that the
+ * payment pays.
+ */
 type AssignmentKind = 'named' | 'assumed' | 'part';
 
 interface NewAssignment {
@@ -80,7 +83,7 @@ interface NewAssignment {
   readonly kind: Exclude<AssignmentKind, 'part'>;
   /** The unapplied part of the payment. */
   readonly amount: string;
-  /** If omitted, or earlier: the day of the receipt. */
+  /** If it is omitted, or earlier than the receipt, the day of the receipt is used. */
   readonly assigned_on?: string | undefined;
 }
 
@@ -174,7 +177,7 @@ export interface NewReversal {
   readonly reversed_on: string;
 }
 
-/** Returns the ids by identity. The caller undoes the applications that a reversal takes from. */
+/** Returns the ids by identity. If a reversal takes from applied amounts, the caller undoes those applications. */
 export async function insertReversals(
   tx: Transaction,
   context: PaymentContext,
@@ -198,7 +201,7 @@ export async function insertReversals(
 }
 
 /**
- * Undoes applications, on a day not before they were made. A part that paid another partner's document returns to the
+ * Undoes applications, dated no earlier than they were made. A part that paid another partner's document returns to the
  * payer.
  */
 export const insertUnapplications = inserting<{

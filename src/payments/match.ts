@@ -1,9 +1,9 @@
 /**
- * Matching a payment to open items, with evidence. A payment is applied automatically only on a certain document number
- * together with a plausible payer, or on an exact amount that only one open document of a known account has, and only
- * if nothing contradicts (contradictions.ts). A payer pays for itself and for the partners below it. Credit notes that
- * it deducts are applied with it if the amount is exact. Everything else is suggested (suggest.ts). `duplicates.ts`
- * decides whether a payment is already known. Pure.
+ * Matching a payment to open items, with evidence. A payment is applied automatically in two cases, unless something
+ * contradicts (contradictions.ts): it names a certain document number and its payer is plausible, or its account is
+ * known and only one open document of that payer has exactly its amount. A payer pays for itself and for the partners
+ * below it. Credit notes that a payer deducts are applied with the payment if the amount is exact. Everything else is
+ * suggested (suggest.ts). `duplicates.ts` decides whether a payment is already known. Pure.
  */
 import { howSettled } from '../documents/correctable.ts';
 import { Amount } from '../money.ts';
@@ -68,9 +68,9 @@ function inWords([best]: readonly Suggestion[]): string {
 }
 
 /**
- * The payer of these partners' documents: one of them, or one that pays for all of them. Its account or name is
- * evidence for it; another partner's account is evidence against the reference. A longer name than its own counts only
- * together with the exact amount.
+ * The payer of these partners' documents: one of them, or one that pays for all of them. The payer's own account or
+ * name is evidence for it. A different partner's account is evidence against the reference. A name longer than the
+ * payer's own counts only together with the exact amount.
  */
 function plausiblePayer(receipt: Receipt, certain: readonly NamedDocument[], items: OpenItems): Payer | undefined {
   const known = items.knownPayer(receipt);
@@ -93,7 +93,7 @@ const accountOf = ({ payer_account, payer_name }: Receipt): string => payer_acco
 const standingOf = ({ status, written_off = '0' }: Payable): string =>
   status === 'paid' ? howSettled({ written_off }) : `is ${status}`;
 
-/** Applies a payment to the open documents that it names, if only one way is possible. */
+/** Applies a payment to the open documents that it names, if there is only one way to do so. */
 function applyByReference(
   receipt: Receipt,
   { certain, short: shortened }: { certain: readonly NamedDocument[]; short: readonly ShortReference[] },
@@ -168,8 +168,8 @@ function applyByReference(
 }
 
 /**
- * A payment that is less than the documents it names, and also names open credit: certain only if both together pay the
- * documents exactly. Undefined if no credit is deducted.
+ * A payment that is less than the documents it names, and also names open credit. It is certain only if payment and
+ * credit together pay the documents exactly. Undefined if no credit is deducted.
  */
 function applyLessCredit(
   { amount, references }: Receipt,
@@ -182,7 +182,7 @@ function applyLessCredit(
   const gross = netOf(documents, [], currency);
   const short = gross.minus(amount);
   if (!short.isPositive()) return undefined;
-  // A credit pays only its own partner's invoices, so everything named must belong to one partner.
+  // Credit pays only invoices of the same partner, so everything named must belong to one partner.
   const [owner, ...others] = [...new Set(documents.map((each) => each.partner_id))];
   if (owner === undefined || others.length > 0) return undefined;
   const credits = namedCredit(references, { partnerId: owner, currency }, items);
@@ -285,7 +285,7 @@ function applyByAmount(receipt: Receipt, { named, partial, short }: FoundNumbers
 }
 
 interface UndecidedMatch {
-  /** In any currency. */
+  /** The documents may be in any currency. */
   readonly named: readonly NamedDocument[];
   readonly certain: readonly NamedDocument[];
   readonly partners: ReadonlySet<string>;

@@ -1,4 +1,4 @@
-/** SQL of what cash can be applied to, and of its payers. */
+/** SQL that reads what cash can be applied to, and the possible payers. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { KnownPayer } from './open-items.ts';
 

@@ -20,7 +20,7 @@ export interface KnownPayer {
   readonly parent?: string | null;
 }
 
-/** The possible partners behind a name, and its words. */
+/** The partners that a name may mean, and the words of the name. */
 interface Mention {
   readonly ids: ReadonlySet<string>;
   readonly fit: NamePlace['fit'];
@@ -34,7 +34,7 @@ export interface CarriedItems {
 }
 const NONE_CARRIED: CarriedItems = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
 
-/** The open items for matching; kept current while the lines of a file are matched one after another. */
+/** The open items for matching. They are kept current while the lines of a file are matched one by one. */
 export class OpenItems {
   private readonly payables = new Map<string, Payable>();
   private readonly numbersOfPartner = new Map<string, Set<string>>();
@@ -49,8 +49,8 @@ export class OpenItems {
   private readonly names: PayerNames;
 
   /**
-   * `carried` are the numbers of invoices and credits carried over from the previous system. `accounts` maps an account
-   * that payments came from to its partner; null: to several.
+   * `carried` are the numbers of invoices and credits carried over from the previous system. `accounts` maps each
+   * account that payments came from to its partner, or to null if it has several.
    */
   constructor(
     payables: readonly Payable[],
@@ -86,7 +86,7 @@ export class OpenItems {
   references(fields: readonly ReferenceField[]): FoundReferences {
     const found = findReferences(fields);
     const own = found.references;
-    // Part of one of our numbers, or the same number.
+    // Whether a text is one of our numbers, or a part of it.
     const isInOurs = (each: FoundReference) =>
       own.some(
         ({ number, guess, field, found: written }) =>
@@ -149,12 +149,12 @@ export class OpenItems {
     return found;
   }
 
-  /** Whether a partner pays for another: it is that partner, its parent, or a parent above. */
+  /** Whether a partner pays for a second one: it is that partner itself, its parent, or a parent further up. */
   paysFor(payerId: string, partnerId: string): boolean {
     return this.payersOf(partnerId).includes(payerId);
   }
 
-  /** Whether one of two partners pays for the other. */
+  /** Whether either of two partners pays for the other. */
   areRelated(one: string, other: string): boolean {
     return this.paysFor(one, other) || this.paysFor(other, one);
   }
@@ -186,7 +186,7 @@ export class OpenItems {
     return account === undefined ? undefined : (this.accounts.get(account) ?? undefined);
   }
 
-  /** A payment was applied by a rule: an account of two partners no longer identifies one. */
+  /** Records that a rule applied a payment from this account. An account of two partners no longer identifies one. */
   learn({ payer_account, payer_name }: Pick<Receipt, 'payer_account' | 'payer_name'>, partnerId: string): void {
     if (payer_account === undefined) return;
     const known = this.accounts.get(payer_account);
@@ -199,7 +199,9 @@ export class OpenItems {
     return this.payers.get(partnerId)?.name ?? '';
   }
 
-  /** The partners that a receipt names, by place: if a place has several, one of them is meant. */
+  /**
+   * The partners that a receipt names, for each place in it. If a place matches several partners, one of them is meant.
+   */
   namesIn({ payer_name, text }: Pick<Receipt, 'payer_name' | 'text'>): Mention[] {
     const rest = payer_name === undefined ? text : text.replaceAll(payer_name, ' | ');
     const mentions = (places: readonly NamePlace[], found: string) =>
@@ -215,7 +217,7 @@ export class OpenItems {
     return this.names.namedIn(text);
   }
 
-  /** The limit in money only. */
+  /** Considers only the limit in money. */
   largestSmallDifference(currency: string): Amount {
     return Amount.of(this.smallDifferences[currency] ?? '0', currency);
   }
@@ -238,7 +240,7 @@ export class OpenItems {
     }
   }
 
-  /** Deducts placed credit from the documents' balances and from the credit notes' open amounts. */
+  /** Deducts credit that was placed from the documents' balances and from the credit notes' open amounts. */
   place(placed: readonly PlacedCredit[]): void {
     for (const { credit, document, amount } of placed) {
       this.lower(document, amount);

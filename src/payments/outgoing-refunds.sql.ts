@@ -13,11 +13,11 @@ export interface OutgoingLine {
   /** The bank's reference, the remittance texts and the whole text. */
   readonly texts: readonly string[];
   readonly payee: string | null;
-  /** It paid a refund that was undone later. */
+  /** Whether it paid a refund that was undone later. */
   readonly freed: boolean;
 }
 
-/** A line that may be the same as another (SQL function equal_bank_lines). */
+/** A line that may be the same as an earlier one (SQL function equal_bank_lines). */
 export interface EqualDebit {
   readonly bank_line_id: number;
   readonly equal_line_id: number;
@@ -46,7 +46,7 @@ export interface RecordedRefund {
   readonly refunded_on: string;
   /** The account that received the payment; null for a credit note. */
   readonly received_by: string | null;
-  /** Its reference, or the reason of the reversal; for an unknown payer also the payment's reference. */
+  /** The refund's reference, or the reason for the reversal. For an unknown payer, also the payment's reference. */
   readonly texts: readonly string[];
 }
 

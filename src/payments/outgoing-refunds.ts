@@ -19,27 +19,29 @@ import {
 } from './outgoing-refunds.sql.ts';
 import { namePlausible } from './payer-names.ts';
 
-/** A transfer is booked within days of its order, but finance may record it late. */
+/** A bank books a transfer within days of the order, but finance may record the refund late. */
 const WITHIN_DAYS = 30;
 
 interface MatchedRefund {
   readonly refund: RecordedRefund;
-  /** Why, as a clause. */
+  /** The reason, as a clause. */
   readonly evidence: string;
 }
 
-/** Lines with their refunds, and possible duplicates of lines that pay a refund: these pay none. */
+/** Lines with the refunds they pay. Possible duplicates of lines that pay a refund are listed too, but pay none. */
 interface MatchedDebits {
   readonly paid: ReadonlyMap<number, MatchedRefund>;
   readonly held: ReadonlyMap<number, EqualDebit>;
 }
 
 /**
- * The refund that a debit pays: with its amount and currency, and its reference or its partner's name. If several go to
- * one partner, it is the oldest; if partners differ, none. If the payee is unknown, the amount suffices from the
- * account that received the payment, if it is the only such refund. `paidEquals` are possible duplicates that pay other
- * refunds: then only a reference that none of them has counts. A line whose refund was undone pays another that has its
- * reference, or that was sent before the bank booked the line: a later one is other money. Pure.
+ * The refund that a debit pays. It has the debit's amount and currency, and the debit names its reference or its
+ * partner. If several such refunds go to one partner, the oldest is paid; if they go to several partners, none is. If
+ * the payee is unknown, the amount suffices, provided that the debit leaves the account that received the payment and
+ * this is the only such refund. `paidEquals` are possible duplicates of the debit that pay other refunds. If there are
+ * any, only a reference that none of them has counts. If the refund that a line paid was undone, the line may pay a
+ * different one: one whose reference it has, or one sent before the bank booked the line. A later refund is other
+ * money. Pure.
  */
 export function refundOf(
   line: OutgoingLine,
@@ -66,11 +68,13 @@ export function refundOf(
   return named.every(({ refund }) => refund.partner_id === first?.refund.partner_id) ? first : undefined;
 }
 
-/** What a line and a refund share: one of `given` in the line, or a text of the line in `texts`. */
+/**
+ * What a line and a refund have in common: one of `given` occurs in the line, or a text of the line occurs in `texts`.
+ */
 const referenceOf = (line: OutgoingLine, given: readonly string[], texts: readonly string[]): string | undefined =>
   given.find((text) => mentions(line.texts, text)) ?? line.texts.find((text) => mentions(texts, text));
 
-/** Whether one of these texts is a reference, contains it, or has it as a word: a reason mentions `OUT-77`. */
+/** Whether one of these texts is a reference, contains it, or has it as a word, as a reason that mentions `OUT-77`. */
 const mentions = (texts: readonly string[], reference: string): boolean =>
   containsReference([...texts, ...texts.flatMap((text) => text.split(/[\s,;:()]+/))], reference);
 
@@ -89,7 +93,7 @@ function byName({ texts, payee }: OutgoingLine, refund: RecordedRefund): Matched
   return [{ refund, evidence: `the same amount, and the line names ${name}` }];
 }
 
-/** Rows by their bank line, in order. */
+/** Rows grouped by bank line, in order. */
 export function byLine<Row extends { readonly bank_line_id: number }>(rows: readonly Row[]): Map<number, Row[]> {
   const found = new Map<number, Row[]>();
   for (const row of rows) {

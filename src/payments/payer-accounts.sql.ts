@@ -8,13 +8,13 @@ interface AccountUse {
   readonly partner_id: string;
   readonly partner_name: string;
   readonly payer_name: string | null;
-  /** Finance named the payer of some of them. */
+  /** Whether finance named the payer of some of them. */
   readonly by_finance: boolean;
   readonly payments: number;
   readonly last_received_on: string;
 }
 
-/** For all accounts, or these. */
+/** Reads all accounts, or only these. */
 export function readAccountUses(tx: Transaction, accounts: readonly string[] | null): Promise<AccountUse[]> {
   return query(
     tx,

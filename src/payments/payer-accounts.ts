@@ -1,8 +1,7 @@
 /**
- * Accounts that identify payers. An account is learned from payments that were applied, or whose payer was named, under
- * the payer's own name or, if the bank gives none, as finance decided. It may be forgotten, and is learned again from
- * later applications.
- * Refusal: payer_account_unknown.
+ * Accounts that identify payers. An account is learned from payments that were applied, or whose payer was named. They
+ * must be under the payer's own name or, if the bank gives none, as finance decided. An account may be forgotten, and
+ * later applications make it known again. Refusal: payer_account_unknown.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -14,7 +13,7 @@ import { PayerNames } from './payer-names.ts';
 
 export interface PayerAccount {
   readonly payer_account: string;
-  /** More than one partner: the account identifies none. */
+  /** If more than one partner uses the account, it identifies none. */
   readonly partners: readonly string[];
   readonly names: readonly string[];
   /** The number of payments it was learned from. */
@@ -23,8 +22,8 @@ export interface PayerAccount {
 }
 
 /**
- * All known accounts, or those among these. An account under another name than its partner's is a payment provider's.
- * `payers` are all partners, if already read.
+ * All known accounts, or those among these. An account under a name other than its partner's belongs to a payment
+ * provider. `payers` are all partners, if the caller has read them.
  */
 export async function readPayerAccounts(
   tx: Transaction,

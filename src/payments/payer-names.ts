@@ -9,7 +9,7 @@ const LEGAL_FORMS = wordSet(
 );
 /** Words too common to distinguish payers. */
 const FILLERS = wordSet('CO COMPANY SE SA SAS AB AS SPA LP THE AND OF FOR DE LA RL DES DER DIE UND');
-/** Words of the trade. They occur in texts that do not mean a partner. */
+/** Words of the industry. They occur in texts that do not mean a partner. */
 const TRADE = wordSet(
   'TICKET TICKETS TICKETING EVENT EVENTS TRAVEL TOUR TOURS BOOKING BOOKINGS PROTECTION INSURANCE REFUND SERVICE SERVICES',
 );
@@ -35,7 +35,7 @@ const words = (text: string): string[] =>
 
 const isTelling = (word: string): boolean => !LEGAL_FORMS.has(word) && !FILLERS.has(word);
 
-/** The words that identify a partner; none if its only one is short. */
+/** The words that identify a partner. There are none if its only word is short. */
 function tellingWords(name: string): string[] {
   const telling = words(name).filter(isTelling);
   const own = telling.length > 0 ? telling : words(name);
@@ -58,13 +58,13 @@ function readText(text: string): ComparableName {
   return { words: telling, ends };
 }
 
-/** ACH has sixteen characters for a company's name. */
+/** ACH limits a company's name to sixteen characters. */
 const CUT_FROM = 15;
 const isLongEnoughToBeCut = (name: string): boolean => name.trim().length >= CUT_FROM;
 
 /**
- * A payer's name field may continue after the name: the name ends with the first legal form, which may be cut off, or
- * before the first number that no partner's name contains.
+ * The field for a payer's name may continue after the name. The name ends with the first legal form, which may be cut
+ * off, or before the first number that no partner's name contains.
  */
 function readName(text: string, isOfName: (word: string) => boolean): ComparableName {
   const written = readText(text);
@@ -79,7 +79,7 @@ function readName(text: string, isOfName: (word: string) => boolean): Comparable
   return { words: written.words.slice(0, length), ends: new Set() };
 }
 
-/** `TKTG` for `TICKETING`: the first letter, and others in order. */
+/** Whether one word abbreviates another, as `TKTG` does `TICKETING`: it has the first letter, and others in order. */
 function isShortFor(written: string, word: string): boolean {
   let at = 0;
   for (const letter of word) if (letter === written[at]) at += 1;
@@ -90,7 +90,7 @@ const CUT_AT_LEAST = 3;
 
 /** The names of partners, word by word. */
 class Words {
-  /** Partners whose names end here, and those whose names begin like this. */
+  /** The partners whose names end here, and those whose names begin with these words. */
   readonly whole = new Set<string>();
   readonly all = new Set<string>();
   readonly next = new Map<string, Words>();
@@ -106,7 +106,7 @@ class Words {
     }
   }
 
-  /** The partners whose next word is cut off there. */
+  /** The partners whose next word begins with a word that is cut off. */
   cut(written: string): [word: string, next: Words][] {
     if (written.length < CUT_AT_LEAST) return [];
     if (this.byBeginning === undefined) {
@@ -123,10 +123,11 @@ class Words {
 
 /** Where partners' names occur in a text. */
 export interface NamePlace {
-  /** The partners whose names match best; several mean that none is identified. */
+  /** The partners whose names match best. If there are several, none is identified. */
   readonly ids: ReadonlySet<string>;
   /**
-   * `longer`: another word of a name is beside it. `incomplete`: in a text, words of the partners' names are missing.
+   * `longer`: a further word of a name is beside it. `incomplete`: words of the partners' names are missing from the
+   * text.
    */
   readonly fit: 'whole' | 'longer' | 'incomplete';
   readonly from: number;
@@ -140,7 +141,7 @@ interface NamedPartner {
 
 export class PayerNames {
   private readonly root = new Words();
-  /** How many partners' names have a word. */
+  /** How many partners' names contain a word. */
   private readonly used = new Map<string, number>();
 
   constructor(payers: Iterable<NamedPartner>) {
@@ -171,7 +172,7 @@ export class PayerNames {
 
   /**
    * Whether a partner's payment shows that its account is the partner's: the payer's name is its own or, if the bank
-   * gives none, finance named the payer. Under any other name it is a payment provider's.
+   * gives none, finance named the payer. An account under any other name belongs to a payment provider.
    */
   teaches(
     partnerId: string,
@@ -188,8 +189,8 @@ export class PayerNames {
   }
 
   /**
-   * The partners that a text names beyond doubt. `byItself`: one word may be a name if no other word of a name is
-   * beside it.
+   * The partners that a text names beyond doubt. `byItself`: a single word counts as a name if no other word of a name
+   * is beside it.
    */
   ofText(text: string, { byItself }: { readonly byItself: boolean }): NamePlace[] {
     const written = readText(text);
@@ -203,12 +204,12 @@ export class PayerNames {
     });
   }
 
-  /** Whether the word after an incomplete name may be the name's next one. */
+  /** Whether the word after an incomplete name may be the name's next word. */
   private wordAfter({ words: written }: ComparableName, { from, words: length }: NamePlace): boolean {
     let at: Words | undefined = this.root;
     for (const word of written.slice(from, from + length)) at = at?.next.get(word);
     const after = written[from + length];
-    // Cut off, complete, or followed by nothing: no next word could differ.
+    // The name is cut off, complete, or followed by nothing, so no next word could differ.
     if (at === undefined || at.whole.size > 0 || after === undefined) return true;
     return [...at.next.keys()].some((word) => word.startsWith(after) || isShortFor(after, word));
   }
@@ -244,8 +245,8 @@ export class PayerNames {
         at = next;
         continue;
       }
-      // One word is a name only by itself. More words may begin several names: a whole name matches better, unless it
-      // may be cut.
+      // A single word is a name only by itself. Several words may begin more than one name. A whole name then matches
+      // better, unless it may be cut off.
       if (length === 0 || (length === 1 && at.whole.size === 0)) return undefined;
       const mayBeCut = length > 1 && isCut && word === undefined;
       const fit = at.whole.size > 0 ? 'whole' : 'incomplete';
@@ -257,17 +258,17 @@ export class PayerNames {
 /** `TICKETS` as `TICKET`. */
 const stem = (word: string): string => word.replace(/S$/, '');
 
-/** `HARBOUR TICKETS WEST` is another name than Harbour Tickets East. */
+/** `HARBOUR TICKETS WEST` is not the name Harbour Tickets East. */
 const isOtherName = (written: ComparableName, { from, words: length }: NamePlace, mayGoOn: boolean): boolean =>
   !mayGoOn && from + length < written.words.length;
 
-/** Whether a word and its neighbor may belong to one name. `before`: the first of the two. */
+/** Whether a word and its neighbor may belong to one name. `before` is the first of the two. */
 const isJoined = ({ words: written, ends }: ComparableName, at: number, before: number): boolean => {
   const word = written[at];
   return word !== undefined && !/\d/.test(word) && !BESIDE.has(word) && !ends.has(before);
 };
 
-/** Whether another word of a name is before or after a place. */
+/** Whether a further word of a name is before or after a place. */
 const isLonger = (written: ComparableName, { from, words: length }: NamePlace): boolean =>
   isJoined(written, from - 1, from - 1) || isJoined(written, from + length, from + length - 1);
 
@@ -283,10 +284,10 @@ function continuesToLegalForm(written: ComparableName, { from, words: length }: 
   return false;
 }
 
-/** Whether an account may distinguish payers: a word, or part of a number, does not. */
+/** Whether an account may distinguish payers. A word or a part of a number does not. */
 const isTellingAccount = (account: string): boolean =>
   /\d/.test(account) && account.replace(/[^A-Za-z0-9]/g, '').length >= 6;
 
-/** Whether a name occurs in a text: its first two significant words in a row, or its only one. */
+/** Whether a name occurs in a text: its first two significant words in a row, or its only significant word. */
 export const namePlausible = (name: string, written: string): boolean =>
   new PayerNames([{ partner_id: '', name }]).namedIn(written).length > 0;

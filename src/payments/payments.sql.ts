@@ -25,7 +25,7 @@ export interface PaymentState {
   readonly identity: string;
   /** The payer known at receipt; null if unknown. */
   readonly payer_at_receipt: string | null;
-  /** The payer was named or corrected after the receipt. */
+  /** Whether the payer was named or corrected after the receipt. */
   readonly payer_named: boolean;
   readonly partner_id: string | null;
   readonly currency: string;
@@ -34,9 +34,9 @@ export interface PaymentState {
   readonly reversed: string;
   readonly unapplied: string;
   readonly status: PaymentStatus;
-  /** Not completely reversed, unless it was booked as not a customer's: its money is in the bank. */
+  /** Whether its money is still in the bank: it is not completely reversed, or it was booked as not a customer's. */
   readonly stays: boolean;
-  /** A bank line shows it, or one that was reversed as its duplicate. */
+  /** Whether a bank line shows it, or shows a payment that was reversed as its duplicate. */
   readonly in_bank_line: boolean;
   readonly received_on: string;
   readonly method: Method;
@@ -68,7 +68,7 @@ export interface LiveApplication {
   readonly document_id: number;
   readonly number: string;
   readonly amount: string;
-  /** The amount written to bank charges with it. */
+  /** The amount written to bank charges with this application. */
   readonly bank_charges: string | null;
 }
 
@@ -177,7 +177,7 @@ interface PaymentFilter {
 
 const WHO = `coalesce(e.claimed_by, e.os_user)`;
 
-/** Payments with their history, in the order in which they were recorded. Without obsolete suggestions. */
+/** Payments with their history but without obsolete suggestions, in the order in which they were recorded. */
 export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<PaymentRow[]> {
   return query(
     tx,
@@ -274,7 +274,7 @@ export interface ReceivedPayment {
   readonly applied: readonly { readonly document_id: number; readonly amount: string }[];
 }
 
-/** The payment of a processor's session; undefined: none yet. */
+/** The payment of a processor's session; undefined if there is none yet. */
 export async function readReceived(tx: Transaction, session: string | null): Promise<ReceivedPayment | undefined> {
   const [received] = await query<ReceivedPayment>(
     tx,

@@ -1,6 +1,6 @@
 /**
- * Payouts of the processor: which payments a payout consists of, and what the processor kept. It pays out in order of
- * receipt, so a payout consists of the oldest payments up to one of them, less a plausible fee. Pure.
+ * Payouts of the processor: which payments a payout consists of, and what the processor kept. The processor pays out in
+ * order of receipt, so a payout consists of the oldest payments, up to a certain one, less a plausible fee. Pure.
  */
 import { Amount, minorDigits } from '../money.ts';
 import type { ReversalKind } from './enums.ts';
@@ -14,8 +14,8 @@ export interface TakenBack {
 }
 
 /**
- * The part of a link payment that a payout of this day can contain: what was received by then and not reversed. The
- * processor never held a mistake or a duplicate.
+ * The part of a link payment that a payout on this day can contain: what was received by then and not reversed.
+ * Mistakes and duplicates are left out, because the processor never held that money.
  */
 export function leftOn(
   payment: {
@@ -41,7 +41,7 @@ export function leftOn(
 /** A link payment that is still with the processor. */
 export interface WithProcessor {
   readonly payment_id: number;
-  /** Its amount after refunds and disputes. */
+  /** The payment's amount after refunds and disputes. */
   readonly amount: Amount;
 }
 
@@ -51,7 +51,10 @@ interface Settlement {
   readonly fees: Amount;
 }
 
-/** The highest fee of a processor: a percentage of the payments, and major units for each payment. */
+/**
+ * The highest plausible fee of a processor: a percentage of the payments, plus an amount in major units for each
+ * payment.
+ */
 const MOST_PERCENT = 4;
 const MOST_PER_PAYMENT = 1;
 
@@ -69,7 +72,10 @@ export function settle(payout: Amount, oldestFirst: readonly WithProcessor[]): S
   return plausible.length === 1 ? plausible[0] : undefined;
 }
 
-/** Whether fees are plausible for a number of payments. Compared in hundredths of the minor unit, without rounding. */
+/**
+ * Whether fees are plausible for a number of payments. The comparison is in hundredths of the minor unit, without
+ * rounding.
+ */
 export function feesPlausible(fees: Amount, gross: Amount, payments: number): boolean {
   const perMajor = 10n ** BigInt(minorDigits(gross.currency) as number);
   const minor = (amount: Amount) => BigInt(amount.toString().replace('.', ''));

@@ -1,4 +1,4 @@
-/** SQL of payouts: those in bank lines, their settlements, and what they may be. */
+/** SQL of payouts in bank lines, their settlements, and the processor's payouts that they may be. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import { TAKEN_BACK } from './payments.sql.ts';
@@ -74,18 +74,21 @@ export interface AccountPayout {
   readonly amount: string;
   /** The processor's fees on what it pays out; zero if unknown. */
   readonly fees: string;
-  /** No other payout matches the line, no other line matches the payout, and its contents are known completely. */
+  /**
+   * Whether the match is certain: no other payout matches the line, no other line matches the payout, and all contents
+   * of the payout are known.
+   */
   readonly certain: boolean;
 }
 
-/** A payout reaches the bank within a few days, longer over holidays. */
+/** A payout reaches the bank within a few days. Holidays make it longer. */
 const BANK_LINE_WITHIN_DAYS = 10;
 /** The contents of a payout are requested when it is reported. After this time it is settled without them. */
 const CONTENTS_WITHIN_DAYS = 3;
 
 /**
- * Unsettled payouts in the bank with the payouts of connected accounts that they may be: with the same currency and
- * amount, shortly before. A failed payout never arrives.
+ * Unsettled payouts in the bank, each with the payouts of connected accounts that it may be. Those have the same
+ * currency and amount, and were made shortly before. A failed payout never arrives.
  */
 export function readAccountPayouts(tx: Transaction, now: string): Promise<AccountPayout[]> {
   return query(
@@ -110,7 +113,7 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
   );
 }
 
-/** Records the account of settled payouts, and which of its payouts they are. */
+/** Records which connected account settled payouts come from, and which of its payouts they are. */
 export async function insertAccountPayouts(
   tx: Transaction,
   context: PaymentContext,
@@ -143,7 +146,7 @@ export interface PayoutRow {
   readonly fees: string | null;
   readonly why: string | null;
   readonly payments: readonly number[];
-  /** The connected account that it comes from; null: it brought link payments. */
+  /** The connected account that it comes from; null if it brought link payments. */
   readonly of_account: string | null;
   /** The processor's id of the payout, if known. */
   readonly of_payout: string | null;
@@ -166,8 +169,8 @@ export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutR
 }
 
 /**
- * Link payments that a payout of this day could bring, the oldest first. Payments to a connected account are paid out from
- * that account.
+ * Link payments that a payout on this day could bring, the oldest first. Payments to a connected account are paid out
+ * from that account.
  */
 export async function readWithProcessor(tx: Transaction, currency: string, day: string): Promise<WithProcessor[]> {
   const rows = await query<{

@@ -1,6 +1,7 @@
 /**
  * Current suggestions for payments with unapplied cash: they consider invoices issued later, payers that finance has
- * named and accounts learned since. Only a list shows them; reminders follow what was found at the import.
+ * named and accounts learned since. Only lists show these. Reminders follow the suggestions that were found at the
+ * import.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -14,7 +15,7 @@ import { readOpenItems } from './read-open-items.ts';
 
 /** The current match of a payment. */
 export interface PresentMatch {
-  /** The most probable first. */
+  /** Suggestions, the most probable first. */
   readonly suggestions: readonly ExceptionSuggestion[];
   /** The partner that the account now identifies. */
   readonly account_partner: string | null;
@@ -22,7 +23,7 @@ export interface PresentMatch {
   readonly written_off: readonly string[];
 }
 
-/** By payment. */
+/** Values by payment. */
 export async function readPresentMatches(
   tx: Transaction,
   settings: Pick<Settings, 'small_difference'>,
@@ -47,7 +48,7 @@ export async function readPresentMatches(
   );
 }
 
-/** Every text that may name a document; only `references` are matched. */
+/** Every text that may name a document, although only `references` are matched. */
 const wordsOf = ({ references, text, subject }: ExceptionalPayment): ReferenceField[] => [
   ...references,
   ...(text === null ? [] : [{ field: 'text', text }]),
@@ -75,7 +76,7 @@ function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): Exception
   return [...together(found), ...found.suggested].map((each) => presented(accountNotNamed(each), items));
 }
 
-/** For a payer that is not known by an account. */
+/** Used if the payer is not known by an account. */
 function accountNotNamed(found: Suggestion): Suggestion {
   const { document, evidence } = found;
   if (evidence.rule !== 'amount_and_account') return found;
@@ -83,7 +84,7 @@ function accountNotNamed(found: Suggestion): Suggestion {
   return { ...found, evidence: { ...evidence, why } };
 }
 
-/** What would be applied if the payment arrived now; several documents only together. */
+/** What would be applied if the payment arrived now. Several documents are suggested only together. */
 function together({ applied, credit = [] }: Match): Suggestion[] {
   if (applied.length < 2 || credit.length > 0) return [...applied];
   const set = applied.map(({ document }) => document.number);

@@ -32,14 +32,14 @@ export interface RecordRequest {
   readonly reference: string;
   /** Our bank account that received it, as named in bank files. */
   readonly account?: string | undefined;
-  /** Either the document that it pays or the partner that sent it. */
+  /** Either the document that the payment is for or the partner that sent it. */
   readonly number?: string | undefined;
   readonly partnerId?: string | undefined;
 }
 
 export interface RecordedPayment {
   readonly paymentId: number;
-  /** It was already recorded: only a source record was added. */
+  /** The payment was already recorded, so only a source record was added. */
   readonly duplicate: boolean;
   readonly possibleDuplicates: readonly number[];
   /** Why none of it is applied to the named invoice. */
@@ -78,7 +78,7 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
     references: [],
   });
   const identity = identify(reportedBy(entry), candidates);
-  // Money received for a paid invoice is unapplied cash; other documents accept no payments.
+  // Money received for a paid invoice becomes unapplied cash. Other documents accept no payments.
   if (identity.verdict !== 'same' && document !== undefined) refuseUnpayable(document);
 
   const context = await openPaymentContext(tx, caller, {
@@ -192,7 +192,7 @@ async function recordNew(tx: Transaction, context: PaymentContext, caller: Calle
   return paymentId;
 }
 
-/** After a payment was reversed, the same may be recorded again: a counter makes it another payment. */
+/** After a payment was reversed, an equal one may be recorded. A counter makes it a different payment. */
 async function unusedIdentity(tx: Transaction, identity: string): Promise<string> {
   const used = await countIdentity(tx, identity);
   return used === 0 ? identity : `${identity}|#${used + 1}`;
@@ -210,7 +210,7 @@ async function recordDuplicate(
   if (document !== undefined && whyTakesNoPayment(document) === undefined && documents.length === 0) {
     await applyByHand(tx, context, caller, { paymentId: payment_id, document, receivedOn });
   }
-  // If the payer was unknown, the entry names it.
+  // If the payer was unknown, this entry names it.
   const state = await readState(tx, payment_id);
   if (state?.partner_id !== null || !money(state.unapplied, state).isPositive()) return;
   await insertAssignments(tx, context, [

@@ -1,7 +1,7 @@
 /**
  * Finds document numbers in remittance texts. A complete number is certain in any form: with spaces, without dashes, in
  * small letters, inside other text. A number that has to be guessed (a letter O for a zero, missing zeros, a missing
- * series) is found with its guess, for finance to confirm. A sequence alone, such as 000012, may be of any year. Pure.
+ * series) is reported as a guess, for finance to confirm. A sequence alone, such as 000012, may be of any year. Pure.
  */
 import type { ReferenceField } from './bank/statement.ts';
 
@@ -78,7 +78,7 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
   };
   for (const { field, text } of fields) {
     const upper = text.toUpperCase();
-    // Next to an invoice, the digits of a credit note do not name an invoice.
+    // If an invoice is named beside a credit note, the credit note's digits do not name an invoice.
     const written = upper.includes('INV') ? upper.replace(CREDIT_NOTE, (each) => '|'.repeat(each.length)) : upper;
     const others = written.replace(WRITTEN, (_, digits: string) => ` | ${afterNumber(digits)} | `);
     for (const [sequence] of others.replace(MISREAD, ' | ').replace(BARE, ' | ').matchAll(SHORT)) {
@@ -145,7 +145,10 @@ export class CarriedNumbers {
     return [...found.values()];
   }
 
-  /** The runs of parts that begin at a given one, joined; a payer may split one part of a number in two. */
+  /**
+   * The runs of parts that begin at a given part, each joined into one text. A payer may split one part of a number in
+   * two.
+   */
   private *runsFrom(parts: readonly Part[], first: number): Generator<[joined: string, start: number, end: number]> {
     let [joined, before] = ['', parts[first]?.start ?? 0];
     for (const { text, start, end } of parts.slice(first, first + this.mostParts + 1)) {
@@ -176,7 +179,7 @@ const partsOf = (text: string): Part[] =>
 const isTelling = (joined: string): boolean =>
   (/^\d+$/.test(joined) ? joined.length >= 6 : joined.length >= 5) && /\d/.test(joined);
 
-/** The rest after the first complete number in a run of digits and separators. */
+/** What follows the first complete number in a run of digits and separators. */
 function afterNumber(run: string): string {
   const complete = /^\D*(?:\d\D*?){10}(?=\D)/.exec(run);
   return complete === null ? '' : run.slice(complete[0].length);
@@ -197,8 +200,9 @@ export function findCreditNotes(fields: readonly ReferenceField[]): FoundCreditN
 type Reading = Pick<FoundReference, 'number' | 'guess'>;
 
 /**
- * The numbers that a run of digits and separators can mean. The first four digits are the year. The sequence ends at a
- * separator, or at the end, after at least six more digits. If more digits follow the sixth, ending there is a guess.
+ * The numbers that a run of digits and separators can mean. The first four digits are the year. The sequence has at
+ * least six more digits and ends at a separator or at the end of the run. If more digits follow the sixth, ending there
+ * is a guess.
  */
 function readings(run: string): Reading[] {
   const digits: { digit: string; ends: boolean }[] = [];

@@ -2,7 +2,7 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
-/** Returns the day on which the books enter it. */
+/** Returns the day on which the books enter the refund. */
 export async function insertRefund(
   tx: Transaction,
   { now, eventId, earliest }: PaymentContext,
@@ -14,7 +14,8 @@ export async function insertRefund(
        document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on, recorded_at,
        event_id)
      SELECT d.document_id, d.partner_id, d.currency, :amount::numeric, :method, '', :reference, :on::date,
-            -- Not before the credit was last reopened, or it would count twice in between.
+            -- The refund is dated no earlier than the credit was last reopened. Otherwise the credit would count twice
+            -- in between.
             greatest(:on::date, :earliest::date, document_reopened_on(d.document_id)),
             :now::timestamptz, :eventId::bigint
      FROM documents d WHERE d.document_id = :documentId

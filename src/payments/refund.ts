@@ -15,7 +15,7 @@ import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
 
 interface RefundRequest {
   readonly number: string;
-  /** In the credit note's currency; if omitted: all open credit. */
+  /** In the credit note's currency. If omitted, all open credit is refunded. */
   readonly amount?: string | undefined;
   /** Allows the same amount with the same reference a second time. */
   readonly again?: boolean | undefined;
@@ -87,7 +87,10 @@ async function amountToRefund(
   return amount;
 }
 
-/** Records the return of a credit note's latest refund, or of the latest with an amount: its credit is open again. */
+/**
+ * Records that the bank returned a credit note's latest refund, or the latest refund of a given amount. That credit is
+ * open again.
+ */
 export async function returnRefund(
   tx: Transaction,
   caller: Caller,

@@ -4,11 +4,11 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 export type SkipReason =
   | 'on_hold'
   | 'disputed'
-  /** A bank debit that its contact ordered is on its way. */
+  /** A bank debit that the partner's contact ordered is under way. */
   | 'payment_ordered'
   | 'card_dispute'
   | 'payment_to_confirm'
-  /** A payment that may pay it may be a duplicate. */
+  /** A payment that may pay it is a possible duplicate. */
   | 'possible_duplicate'
   | 'not_sent'
   | 'covered_by_credit'
@@ -21,17 +21,17 @@ export interface OwedRow {
   readonly partner_id: string;
   readonly month: string;
   readonly currency: string;
-  /** For an invoice carried over by an opening, which has no month here: its date. */
+  /** An invoice carried over by an opening has no month here, so this is its date. */
   readonly carried_issued_on: string | null;
   readonly due_on: string;
   /** As issued, before any credit. */
   readonly gross: string;
   readonly balance: string;
   readonly amount_paid: string;
-  /** The disputed part of the balance: it is not dunned. */
+  /** The disputed part of the balance, which is not dunned. */
   readonly disputed: string;
   readonly payment_link: string | null;
-  /** The latest level reached, in days after `counted_from`; null if the partner was already reminded of it. */
+  /** The latest dunning level reached, in days after `counted_from`; null if the partner was already reminded of it. */
   readonly dunning_level: number | null;
   /** The latest level that the partner was reminded of, counted from `counted_from`. */
   readonly reminded_level: number | null;
@@ -40,10 +40,10 @@ export interface OwedRow {
    * opening carried it over.
    */
   readonly counted_from: string;
-  /** If the bank returned its last payment: when it was received, and when returned. */
+  /** If the bank returned the last payment, the days on which it was received and returned. */
   readonly returned_payment_on: string | null;
   readonly returned_on: string | null;
-  /** Null: it is dunned. */
+  /** Null if it is dunned. */
   readonly skip_reason: SkipReason | null;
 }
 
@@ -54,7 +54,7 @@ const FAMILY = `(
        UNION SELECT payer_id FROM partner_payers WHERE partner_id = :partnerId
        UNION SELECT :partnerId)`;
 
-/** Open invoices, and why each is not dunned, regardless of cover. */
+/** Open invoices, each with the reason why it is not dunned, if any. What covers them is not considered yet. */
 const OWED = `owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
             CASE WHEN d.opening_id IS NOT NULL THEN d.issued_on END AS carried_issued_on,
@@ -80,7 +80,7 @@ const OWED = `owed AS (
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN open_invoice_disputes t USING (document_id)
      LEFT JOIN openings g USING (opening_id)
-     -- What reopened it last. A late record counts from the day on which it is known.
+     -- What last reopened the debt. If that was recorded late, it counts from the day of the record.
      LEFT JOIN LATERAL (
        SELECT r.kind, day.reopened_on, y.received_on,
               greatest(day.reopened_on, (c.undone_at AT TIME ZONE :timeZone::text)::date) AS known_on
@@ -115,7 +115,7 @@ const OWED = `owed AS (
        AND (:partnerId::text IS NULL OR d.partner_id IN ${FAMILY})
      )`;
 
-/** What covers debts: cash less its suggested uses, and open credit. */
+/** What covers debts: open credit, and cash that is not suggested for an invoice. */
 const MONEY = `cash AS (
        SELECT partner_id, currency, sum(amount) AS amount
        FROM (SELECT b.partner_id, b.currency,
@@ -167,7 +167,7 @@ const COVERED = `counted AS (
  * Open invoices in number order. A level counts only if its day came after the issue: a replacement that keeps the old
  * due date does not repeat the levels of the document that it replaces. Debts covered by the partner's open credit and
  * unapplied cash in that currency, from the earliest due date on, are not dunned, nor are those covered by its parents'
- * remaining cash. Cash suggested for an invoice counts for that invoice first; a possible duplicate covers nothing.
+ * remaining cash. Cash suggested for an invoice counts for that invoice first. A possible duplicate covers nothing.
  */
 export function readOwed(
   tx: Transaction,
@@ -217,7 +217,7 @@ export async function insertReminders(
 export async function readReminded(tx: Transaction, emailId: number): Promise<Map<number, number>> {
   const rows = await query<{ document_id: number; dunning_level: number }>(
     tx,
-    // A resent reminder is for the documents of the first.
+    // If a reminder is sent again, it is for the documents of the original reminder.
     `SELECT r.document_id, r.dunning_level FROM emails e
      JOIN emails first ON (first.partner_id, first.day) = (e.partner_id, e.day)
                       AND first.kind = 'reminder' AND first.asked_for IS NULL
@@ -248,7 +248,7 @@ export interface OpenCredit {
   readonly amount: string;
 }
 
-/** Open credit notes and unapplied cash, which are deducted from what is owed, without possible duplicates. */
+/** Open credit notes and unapplied cash, without possible duplicates. They are deducted from what is owed. */
 export function readOpenCredits(tx: Transaction, partnerId: string): Promise<OpenCredit[]> {
   return query(
     tx,

@@ -1,8 +1,8 @@
 /**
  * Reminders (dunning): on the days that the settings name, counted from the due date, a partner gets one e-mail that
  * lists everything it owes. Each document reaches each dunning level once. After days without a run, only the latest
- * level reached is sent. A debt reopened because its settlement was taken back starts again with the first overdue
- * level, and so does one carried over by an opening, from the day of its import.
+ * level reached is sent. If a debt was reopened because its settlement was taken back, it starts again with the first
+ * overdue level. So does a debt carried over by an opening, counted from the day of the import.
  *
  * The disputed part of a document is not dunned. Skips documents that are disputed completely, on hold, reopened by an
  * undecided card dispute, possibly paid by an unconfirmed payment or a possible duplicate, never e-mailed, or covered
@@ -22,7 +22,7 @@ import { insertReminders, type OwedRow, readOwed, readRemindedOn, type SkipReaso
 
 interface DueReminder {
   readonly partner_id: string;
-  /** The latest level that one of its documents has reached, in days after the due date. */
+  /** The latest dunning level that any of the partner's documents has reached, in days after the due date. */
   readonly dunning_level: number;
   /** The documents in the reminder; `dunning_level` is null for those that have not reached a new one. */
   readonly documents: readonly Pick<
@@ -71,7 +71,7 @@ export async function planReminders(
 
 /** Records today's reminders and queues their e-mails. Safe to repeat. */
 export async function recordReminders(tx: Transaction, caller: Caller): Promise<ReminderPlan> {
-  // One run at a time, so that each sees what the previous one recorded.
+  // Only one run at a time, so that each reads what the previous one recorded.
   await takeLock(tx, LOCKS.reminders);
   const { plan, rows } = await planReminders(tx, caller);
   const { day, reminders } = plan;

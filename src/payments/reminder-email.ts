@@ -1,6 +1,6 @@
 /**
  * The e-mail of a reminder: everything that the partner owes when it is sent, with the invoices attached. Its tone
- * follows the dunning level it was recorded for, and in that tone it demands only what has reached this level. It is
+ * follows the dunning level that it was recorded for, and it demands only documents that have reached this level. It is
  * withdrawn if nothing is left to demand.
  */
 import { DateTime } from 'luxon';
@@ -23,13 +23,16 @@ import {
   readReminded,
 } from './remind.sql.ts';
 
-/** More PDFs than this are not attached: the payment pages have them. Overdue documents come first. */
+/** No more PDFs than this are attached; the payment pages have the rest. Overdue documents come first. */
 const MOST_ATTACHED = 10;
 
 /** `notice`: nothing is overdue. The others escalate from the first level after the due date to the last. */
 type Tone = 'notice' | 'first' | 'firm' | 'final';
 
-/** The tone of a dunning level among those of the settings. A single level after the due date is never the final one. */
+/**
+ * The tone of a dunning level, given all levels of the settings. If only one level is after the due date, it is not
+ * final.
+ */
 export function toneOf(level: number, levels: readonly number[]): Tone {
   if (level <= 0) return 'notice';
   const after = [...new Set(levels.filter((each) => each > 0))].sort((a, b) => a - b);
@@ -53,7 +56,7 @@ export const reminderEmail: EmailComposer = {
     if (partner === undefined) throw new Error(`no partner ${partnerId} to remind`);
     const { name, email: address, cc } = partner.invoicing_contact;
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
-    // Debts covered by credit are listed with the credit, so that the sums are the partner's.
+    // Debts covered by credit are listed together with the credit, so that the totals are right for the partner.
     const owed = rows.filter((row) => row.skip_reason === null || row.skip_reason === 'covered_by_credit');
     const toConfirm = rows.filter((row) => row.skip_reason === 'payment_to_confirm');
     const credits = withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
@@ -68,7 +71,7 @@ export const reminderEmail: EmailComposer = {
         issuer: issuerView(settings.issuer),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
-        // For the closing, which is shared with documents' e-mails.
+        // Used in the closing, which this e-mail shares with those of documents.
         ...{ rowsOmitted: false, paymentLink: '' },
         attachments: attachments.map(({ filename }) => ({ filename, note: 'the invoice as issued' })),
         ...{ firm: tone === 'firm', final: tone === 'final' },
@@ -99,7 +102,7 @@ async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: s
 const dunned = (row: OwedRow): Amount =>
   Amount.of(row.balance, row.currency).minus(Amount.of(row.disputed, row.currency));
 
-/** Cash that probably pays unlisted documents is not listed either. */
+/** If cash probably pays documents that are not listed, it is not listed either. */
 function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCredit[]): OpenCredit[] {
   return credits.flatMap((each) => {
     if (each.number !== null) return [each];
@@ -110,7 +113,10 @@ function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCre
   });
 }
 
-/** The last due date in the notice period of a reminder sent on this day: by the earliest level before the due date. */
+/**
+ * The last due date in the notice period of a reminder sent on this day. The earliest level before the due date sets
+ * the length of that period.
+ */
 const noticeTo = (day: string, levels: readonly number[]): string =>
   DateTime.fromISO(day, { zone: 'utc' })
     .plus({ days: Math.max(0, ...levels.map((level) => -level)) })
@@ -136,7 +142,7 @@ function viewOf(
   const open = (currency: string) => credits.filter((each) => each.currency === currency);
   const netOf = (currency: string) =>
     open(currency).reduce((net, { amount }) => net.minus(Amount.of(amount, currency)), total(owed, currency));
-  /** Their total, and never more than what is left to pay. */
+  /** The total of these documents, but never more than what is left to pay. */
   const leftOf = (rows: readonly OwedRow[]) => (currency: string) => {
     const [sum, net] = [total(rows, currency), netOf(currency)];
     return net.isLessThan(sum) ? net : sum;

@@ -33,7 +33,7 @@ export function netOf(documents: readonly Payable[], credits: readonly OpenCredi
   return sum(documents).minus(sum(credits));
 }
 
-/** Places credit on documents in order, until it is used up, and returns what is left to pay on each. */
+/** Places credit on documents in order until the credit is used up. Returns what is left to pay on each document. */
 export function placeCredit(
   documents: readonly Payable[],
   credits: readonly OpenCredit[],

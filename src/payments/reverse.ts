@@ -78,7 +78,7 @@ export interface ReverseRequest {
   readonly kind: ReversalKind;
   readonly reason: string;
   readonly code?: string | undefined;
-  /** If omitted: all that remains of the payment. */
+  /** If omitted, all that remains of the payment is reversed. */
   readonly amount?: string | undefined;
   /** If omitted: today; for a duplicate and for `other`, the day of its receipt. */
   readonly on?: string | undefined;
@@ -95,14 +95,14 @@ export async function reversePayment(
 ): Promise<{ amount: Amount; reopened: readonly string[] }> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
-  // Its money is at the processor, which reports its fate; only a refund leaves from another account.
+  // The money is at the processor, which reports what happens to it. Only a refund may leave from a different account.
   if (request.kind !== 'refunded' && isShareIdentity(state.identity)) {
     throw refuse('payment_is_share', { payment_id: state.payment_id });
   }
   const on = dayOfAction(caller, request.on, {
     earliest: state.received_on,
     what: `payment ${state.payment_id} was received`,
-    // Neither was a customer's money.
+    // In both cases the money was not a customer's.
     ...((request.kind === 'duplicate' || request.kind === 'other') && { otherwise: state.received_on }),
   });
   const invalid = (field: string, value: string, reason: string) =>
@@ -141,7 +141,7 @@ export async function reversePayment(
       account: request.account,
     },
   });
-  // A reversal by hand is identified by its audit event.
+  // A manual reversal is identified by its audit event.
   const identity = `hand|${context.eventId}`;
   const reversed = await reverseAll(tx, context, [
     {
@@ -183,7 +183,7 @@ function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): 
   }
 }
 
-/** Refuses to reverse a bank-reported payment as a mistake: the money did arrive. */
+/** Refuses to reverse a payment as a mistake if the bank reported it, because the money did arrive. */
 function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
   if (!in_bank_line) return;
   const paymentId = String(payment_id);
@@ -213,8 +213,8 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
 
 /**
  * Reverses payments, each at most once in a call and by at most what remains of it. A reversal is taken from unapplied
- * cash first, then from the latest applications. An application that is needed only in part is undone, and the rest is
- * applied again, with its bank charges: these stay settled while any part of the payment is applied. Returns the
+ * cash first, then from the latest applications. If only part of an application is needed, it is undone and the rest is
+ * applied again with its bank charges. The charges stay settled while any part of the payment is applied. Returns the
  * results by identity.
  */
 export async function reverseAll(
@@ -290,7 +290,7 @@ export const whatIsOwedAgain = (reopened: readonly string[]): string =>
 
 interface Unapplying {
   readonly undone: readonly LiveApplication[];
-  /** The part of the last one that is applied again. */
+  /** The part of the last application that is applied again. */
   readonly kept: Part | undefined;
 }
 
@@ -330,7 +330,7 @@ export async function reinstate(
   if (state === undefined) return;
   let left = money(state.unapplied, state);
   const touched: number[] = [];
-  // One by one, because each reduces what is left for the next. They are few: the invoices of one payment.
+  // Invoices are handled one by one, because each reduces what is left for the next. One payment has few invoices.
   for (const { number, amount, bank_charges } of undone) {
     const document = await readPayable(tx, number);
     if (document === undefined || document.status !== 'open') continue;

@@ -26,7 +26,7 @@ interface SettleRequest {
   readonly paymentIds: readonly number[];
   /** Instead of payments: the connected account that paid it out. */
   readonly account?: string | undefined;
-  /** Which of its payouts, by the processor's id; if omitted: the only one that matches, if any is known. */
+  /** The processor's id of the account's payout. If omitted, it is the only one that matches, if any is known. */
   readonly payout?: string | undefined;
 }
 
@@ -104,7 +104,7 @@ async function linkPaymentsOf(
 
 /**
  * Settles the payouts that certainly come from a connected account. Returns every candidate for the unsettled payouts,
- * including the certain ones. The others are left to finance, and their payouts are never settled with link payments.
+ * including the certain ones. Finance decides on the others. Their payouts are never settled with link payments.
  */
 export async function settleReportedPayouts(
   tx: Transaction,
@@ -121,7 +121,10 @@ export async function settleReportedPayouts(
   return possible;
 }
 
-/** Settles those payouts after balance transactions were imported. Does nothing, and records no event, if none is certain. */
+/**
+ * Settles those payouts after balance transactions were imported. If none is certain, it does nothing and records no
+ * event.
+ */
 export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): Promise<void> {
   const now = caller.environment.now().toISO();
   if (!(await readAccountPayouts(tx, now)).some(({ certain }) => certain)) return;

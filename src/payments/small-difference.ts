@@ -4,7 +4,7 @@ import { Amount } from '../money.ts';
 /** The setting `small_difference`: the limit by currency, and `percent`, the limit relative to what was owed. */
 export type SmallDifferences = Readonly<Record<string, string>>;
 
-/** If the setting has no percentage: a larger international wire costs less than that. */
+/** The default if the setting has no percentage. Larger international wires cost less than that. */
 const PERCENT = '2';
 
 /** Whether a payment that is `short` of what was `owed` may settle it: within the amount and the percentage. */

@@ -29,7 +29,7 @@ interface Question {
   readonly known: string | undefined;
   /** That partner, or those whose names the receipt mentions. */
   readonly payers: readonly string[];
-  /** Something contradicts the text, so the amount alone counts too. */
+  /** Whether something contradicts the text, so that the amount alone counts too. */
   readonly doubted: boolean;
 }
 
@@ -37,7 +37,7 @@ interface Proposal {
   readonly document: Payable | undefined;
   readonly confidence: string;
   readonly evidence: Omit<Evidence, 'rule'>;
-  /** If omitted: as much of the receipt as the document's balance allows. */
+  /** If omitted, as much of the receipt as the document's balance allows. */
   readonly amount?: Amount;
 }
 
@@ -46,10 +46,10 @@ type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggestion
 const SUGGESTED_AT_MOST = 5;
 /** If more open documents than this have the amount, it does not identify one. */
 const EQUAL_AT_MOST = 5;
-/** The most payers named in a text whose sums are tried. */
+/** The largest number of payers named in a text for which sums are tried. */
 const PAYERS_AT_MOST = 5;
 
-/** Strongest first: of two rules with the same confidence, the earlier one's evidence is kept. */
+/** The rules, strongest first. If two rules have the same confidence, the evidence of the earlier one is kept. */
 const SUGGESTION_RULES: readonly SuggestionRule[] = [
   ...[byReference, byShortReferences, byPartOfNumber, byPayerAmount, byCoveringSet, byAmountAlone],
 ];
@@ -200,7 +200,7 @@ function byCoveringSet(question: Question): Proposal[] {
     if (set === undefined) return [];
     if (!set.fee.isZero() && !items.isSmallDifference(set.fee, amount.plus(set.fee))) return [];
     const numbers = set.documents.map(({ number }) => number);
-    // A single document of exactly that amount is found by its amount.
+    // A single document of exactly that amount is already found by its amount.
     if (numbers.length === 1 && set.fee.isZero()) return [];
     const sum = numbers.length === 1 ? `${numbers[0]} is` : `${numbers.join(' and ')} add up to`;
     const why = set.fee.isZero()
@@ -225,7 +225,7 @@ function byCoveringSet(question: Question): Proposal[] {
 
 /**
  * Documents named only by their sequences, such as "000012, 000020", with those named in full. They must be a likely
- * payer's; if none is known, they must all be found and add up to the amount received.
+ * payer's. If no likely payer is known, all of them must be found and add up to the amount received.
  */
 function byShortReferences({ receipt: { amount }, named, short, items, payers }: Question): Proposal[] {
   const isTheirs = ({ partner_id }: Payable) => payers.some((each) => items.paysFor(each, partner_id));
@@ -273,7 +273,10 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
   }));
 }
 
-/** If nothing else is suggested, or it is doubtful: the few open documents of exactly that amount. */
+/**
+ * The open documents of exactly that amount, if they are few. Used if nothing else is suggested, or if that is
+ * doubtful.
+ */
 function byAmountAlone({ receipt, items, doubted }: Question, found: ReadonlyMap<number, Suggestion>): Proposal[] {
   if (found.size > 0 && !doubted) return [];
   const equal = items.withBalance(receipt.amount);

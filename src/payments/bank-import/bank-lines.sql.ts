@@ -5,7 +5,7 @@ import type { BankLine, BankStatement } from '../bank/statement.ts';
 import type { PaymentContext } from '../context.ts';
 import { inserting } from '../insert.sql.ts';
 
-/** When the file was imported before; undefined if it was not. */
+/** When the file was imported before; undefined if it never was. */
 export async function readImportedAt(tx: Transaction, sha256: string): Promise<string | undefined> {
   const [file] = await query<{ recorded_at: string }>(tx, `SELECT recorded_at FROM bank_files WHERE sha256 = :sha256`, {
     sha256,
@@ -20,14 +20,14 @@ interface NewBankFile {
   readonly bytes: number;
   readonly statements: readonly {
     readonly statement: BankStatement;
-    /** The identities of its lines, in order. */
+    /** The identities of the file's lines, in order. */
     readonly identities: readonly string[];
   }[];
 }
 
 /**
  * Records a file with its statements and all of their lines. Returns the ids of the new lines by account and identity
- * (`lineKey`). A line already in another file is the same line, on one more statement.
+ * (`lineKey`). A line that an earlier file already contains is not new: it is only on one more statement.
  */
 export async function insertBankFile(
   tx: Transaction,
@@ -116,11 +116,11 @@ export interface EqualLineRow {
   readonly equal_line_id: number;
   readonly account: string;
   readonly bank_reference: string | null;
-  /** The name of another file that has it, if it is of the same account; otherwise null. */
+  /** The name of a different file that has the line, if it is of the same account; otherwise null. */
   readonly other_file: string | null;
-  /** Null: it came in the same file, and has no outcome yet. */
+  /** Null if it came in the same file and has no outcome yet. */
   readonly outcome: NewOutcome['outcome'] | null;
-  /** Its payment, or the one that this was reversed as a duplicate of. */
+  /** The line's payment. If that was reversed as a duplicate, the payment it duplicated. */
   readonly payment_id: number | null;
   /** The payment was completely returned or refunded. */
   readonly sent_back: boolean;

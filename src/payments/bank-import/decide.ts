@@ -26,7 +26,7 @@ export interface NewLine {
 
 export type Decision =
   | { readonly kind: 'payment'; readonly match: Match; readonly possibleDuplicates: readonly PossibleDuplicate[] }
-  /** Link money that the bank reports first; the processor's event will come with this id. */
+  /** Link money that the bank reports before the processor does. The processor's event will come with this id. */
   | { readonly kind: 'link_payment'; readonly match: Match; readonly processorId: string }
   | { readonly kind: 'duplicate'; readonly payment: Candidate; readonly evidence: string }
   | PayoutDecision
@@ -36,9 +36,12 @@ export interface PayoutDecision {
   readonly kind: 'payout';
   /** The payment that the line names. */
   readonly of: Candidate | undefined;
-  /** Its part in the payout; undefined: finance settles it, or the oldest payments do. */
+  /**
+   * The payment's part of the payout. If undefined, finance settles the payout, or it is settled with the oldest
+   * payments.
+   */
   readonly gross: Amount | undefined;
-  /** The line names no payment: the payout is settled with the oldest ones. */
+  /** The line names no payment, so the payout is settled with the oldest ones. */
   readonly namesNone?: true;
   readonly why: string;
 }
@@ -53,7 +56,7 @@ interface RecordedFacts {
   /** Payments with the lines' amounts, or with a processor id that a line names. */
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];
-  /** Recorded refunds of the lines' amounts: one of them may come back. */
+  /** Recorded refunds with the lines' amounts. One of them may have come back. */
   readonly refunds: readonly RecordedRefund[];
   /** The names under which the processor pays out. */
   readonly payoutNames: readonly string[];
@@ -61,7 +64,7 @@ interface RecordedFacts {
 
 export const SETTLE_BY_HAND = 'settle it by hand';
 
-/** In line order: what one pays is no longer open for the next. */
+/** Lines are decided in order: what one line pays is no longer open for the next. */
 export function decideCredits(
   credits: readonly NewLine[],
   items: OpenItems,
@@ -96,7 +99,7 @@ export function decideCredits(
   return file.decisions;
 }
 
-/** Later lines of a file recognize an account by what earlier ones paid from it. */
+/** If earlier lines of a file paid from an account, later lines recognize that account. */
 function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems): void {
   if (decision.kind !== 'payment' || decision.match.applied.length === 0) return;
   const { partner_id } = decision.match;
@@ -150,9 +153,9 @@ class CurrentCandidates {
 }
 
 /**
- * A line that may report an earlier one again. A payout, or a payment that was sent back, is not recorded again. A line
- * equal to one of another account may come from one account under two names: this precedes the rules for payments,
- * because an equal line is stronger evidence. Undefined if there is none.
+ * A line that may report an earlier one again. A payout, or a payment that was sent back, is not recorded again. If a
+ * line equals one of a different account, the two may be one account under two names. This rule precedes those for
+ * payments, because an equal line is stronger evidence. Undefined if no earlier line may be the same.
  */
 function decideEqualLine(
   { id, line }: NewLine,
@@ -208,7 +211,7 @@ function decideReversedDebit(each: NewLine, refunds: readonly RecordedRefund[]):
   return { kind: 'ignored', why: what, needsReview: true };
 }
 
-/** A debit of a bank file, or the credit that reverses one, for comparison with refunds. */
+/** A debit of a bank file, or a credit that reverses a debit, in the form that is compared with refunds. */
 export const outgoingLine = ({ id, account, line }: NewLine): OutgoingLine => ({
   bank_line_id: id,
   account,
@@ -254,7 +257,7 @@ function decideKnown(line: BankLine, { payment, rule, evidence }: Finding<Candid
   return { kind: 'duplicate', payment, evidence };
 }
 
-/** A payout contains what was left of a payment on that day, less a plausible fee. */
+/** A payout contains what was left of the payment on the day of the payout, less a plausible fee. */
 function payoutOf(payment: Candidate, line: BankLine, why: string): Decision {
   const left = leftOn(payment, line.booked_on);
   if (feesPlausible(left.minus(line.amount), left, 1)) return { kind: 'payout', of: payment, gross: left, why };
@@ -269,7 +272,7 @@ const unexpectedPayout = (of: Candidate | undefined, name: string): Decision => 
   why: `names ${name}, which is not a link payment waiting for its payout: ${SETTLE_BY_HAND}`,
 });
 
-/** A possible duplicate is not applied; what it would have paid is suggested. */
+/** A possible duplicate is not applied. The documents that it would have paid are suggested. */
 function heldPayment(found: Match, possibleDuplicates: readonly PossibleDuplicate[]): Decision {
   if (possibleDuplicates.length === 0) return { kind: 'payment', match: found, possibleDuplicates };
   const of = (each: PossibleDuplicate) =>

@@ -1,7 +1,7 @@
 /**
- * Imports a bank file: whole or not at all, once. Every new line becomes exactly one thing, with its reason: a payment,
- * another source record of a payment, a payout of the processor, a return, or not ours.
- * Refusals: those of bank/read.ts.
+ * Imports a bank file as a whole or not at all, and only once. Every new line becomes exactly one thing, with its
+ * reason: a payment, another source record of a payment, a payout of the processor, a return, or something that is not
+ * ours. Refusals: those of bank/read.ts.
  */
 import { createHash } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -28,7 +28,7 @@ export interface BankImport {
   readonly file: string;
   readonly sha256: string;
   readonly format: string;
-  /** When the same file was imported before; then nothing is done. */
+  /** When the same file was imported before. If it was, nothing is done. */
   readonly already_imported: string | null;
   readonly statements: readonly {
     account: string;
@@ -42,7 +42,7 @@ export interface BankImport {
   readonly outcomes: Readonly<Record<LineReport['outcome'], number>>;
   /** Small differences that this import wrote to bank charges, by currency. */
   readonly bank_charges: Readonly<Record<string, string>>;
-  /** Statements that do not continue the known ones of their account; only the import that finds them reports them. */
+  /** Statements that do not continue the known ones of their account. Only the import that finds them reports them. */
   readonly breaks: readonly PaymentException[];
   readonly new_lines: readonly LineReport[];
 }
@@ -66,7 +66,7 @@ export async function importBankFile(
   if (importedAt !== undefined) {
     return { ...head, ...NOTHING_NEW, already_imported: importedAt, lines: { total, new: 0, known: total } };
   }
-  // Nothing in it is booked yet, so it does not count as imported.
+  // Nothing in the file is booked yet, so it does not count as imported.
   if (total === 0 && statements.some(({ pending }) => pending > 0)) return { ...head, ...NOTHING_NEW };
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
@@ -110,7 +110,7 @@ const statementReport = ({ account, currency, opening, closing, lines, pending }
   pending,
 });
 
-/** All amount columns are limited to this. */
+/** No amount column may exceed this. */
 const AMOUNT_LIMIT = '1000000000000000';
 /** Indexes cannot hold longer values. Accounts and references of banks have at most 35 characters. */
 const LONGEST_ID = 500;
@@ -198,7 +198,7 @@ async function recordLines(
       outcome === 'payment' ? [[payment_id as number, each] as const] : [],
     ),
   );
-  // After the credits: a return may concern a payment of the same file.
+  // Returns are decided after the credits, because a return may concern a payment in the same file.
   const candidates = await readLineCandidates(tx, debits);
   const debitReports = await recordDebits(tx, context, debits, { candidates, equalLines, ownLines });
   return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);

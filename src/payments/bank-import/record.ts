@@ -29,7 +29,7 @@ import { ignoredLine, type LineReport, paymentReport, plainReport } from './repo
 
 type PaymentDecision = Extract<Decision, { match: Match }>;
 type PaymentIdOf = (each: NewLine) => number;
-/** What is recorded for one line, apart from payments and payouts. */
+/** What is recorded for one line, other than payments and payouts. */
 interface LineRecords {
   readonly sources: readonly NewPaymentSource[];
   readonly outcomes: readonly NewOutcome[];
@@ -242,7 +242,7 @@ function whichPayout(possible: readonly AccountPayout[]): Settlement {
     : { settled: false, why: `it may be ${names}: ${SETTLE_BY_HAND}, by its account` };
 }
 
-/** Settles a payout that names no payment with the oldest payments it can consist of. */
+/** If a payout names no payment, settles it with the oldest payments that it can consist of. */
 async function settleWithOldest(
   tx: Transaction,
   context: PaymentContext,

@@ -27,11 +27,11 @@ export interface LineReport {
   /** Credit that the remittance deducts, applied with the payment. */
   readonly credit: readonly { readonly credit_note: string; readonly number: string; readonly amount: string }[];
   readonly suggested: readonly LineDocument[];
-  /** Payments that it may duplicate. */
+  /** Payments that the line may duplicate. */
   readonly same_as: readonly number[];
   readonly why: string;
   readonly needs_review: boolean;
-  /** Applied, but finance should read `why`. */
+  /** The payment is applied, but finance should read `why`. */
   readonly remark: boolean;
 }
 
@@ -73,7 +73,7 @@ export function ignoredLine(
   return { outcome, report: plainReport(each, 'ignored', why, { needs_review }) };
 }
 
-/** A line that became a payment. An unapplied rest needs a review. */
+/** A line that became a payment. If part of it is unapplied, it needs a review. */
 export function paymentReport(
   each: NewLine,
   payment_id: number,

@@ -69,7 +69,7 @@ export async function recordDebits(
     const { payment_reversal_id, reopened } = reversed.get(bankIdentity(each.account, each.identity)) as ReversalResult;
     const why = `${nameOf(payment_id)} is returned by the bank: ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
     outcomes.push({ bank_line_id: each.id, outcome: 'return', payment_reversal_id, reason: why });
-    // A paid invoice is open again: finance must know.
+    // A paid invoice is open again, so finance must be told.
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
   }
   await insertOutcomes(tx, context, outcomes);
@@ -84,7 +84,7 @@ const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number
 
 type DebitDecision =
   | { readonly reverses: Candidate }
-  /** Ignored, and why. `goesOut`: an ordinary debit, which may pay a refund. */
+  /** The line is ignored; states why. `goesOut`: an ordinary debit, which may pay a refund. */
   | { readonly why: string; readonly needsReview: boolean; readonly goesOut?: true };
 
 function heldDebit({ account }: NewLine, equal: EqualDebit): string {
@@ -96,7 +96,7 @@ function heldDebit({ account }: NewLine, equal: EqualDebit): string {
 const refundName = ({ document, payment_id, refunded_on }: RecordedRefund): string =>
   `pays the refund of ${document ?? `payment ${payment_id}`} of ${refunded_on}`;
 
-/** Each payment is returned at most once. Pure. */
+/** Each payment can be returned only once. Pure. */
 function decideDebits(
   debits: readonly NewLine[],
   { candidates, equalLines }: Pick<KnownPayments, 'candidates' | 'equalLines'>,
@@ -153,8 +153,8 @@ const RETURN_WORDS =
 const FEE_WORDS = /\b(?:FEES?|CHARGES?)\b(?! ?BACK)/i;
 
 /**
- * Why a debit that the bank does not call a return may be one; undefined if neither its words, its amount nor a number
- * suggests it.
+ * Why a debit may be a return although the bank does not call it one. Undefined if neither its words, its amount nor a
+ * number suggests a return.
  */
 function whyPerhapsReturn(
   line: BankLine,
@@ -179,7 +179,7 @@ function whyPerhapsReturn(
   return `${isWorded ? 'looks like' : 'may be'} a return${of}, but its payment is not certain: if it is one, reverse that as returned`;
 }
 
-/** The payments of its amount that a return may concern. */
+/** The payments that a return may concern: those with its amount. */
 const returnable = (line: BankLine, candidates: readonly Candidate[]): Candidate[] =>
   candidates.filter(
     (each) =>
@@ -191,8 +191,8 @@ const returnable = (line: BankLine, candidates: readonly Candidate[]): Candidate
   );
 
 /**
- * The only payment that a return may concern: of its amount, and with one of its references or a document that it
- * names.
+ * The payment that a return certainly concerns: the only one with its amount and with either one of its references or a
+ * document that it names.
  */
 function returnedPayment(line: BankLine, candidates: readonly Candidate[]): Candidate | undefined {
   const texts = referencesOf(line);

@@ -1,6 +1,6 @@
 /**
  * BAI2 (Cash Management Balance Reporting Specifications, version 2): records 01 file, 02 group, 03 account, 16
- * transaction, 88 continuation, 49/98/99 trailers. The control totals and counts of all trailers are checked, and the
+ * transaction, 88 continuation, 49/98/99 trailers. Checks the control totals and counts of all trailers, and the
  * balances and summaries of each account.
  */
 import { DateTime } from 'luxon';
@@ -24,12 +24,12 @@ export const bai2: BankFormat = {
   read: (file) => new Bai2Reader(file.name).read(decode(file, 'latin1')),
 };
 
-/** A record with its continuations. */
+/** A record together with its continuation records. */
 interface LogicalRecord {
   readonly code: string;
   readonly line: number;
   readonly fields: string[];
-  /** The text at the end of a 16 record, a piece for each physical record. */
+  /** The text at the end of a 16 record, one piece for each physical record. */
   readonly pieces: string[];
   raw: string;
   /** Its physical records. */
@@ -62,7 +62,7 @@ interface Group {
 
 type LevelName = 'file' | 'group' | 'account';
 
-/** An open file, group or account: what its trailer is checked against. */
+/** An open file, group or account, with the figures that its trailer is checked against. */
 interface Level {
   readonly name: LevelName;
   /** All amounts, as written. */
@@ -85,7 +85,7 @@ class Bai2Reader {
   private readonly problems: FieldProblem[] = [];
   private readonly totals = new Totals();
   private readonly statements: BankStatement[] = [];
-  /** The file, its open group, and the open account of that. */
+  /** The file, its open group, and that group's open account. */
   private readonly open: Level[] = [{ name: 'file', sum: 0n, records: 0, parts: 0 }];
   private readonly handlers: Readonly<Record<string, (record: LogicalRecord) => void>> = {
     '01': (record) => this.checkHeader(record),
@@ -150,7 +150,7 @@ class Bai2Reader {
     if (account.number === '') this.complain(line, 'the account has no number');
     if (!isCurrency(currency)) this.complain(line, `'${currency}' is not a currency`);
     const level = this.openLevel('account', record, { account });
-    // Groups of type, amount, item count, funds type, and what the funds type adds.
+    // Each group has a type, an amount, an item count, a funds type, and the fields that the funds type adds.
     for (let at = 0; at < rest.length; ) {
       const [type = '', amount = '', , funds = ''] = rest.slice(at, at + 4);
       if (amount !== '' && !UNITS.test(amount)) this.complain(line, `'${amount}' is not an amount`);
@@ -197,7 +197,7 @@ class Bai2Reader {
     this.statements.push(statementOf(account, group, this.totals));
   }
 
-  /** Opens a level. Its header counts in it, not in the level above. */
+  /** Opens a level. Its header counts as a record of this level, not of the level above. */
   private openLevel(
     name: LevelName,
     { line, count }: LogicalRecord,
@@ -211,7 +211,7 @@ class Bai2Reader {
       this.complain(line, `${title} begins before the previous one has ended (${TRAILER[name]})`);
       this.open.length = depth;
     }
-    // So that the records that follow are not reported as well.
+    // Otherwise the records that follow would be reported as well.
     while (this.open.length < depth) {
       this.open.push({ name: LEVELS[this.open.length] as LevelName, sum: 0n, records: 0, parts: 0 });
     }
@@ -294,7 +294,7 @@ function append(record: LogicalRecord, body: string): void {
   const ended = body.endsWith('/');
   const content = ended ? body.slice(0, -1) : body;
   if (record.code !== '16') {
-    // A field is never split over records: a continuation begins with the next field.
+    // A field is never split across records: a continuation begins with the next field.
     if (content !== '' || record.fields.length === 0) for (const field of content.split(',')) record.fields.push(field);
     return;
   }
@@ -307,12 +307,12 @@ function append(record: LogicalRecord, body: string): void {
   if (rest !== undefined && rest !== '') record.pieces.push(rest);
 }
 
-/** The number of fields before a transaction's text: type, amount, funds type with its own, two references. */
+/** The number of fields before a transaction's text: type, amount, funds type with its own fields, two references. */
 const headLength = (fields: readonly string[]): number => 5 + fundsFields(fields[2] ?? '', fields[3]);
 
 /**
- * How many fields a funds type adds: V has a value date, S three amounts, D as many pairs as its first field states. A
- * D whose first field is not such a number has none; the record is refused (`isDistribution`).
+ * How many fields a funds type adds: V has a value date, S three amounts, D as many pairs as its first field states. If
+ * the first field of a D is not such a number, it adds none, and the record is refused (`isDistribution`).
  */
 const fundsFields = (type: string, first: string | undefined): number =>
   ({ V: 2, S: 3, D: 1 + 2 * (PAIRS.test(first ?? '') ? Number(first || '0') : 0) })[type.toUpperCase()] ?? 0;
@@ -405,7 +405,7 @@ const REVERSALS = {
 } as const;
 const RETURN_FEE = '567';
 
-/** By the type code: 142 to 169 are ACH, 191 to 213 wires. Other formats carry these codes too. */
+/** The method follows from the type code: 142 to 169 are ACH, 191 to 213 wires. Other formats use these codes too. */
 export function methodOfCode(type: string): Method | undefined {
   if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
   return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
@@ -422,8 +422,8 @@ const LABEL_FIRST = new RegExp(`^${LABEL}`, 'i');
 const FULL_RECORD = 72;
 
 /**
- * The text after a label. If the text of several records differs with and without a space between them, a bank that
- * fills its records has cut a word; for another bank nothing is certain.
+ * The text after a label. If joining the records with and without a space gives different texts, a bank that fills its
+ * records has cut a word. For any other bank, nothing is certain.
  */
 function labelled({ pieces, raw }: LogicalRecord, label: RegExp): string | undefined {
   const apart = valueAfter(pieces.join(' '), label);
@@ -443,7 +443,7 @@ function valueAfter(text: string, label: RegExp): string | undefined {
   const spaced = text.replace(/\s+/g, ' ');
   const found = label.exec(spaced);
   if (found === null) return undefined;
-  // The space before the next label stays if nothing is between: a label is not a value.
+  // If nothing is between two labels, the space before the second one stays: a label is not a value.
   const rest = ` ${spaced.slice(found.index + found[0].length)}`;
   return meaningful(rest.split(NEXT_LABEL)[0]);
 }
@@ -464,7 +464,7 @@ const units = (text: string | undefined): string =>
 const count = (text: string | undefined): string =>
   /^\d{1,15}$/.test(text ?? '') ? String(Number(text)) : `'${text ?? ''}'`;
 
-/** `YYMMDD`, as every date of the format. */
+/** `YYMMDD`, like every date in this format. */
 function day(text: string): string | undefined {
   const at = DateTime.fromFormat(text, 'yyMMdd', { zone: 'utc' });
   return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;

@@ -1,6 +1,6 @@
 /**
- * camt.053, the ISO 20022 bank statement with booked entries (versions camt.053.001.02 to .08). The opening balance and the
- * entries must add up to the closing balance. Stated sums and numbers of entries, and totals of batches, are checked.
+ * camt.053, the ISO 20022 bank statement with booked entries (versions camt.053.001.02 to .08). The opening balance and
+ * the entries must add up to the closing balance. Checks stated sums and numbers of entries, and totals of batches.
  */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import type { FieldProblem } from '../../errors/refusals.ts';
@@ -30,10 +30,10 @@ const parser = new XMLParser({
   ignoreAttributes: false,
   attributeNamePrefix: '@',
   removeNSPrefix: true,
-  // Keeps amounts and numbers as texts.
+  // Keeps amounts and numbers as text.
   parseTagValue: false,
   parseAttributeValue: false,
-  // Numeric character references (&#252;) too. A document type, which could define entities, is refused.
+  // Decodes numeric character references (&#252;) too. A document type is refused, because it could define entities.
   htmlEntities: true,
   isArray: (name) => LISTS.has(name),
   maxNestedTags: MOST_NESTED,
@@ -49,7 +49,7 @@ const declaredEncoding = (bytes: Buffer): string =>
   /^<\?xml[^>]*encoding=["']([A-Za-z0-9._-]+)["']/.exec(bytes.subarray(0, 200).toString('latin1').trimStart())?.[1] ??
   'utf-8';
 
-/** 200,000 attributes of one tag took the validator 10 s. */
+/** A tag with 200,000 attributes took the validator 10 s. */
 const LONG_TAG = /<[^<>]{100000}/;
 
 function readDocument(text: string, file: string): BankStatement[] {
@@ -242,7 +242,7 @@ class EntryReader {
       this.problems.push({ path: where, reason: `'${indicator}' is neither CRDT nor DBIT` });
     }
     const direction = indicator === 'DBIT' ? 'debit' : 'credit';
-    // Some banks leave the status out: a camt.053 has booked entries by definition.
+    // Some banks leave the status out, because a camt.053 has only booked entries by definition.
     const booked = entry['Sts'] === undefined || (textAt(entry, 'Sts', 'Cd') || textAt(entry, 'Sts')) === 'BOOK';
     const bookedOn = date(child(entry, 'BookgDt')) || date(child(entry, 'ValDt'));
     if (booked && bookedOn === '') this.problems.push({ path: where, reason: 'has no booking date (BookgDt)' });
@@ -261,7 +261,7 @@ class EntryReader {
     this.problems.push({ path: where, reason });
   }
 
-  /** A batch gives a line for each part. An entry whose parts have no amounts is one line. */
+  /** A batch becomes one line for each part. If the parts have no amounts, the entry is one line. */
   private lines(shared: EntryFacts, amount: Amount, where: string): BankLine[] {
     const details = nodes(shared.entry, 'NtryDtls');
     const parts = details.flatMap((each) => nodes(each, 'TxDtls'));
@@ -275,13 +275,16 @@ class EntryReader {
     const known = amounts.filter((each) => each !== undefined);
     if (parts.length < 2 || known.length < parts.length) return [lineOf(shared, parts, amount)];
     const sum = known.reduce((total, each) => total.plus(each), Amount.zero(amount.currency));
-    // With charges deducted, the parts add up to more than what arrived: the entry is one line.
+    // If charges were deducted, the parts add up to more than what arrived. The entry is then one line.
     if (!sum.equals(amount) && hasCharges(shared.entry, parts)) return [lineOf(shared, parts, amount)];
     this.totals.expect(`${where}: its ${parts.length} transactions`, amount.toString(), sum.toString());
     return parts.map((part, index) => lineOf(shared, [part], known[index] as Amount));
   }
 
-  /** In the account's currency: an amount in another currency is the instructed amount, not the amount received. */
+  /**
+   * The amount in the account's currency. An amount in a different currency is the one instructed, not the one
+   * received.
+   */
   private partAmount(part: Node, currency: string, where: string): Amount | undefined {
     for (const path of [['Amt'], ['AmtDtls', 'TxAmt', 'Amt'], ['AmtDtls', 'InstdAmt', 'Amt']]) {
       const text = textAt(part, ...path);
@@ -326,7 +329,7 @@ function lineOf(
     const lines = texts(child(part, 'RmtInf'), 'Ustrd');
     for (const line of lines) remittance.push(line);
     add('Ustrd', lines.join(' '));
-    // A number may continue in the next line, because a line has at most 140 characters.
+    // A number may continue on the next line, because a line has at most 140 characters.
     if (lines.length > 1) add('Ustrd', lines.join(''));
     add('InstrId', textAt(refs, 'InstrId'));
     add('TxId', textAt(refs, 'TxId'));

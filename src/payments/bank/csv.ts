@@ -1,6 +1,7 @@
 /**
  * A bank's CSV, read with a column map from the settings ("bank_csv"). If there is a column with the running balance,
- * every row must lead from the previous balance to its own, whether the bank lists the oldest or the newest row first.
+ * each row's amount must lead from the previous balance to the row's own. The bank may list the oldest or the newest
+ * row first.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
@@ -31,7 +32,7 @@ interface Row {
   readonly raw: string;
 }
 
-/** A row as a line, with its account and its running balance. */
+/** A row as a bank line, with its account and its running balance. */
 interface ParsedRow {
   readonly account: string;
   readonly line: BankLine;
@@ -47,7 +48,7 @@ export const csv: BankFormat = {
   },
 };
 
-/** The map that the file names, or the only one. */
+/** The map that the caller names, or the only one in the settings. */
 function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): NamedMap {
   const names = Object.keys(maps);
   const name = file.map ?? (names.length === 1 ? (names[0] as string) : '');
@@ -203,7 +204,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow
   return { account, line, balance };
 }
 
-/** From one column with a sign, or from two. Amounts in a debit column may have a minus or not. */
+/** Reads the amount from one signed column, or from two columns. Amounts in a debit column may have a minus or not. */
 function signedAmount(
   single: Amount | undefined,
   credit: Amount | undefined,

@@ -3,7 +3,7 @@ import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { type BankStatement, invalidFile } from './statement.ts';
 
 export interface BankFile {
-  /** For messages; also identifies CSV. */
+  /** Used in messages, and to recognize CSV. */
   readonly name: string;
   readonly bytes: Buffer;
   /** The name of the format; if omitted, it is detected. */
@@ -21,7 +21,7 @@ export interface BankFormat {
   readonly read: (file: BankFile, maps: Readonly<Record<string, BankCsvMap>>) => BankStatement[];
 }
 
-/** Refuses bytes that are invalid in the encoding, rather than storing a wrong payer's name. */
+/** Refuses bytes that are invalid in the encoding. Otherwise a garbled payer's name would be stored. */
 export function decode({ name, bytes }: BankFile, encoding: string): string {
   const invalid = () => invalidFile(name, [{ path: '', reason: `is not text in ${encoding}` }]);
   let text: string;
@@ -30,7 +30,7 @@ export function decode({ name, bytes }: BankFile, encoding: string): string {
   } catch {
     throw invalid();
   }
-  // PostgreSQL cannot store NUL in a text.
+  // PostgreSQL cannot store NUL in text.
   if (text.includes('\0')) throw invalid();
   return text;
 }

@@ -8,7 +8,7 @@ import type { BankLine, BankStatement } from './statement.ts';
 
 type Maps = Readonly<Record<string, BankCsvMap>>;
 
-/** Amounts as texts: processes cannot exchange classes. */
+/** Amounts are passed as text, because processes cannot exchange class instances. */
 interface SentStatement extends Omit<BankStatement, 'opening' | 'closing' | 'lines'> {
   readonly opening: string | undefined;
   readonly closing: string | undefined;

@@ -15,7 +15,7 @@ import { unreadFormatOf } from './unread-formats.ts';
 /** All bank formats, in the order in which they are tried. */
 export const BANK_FORMATS: readonly BankFormat[] = [bai2, camt053, csv];
 
-/** Enough of a file to recognize its format, even of a message within an envelope. */
+/** Enough of a file to recognize its format, even if a message is inside an envelope. */
 const HEAD_BYTES = 16 * 1024;
 
 export interface ReadBankFile {
@@ -28,7 +28,7 @@ export function readBankFile(file: BankFile, maps: Readonly<Record<string, BankC
     .subarray(0, HEAD_BYTES)
     .toString('latin1')
     .replace(/^(?:\xEF\xBB\xBF|\xFF\xFE|\xFE\xFF)/, '')
-    // UTF-16 has one beside each letter.
+    // UTF-16 has a NUL byte beside each letter.
     .replaceAll('\0', '')
     .trimStart();
   const unread = unreadFormatOf(head);

@@ -16,14 +16,14 @@ export interface BankStatement {
   readonly reference: string;
   readonly opening: Amount | undefined;
   readonly closing: Amount | undefined;
-  /** `YYYY-MM-DD`: the day that the statement reaches; undefined if only its lines show it. */
+  /** `YYYY-MM-DD`: the last day that the statement covers; undefined if only its lines show it. */
   readonly closed_on: string | undefined;
   readonly lines: readonly BankLine[];
   /** Entries announced but not booked. They are skipped; a later file has them booked. */
   readonly pending: number;
 }
 
-/** A remittance text that may contain a document number, and its place. */
+/** A remittance text that may contain a document number, and the field it comes from. */
 export interface ReferenceField {
   /** The format's name for it: `EndToEndId`, `customer reference`, `text`. */
   readonly field: string;
@@ -49,20 +49,20 @@ export interface BankLine {
   readonly payer_account: string | undefined;
   /** The format's transaction code. */
   readonly type: string;
-  /** How it was paid, by the format's codes, otherwise by `methodInWords`. */
+  /** How it was paid, according to the format's codes or else to `methodInWords`. */
   readonly method: Method;
-  /** It reverses an earlier transaction. */
+  /** Whether it reverses an earlier transaction. */
   readonly reversal: boolean;
   /** Why a debit was returned, R01 and so on. */
   readonly return_code: string | undefined;
   readonly raw: string;
 }
 
-/** The file breaks its format or column map. Lists the first problems, each once. */
+/** The refusal of a file that does not follow its format or column map. Lists the first problems, each once. */
 export const invalidFile = (file: string, problems: readonly FieldProblem[], map?: string) =>
   refuse('bank_file_invalid', { file, problems: distinct(problems), ...(map !== undefined && { map }) });
 
-/** An entry and its only transaction both state the amount: an error in it is one problem. */
+/** If an entry has one transaction, both state the amount. An error in the amount is then one problem, not two. */
 const distinct = (problems: readonly FieldProblem[]): FieldProblem[] =>
   [...new Map(problems.map((each) => [`${each.path}\n${each.reason}`, each])).values()].slice(0, PROBLEMS_TOLD);
 
@@ -70,7 +70,7 @@ const distinct = (problems: readonly FieldProblem[]): FieldProblem[] =>
 export class Totals {
   private readonly problems: FieldProblem[] = [];
 
-  /** Compares figures as texts. A difference refuses the whole file. */
+  /** Compares figures as text. If they differ, the whole file is refused. */
   expect(path: string, stated: string | undefined, found: string): void {
     if (stated !== undefined && stated !== found) {
       this.problems.push({ path, reason: `the file states ${stated}, its records give ${found}` });
@@ -89,7 +89,7 @@ const NEITHER_LETTER_NOR_DIGIT = /[^A-Z0-9]/g;
 /** A reference for comparison: only letters, in capitals, and digits. */
 export const normalizeReference = (text: string): string => text.toUpperCase().replace(NEITHER_LETTER_NOR_DIGIT, '');
 
-/** What banks write when there is no reference. */
+/** The words that banks write when there is no reference. */
 const NO_REFERENCE = new Set(['', 'NOTPROVIDED', 'NOTAVAILABLE', 'NONREF', 'NOREF', 'NONE', 'NA', 'UNKNOWN']);
 
 /** The text; undefined if it means that there is none: empty, NOTPROVIDED, zeros. */
@@ -99,7 +99,7 @@ export function meaningful(text: string | undefined): string | undefined {
   return NO_REFERENCE.has(plain) || /^0*$/.test(plain) ? undefined : trimmed;
 }
 
-/** Remittance fields as references: those with content, each once. */
+/** Remittance fields as references. Empty ones are dropped, and each is listed once. */
 export function references(fields: readonly (readonly [field: string, text: string | undefined])[]): ReferenceField[] {
   const found = new Map<string, ReferenceField>();
   for (const [field, content] of fields) {

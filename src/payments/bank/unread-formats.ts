@@ -1,11 +1,11 @@
 /**
- * Formats that banks deliver but that cannot be read. They are recognized by content, because file names vary, and
- * named in the refusal: asking the bank for the same file again would not help.
+ * Formats that banks deliver but that Reckoner cannot read. They are recognized by content, because file names vary.
+ * The refusal names the format, because asking the bank for the same file again would not help.
  */
 interface UnreadFormat {
-  /** With its article: `an OFX file (also .qfx and .qbo)`. */
+  /** The name with its article: `an OFX file (also .qfx and .qbo)`. */
   readonly format: string;
-  /** The alternative, as a sentence. */
+  /** What to ask the bank for instead, as a sentence. */
   readonly instead: string;
 }
 
@@ -19,7 +19,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
 };
 const OTHER_MESSAGE = 'It is not a statement. Order the camt.053 statements of this account from the bank.';
 
-/** Without a namespace, the message's element names it. */
+/** If there is no namespace, the name of the message's element shows which one it is. */
 const ELEMENTS: readonly (readonly [RegExp, string])[] = [
   [/<(?:\w+:)?BkToCstmrAcctRpt[\s>]/, 'camt.052'],
   [/<(?:\w+:)?BkToCstmrDbtCdtNtfctn[\s>]/, 'camt.054'],

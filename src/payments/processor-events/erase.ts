@@ -1,8 +1,8 @@
 /**
- * Erases the data of processor events that is no longer needed, because it names payers. The books' data was recorded
- * in columns when the event was processed; the hash of the data stays, so seals and `verify` remain valid. The database
- * erases nothing that was received in the last 30 days, waits, needs a review, or is about a payment that is unapplied
- * or disputed (payload_may_go).
+ * Erases data of processor events that is no longer needed, because it names payers. What the books need was recorded
+ * in columns when the event was processed. The hash of the data stays, so seals and `verify` remain valid. The database
+ * keeps the data of events that were received in the last 30 days, are waiting, need a review, or concern a payment
+ * that is unapplied or disputed (payload_may_go).
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { recordEvent } from '../../people/audit-events.ts';
@@ -11,7 +11,7 @@ import { type ErasureBatch, type ErasureRange, insertErasures, readErasable } fr
 
 /** Records the erasures of a batch under one audit event; the database then erases the data. */
 export async function eraseEventData(tx: Transaction, caller: Caller, range: ErasureRange): Promise<ErasureBatch> {
-  // An event processed or a dispute opened meanwhile waits.
+  // While this holds the lock, no event is processed and no dispute is opened.
   await lockPayments(tx);
   const found = await readErasable(tx, range);
   if (found.deleted === 0) return found;

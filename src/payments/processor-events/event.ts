@@ -1,5 +1,5 @@
 /**
- * Shared by the modules of processor events: an event, its outcome, and the context in which its facts are recorded.
+ * What the modules of processor events share: an event, its outcome, and the context in which its facts are recorded.
  */
 import type { DateTime } from 'luxon';
 import type { Caller, PaymentContext } from '../context.ts';
@@ -33,21 +33,21 @@ export interface EventOutcome {
   readonly reason: string;
 }
 
-/** The event cannot be processed yet, and why. */
+/** The event cannot be processed yet; states why. */
 export interface PendingEvent {
   readonly waits: string;
 }
 
 export interface EventContext {
   readonly caller: Caller;
-  /** Opened by the first fact that changes anything, so events that only wait leave no audit event. */
+  /** Opened by the first fact that changes anything. Events that only wait therefore leave no audit event. */
   readonly open: () => Promise<PaymentContext>;
   readonly event: Pick<WaitingEvent, 'id' | 'created'>;
   /** The account of the event. */
   readonly account: string;
   /** The day of the event in the issuer's zone, `YYYY-MM-DD`. */
   readonly on: string;
-  /** When it was stored. */
+  /** When the event was stored. */
   readonly receivedAt: DateTime;
   readonly installation: string;
 }

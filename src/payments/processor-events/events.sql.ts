@@ -5,7 +5,7 @@ import { processorIdentity } from '../identities.ts';
 import { type PaymentState, readState } from '../payments.sql.ts';
 import type { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
 
-/** Returns the accounts of the new events, one for each. */
+/** Returns the account of each new event. */
 export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string): Promise<string[]> {
   const stored = await query<{ account: string }>(
     tx,
@@ -83,13 +83,13 @@ export interface OwnCheckout {
   readonly checkout_id: number;
   readonly amount: string;
   readonly currency: string;
-  /** In the order in which they are paid. */
+  /** The invoices, in the order in which they are paid. */
   readonly invoices: readonly { readonly number: string; readonly amount: string }[];
 }
 
 /**
- * The checkout whose session has the processor's id, ended or not; otherwise, though it proves nothing, the one with
- * that name. Undefined if there is none.
+ * The checkout whose session has the processor's id, ended or not. If there is none, the one with that name, although a
+ * name proves nothing. Undefined if there is neither.
  */
 export async function readOwnCheckout(
   tx: Transaction,
@@ -109,7 +109,9 @@ export async function readOwnCheckout(
   return checkout;
 }
 
-/** Records that the payer has ordered a debit by a checkout, unless that is recorded or the checkout has ended. */
+/**
+ * Records that the payer has ordered a debit by a checkout, unless that is already recorded or the checkout has ended.
+ */
 export async function insertCheckoutOrder(
   tx: Transaction,
   { eventId }: PaymentContext,
@@ -132,7 +134,7 @@ export async function readDocumentsOfCheckout(tx: Transaction, checkoutId: numbe
   return rows.map(({ document_id }) => document_id);
 }
 
-/** Records that the payer has ordered a debit by a payment link, unless that is recorded. */
+/** Records that the payer has ordered a debit by a payment link, unless that is already recorded. */
 export async function insertLinkOrder(
   tx: Transaction,
   { eventId }: PaymentContext,
@@ -193,7 +195,7 @@ export function readRefunds(
   );
 }
 
-/** The processed events about a payment, without erased data. */
+/** The processed events about a payment whose data is not erased. */
 export function readEventsOf(
   tx: Transaction,
   paymentId: number,
@@ -277,12 +279,12 @@ export async function paymentOf(
   return paymentId === undefined ? undefined : await readState(tx, paymentId);
 }
 
-/** Events received before an instant, those after a number. */
+/** Events received before an instant, with ids above a number. */
 export interface ErasureRange {
   /** ISO instant. */
   readonly before: string;
   readonly afterId: number;
-  /** The most that are read. */
+  /** The largest number of events that are read. */
   readonly batch: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Processes stored events of the processor. Each is safe to repeat and to reorder: it is compared with what is
+ * Processes stored events of the processor. They may be repeated and arrive in any order: each is compared with what is
  * recorded, states only move forward, and an event about an unknown payment waits for that payment.
  */
 
@@ -40,7 +40,7 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
   for (let progress = true; progress && waiting.length > 0; ) {
     const round = waiting;
     reasons.clear();
-    // In order: each is judged by what the earlier ones recorded.
+    // Events are processed in order, because each depends on what the earlier ones recorded.
     for (const event of round) {
       const outcome = await processEvent(tx, { caller, open, installation }, event);
       if ('waits' in outcome) {
@@ -82,7 +82,7 @@ async function processEvent(
   let paymentId: number | null = null;
   for (const fact of reading.facts) {
     const outcome = await recordFact(tx, context, fact);
-    // A receipt of another installation: the facts that follow are, too.
+    // The receipt belongs to a different installation, and so do the facts that follow.
     if ('waits' in outcome || (fact.kind === 'received' && outcome.payment_id === null)) return outcome;
     paymentId = outcome.payment_id ?? paymentId;
     if (outcome.outcome !== 'nothing' && changed?.outcome !== 'manual_review') changed = outcome;

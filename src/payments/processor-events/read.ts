@@ -17,7 +17,7 @@ const eventSchema = z.object({
   data: z.object({ object: z.record(z.string(), z.unknown()) }),
 });
 
-/** An event as on its line; most name no account. */
+/** An event as its line states it. Most name no account. */
 export type ReadEvent = Omit<StorableEvent, 'account'> & {
   readonly line: number;
   readonly account: string | null | undefined;
@@ -63,9 +63,9 @@ function readLine(line: string, latest: DateTime): Omit<ReadEvent, 'line'> | { r
   return { account, id, type, created: at.toISO() as string, livemode, payload: line };
 }
 
-/** JSON escapes; a surrogate pair counts as one. */
+/** JSON escapes. A surrogate pair counts as one. */
 const ESCAPE = /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u(0000|[dD][89a-fA-F][\da-fA-F]{2})|\\./g;
 
-/** PostgreSQL cannot store NUL or an unpaired surrogate in a text: U+FFFD replaces them. */
+/** PostgreSQL cannot store NUL or an unpaired surrogate in text, so U+FFFD replaces them. */
 const storable = (text: string): string =>
   text.replace(ESCAPE, (written, lost: string | undefined) => (lost === undefined ? written : '\\ufffd'));

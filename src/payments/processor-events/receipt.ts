@@ -1,7 +1,8 @@
 /**
  * A payment that the processor received: recorded once, and applied to the document of the payment link that was paid,
- * or to the documents of the session over several. Only the processor's own statement about one of our links or
- * sessions applies it, and only in its amount and currency. Metadata is a hint: platforms and payers can write it.
+ * or to the documents of the session over several. A payment is applied only if the processor itself states that one of
+ * our links or sessions was paid, and only in that link's amount and currency. Metadata is only a hint, because
+ * platforms and payers can write it.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
@@ -30,23 +31,23 @@ import {
 type Receipt = Extract<PaymentFact, { kind: 'received' }>;
 
 /**
- * How long a payment whose document only its metadata names waits for the event that names its link. The processor
- * sends both within seconds.
+ * If only metadata names a payment's document, the payment waits this long for the event that names its link. The
+ * processor sends both within seconds.
  */
 const PROOF_WITHIN_HOURS = 24;
 
-/** The purpose of a payment: known from the link or session that was paid, or only named by its metadata. */
+/** The purpose of a payment. It is known from the link or session that was paid, or only named in metadata. */
 interface Purpose {
   readonly parts: readonly Part[];
   /** Our link or session that was paid; undefined if nothing proves it. */
   readonly paid: PaidObject | undefined;
-  /** It was paid through our link or session, so no other event will name its purpose. */
+  /** Whether it was paid through our link or session, so that no other event will name its purpose. */
   readonly isOurs: boolean;
   /** Why it is not applied automatically. */
   readonly doubt: string;
 }
 
-/** A document and its part of the payment; undefined: as much as it can take. */
+/** A document and its part of the payment. If undefined, the document gets as much as it can take. */
 interface Part {
   readonly number: string;
   readonly amount?: Amount;
@@ -114,7 +115,7 @@ async function purposeOf(tx: Transaction, context: EventContext, receipt: Receip
   return { parts: [{ number: invoice }], paid: undefined, isOurs: false, doubt };
 }
 
-/** The purpose of a payment by a session over several invoices: our own session, or one only named by metadata. */
+/** The purpose of a payment by a session for several invoices. The session is ours, or is only named in metadata. */
 async function checkoutOf(tx: Transaction, context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
   const { session, checkout: reference } = receipt;
   const read = (which: { session?: string; reference?: string }) => readOwnCheckout(tx, PROCESSOR.name, which);
@@ -135,7 +136,7 @@ async function checkoutOf(tx: Transaction, context: EventContext, receipt: Recei
   return { parts: partsOf(named), paid: undefined, isOurs: false, doubt };
 }
 
-/** Our link or session that was paid proves the purpose, if the amount and installation match. */
+/** If our own link or session was paid, it proves the purpose, provided that the amount and installation match. */
 function proven(
   context: EventContext,
   { amount, installation = context.installation }: Receipt,
@@ -263,7 +264,7 @@ async function applyOnce(
     const { number } = part;
     const state = await readState(tx, paymentId);
     const document = await readPayable(tx, number);
-    // A payment refunded before it was applied pays nothing.
+    // If a payment was refunded before it was applied, it pays nothing.
     if (state === undefined || document === undefined || isZero(state.unapplied)) continue;
     if (whyNotPayable(state, document) !== undefined) {
       await suggestReplacement(tx, payments, state, part, document.replaced_by);
@@ -299,7 +300,7 @@ function amountFor(state: PaymentState, document: PayableRow, { amount }: Part):
   return amount === undefined ? most : smaller(amount, most);
 }
 
-/** A person must confirm what only metadata states. */
+/** If only metadata states the purpose, a person must confirm it. */
 async function suggestHints(
   tx: Transaction,
   payments: PaymentContext,

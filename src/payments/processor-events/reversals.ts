@@ -21,7 +21,9 @@ import {
 
 type Dispute = Extract<PaymentFact, { kind: 'disputed' }>;
 
-/** A dispute is opened, then decided. A late event never reopens it; a lost one is won if the appeal is won. */
+/**
+ * A dispute is opened, then decided. A late event never reopens it. A lost dispute becomes won if the appeal is won.
+ */
 export async function recordDispute(
   tx: Transaction,
   context: EventContext,
@@ -48,7 +50,7 @@ export async function recordDispute(
       reason: fact.reason,
       on,
     }));
-  // An open dispute withdraws the money and a lost one keeps it; an inquiry withdraws nothing.
+  // An open dispute withdraws the money, and a lost one leaves it withdrawn. An inquiry withdraws nothing.
   const withdraws = (fact.state === 'open' || fact.state === 'lost') && before?.payment_reversal_id == null;
   if (withdraws) await withdraw(tx, payments, { identity, payment, fact, on });
   const decided = fact.state === 'won' || fact.state === 'lost' || fact.state === 'closed' ? fact.state : undefined;
@@ -99,7 +101,7 @@ async function withdraw(
 
 type Refund = Extract<PaymentFact, { kind: 'refunded' | 'refund_undone' }>;
 
-/** An event's statement about refunds, with its time in milliseconds. */
+/** What an event states about refunds, with its time in milliseconds. */
 interface RefundReport {
   readonly at: number;
   readonly fact: Refund;
@@ -128,7 +130,7 @@ export async function recordRefund(
   const sum = (refunds: typeof recorded) =>
     refunds.reduce((total, each) => total.plus(money(each.amount, state)), Amount.zero(state.currency));
   const byProcessor = recorded.filter(({ identity }) => /^processor\|.*\|refunded\|/.test(identity));
-  // Without a total, its data is erased: use the recorded refunds, less this failure.
+  // If there is no total, the data has been erased. Use the recorded refunds, less this failure.
   const before = refundedBy(told) ?? sum(byProcessor);
   const isKnown = told.some((each) => isSameRefund(each.fact, fact));
   const refunded =
@@ -171,7 +173,7 @@ export async function recordRefund(
   };
 }
 
-/** The statements of a payment's events about its refunds, and up to when their data is erased. */
+/** What a payment's events state about its refunds, and the time up to which their data is erased. */
 async function readTold(tx: Transaction, paymentId: number): Promise<{ told: RefundReport[]; erasedUntil: number }> {
   let erasedUntil = Number.NEGATIVE_INFINITY;
   const told: RefundReport[] = [];
@@ -193,8 +195,8 @@ const isSameRefund = (one: Refund, other: Refund): boolean =>
   one.kind === 'refund_undone' && other.kind === 'refund_undone' && one.refund === other.refund;
 
 /**
- * The refunded amount by the latest total of the charge, less later failures. Events of one second have no order: the
- * largest total counts, including a refund that was made and failed in that second. Undefined without any total.
+ * The refunded amount: the latest total of the charge, less later failures. Events within one second have no order, so
+ * the largest total counts. It includes a refund that was made and failed in that second. Undefined without any total.
  */
 function refundedBy(told: readonly RefundReport[]): Amount | undefined {
   const totals = told.flatMap(({ at, fact }) => (fact.kind === 'refunded' ? [{ at, total: fact.total }] : []));

@@ -19,11 +19,13 @@ export interface StoredEvents {
 interface EventFile {
   /** For messages. */
   readonly name: string;
-  /** NDJSON: an event a line. */
+  /** NDJSON, with one event per line. */
   readonly text: string;
   /** The account of events that name none: the processor omits it from an account's own events. */
   readonly account?: string | undefined;
-  /** The account whose secret signed the file, empty for our own: an event that names another is refused. */
+  /**
+   * The account whose secret signed the file; empty for our own. An event that names a different account is refused.
+   */
   readonly signedBy?: string;
 }
 
