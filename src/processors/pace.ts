@@ -9,13 +9,13 @@ export class Pace {
   private free: number;
   private readonly waiting: (() => void)[] = [];
 
-  /** At most so many calls per second leave this process, and at most so many are in progress at once. */
+  /** The most calls per second that leave this process, and the most that are in progress at once. */
   constructor(callsPerSecond: number, atOnce: number) {
     this.interval = 1000 / callsPerSecond;
     this.free = atOnce;
   }
 
-  /** Waits for the next call's turn, which `done` ends. Throws at once during a pause. */
+  /** Waits for a call's turn. The call ends with `done`. Throws at once during a pause. */
   async turn(): Promise<void> {
     this.throwIfLeftAlone();
     if (this.free === 0) await new Promise<void>((go) => this.waiting.push(go));
@@ -32,7 +32,7 @@ export class Pace {
     if (at > now) await new Promise((resolve) => setTimeout(resolve, at - now));
   }
 
-  /** The call is over; the longest waiter is next. */
+  /** Ends a call. The one that has waited longest is next. */
   done(): void {
     const next = this.waiting.shift();
     if (next === undefined) this.free += 1;
@@ -48,7 +48,9 @@ export class Pace {
     this.nextAt = Math.max(this.nextAt, Date.now() + milliseconds);
   }
 
-  /** No calls for a while: one document finds that the processor is down, and the others need not wait for it. */
+  /**
+   * Makes no calls for a while. One document has found that the processor is down, and the others need not wait for it.
+   */
   leaveAlone(milliseconds: number, reason: string): void {
     this.left = { until: Date.now() + milliseconds, reason };
   }

@@ -1,6 +1,6 @@
 /**
- * The port to payment processors. An implementation is one folder and one line of the list in `processors.ts`: nothing
- * outside the folder knows the processor's names and formats.
+ * The port to payment processors. An implementation is one folder, and one line of the list in `processors.ts`. Nothing
+ * outside the folder uses the processor's names and formats.
  */
 import type { Amount } from '../money.ts';
 
@@ -13,9 +13,12 @@ export interface PaymentProcessor {
   readonly keyVariable: string;
   /** The minimum charge in a currency, in major units; undefined if not fixed. */
   readonly leastCharge: (currency: string) => string | undefined;
-  /** The step of amounts in a currency, in major units; undefined if it does not accept the currency. */
+  /**
+   * The smallest step between amounts in a currency, in major units; undefined if the processor does not accept the
+   * currency.
+   */
   readonly stepOf: (currency: string) => string | undefined;
-  /** Its own key from the environment; undefined if none is set. */
+  /** The processor's key from the environment; undefined if none is set. */
   readonly access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
   readonly paymentLinks: PaymentLinkMaker;
   readonly events: {
@@ -27,7 +30,7 @@ export interface PaymentProcessor {
   readonly webhooks: WebhookVerifier;
 }
 
-/** Each processor's variables of the environment (`config/environment.ts`). */
+/** Each processor's environment variables (`config/environment.ts`). */
 interface ProcessorSecrets {
   readonly stripeKey: string | undefined;
   readonly stripeBase: string | undefined;
@@ -45,10 +48,10 @@ export interface ProcessorAccess {
 /** The processor is unavailable. Retry later. */
 export class Unavailable extends Error {}
 
-/** The processor understood the request and rejects it: the same request gets the same answer. */
+/** The processor understood the request and rejected it. The same request would get the same answer. */
 export class RefusedByProcessor extends Error {}
 
-/** The processor failed while processing this key, and would only repeat the failure: check whether a link was made. */
+/** The processor failed while processing this key, and would only repeat the failure. Check whether a link was made. */
 export class KeySpent extends Error {}
 
 // --- Payment links ----------------------------------------------------------------------------------------------------
@@ -81,9 +84,9 @@ interface PaymentLinkMaker {
   readonly methodsFor: (methods: readonly string[], currency: string) => string[];
   /** The request for a link, as recorded before the call. */
   readonly request: (order: LinkOrder) => object;
-  /** The key of an attempt: the same for the same document, version and attempt in any process. */
+  /** The key of an attempt. It is the same in every process for the same document, version and attempt. */
   readonly idempotencyKey: (mark: LinkMark, attempt: number) => string;
-  /** How long the same key certainly gives the same link. */
+  /** How long the same key is certain to give the same link. */
   readonly keyValidHours: number;
   readonly checkout: CheckoutMaker;
   readonly open: (access: ProcessorAccess) => PaymentLinks;
@@ -92,7 +95,9 @@ interface PaymentLinkMaker {
 /** Calls throw RefusedByProcessor, Unavailable and, for `make`, KeySpent. */
 export interface PaymentLinks {
   readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
-  /** Active links with that mark, oldest first. `isOlder` says whether a page reaches links made before those sought. */
+  /**
+   * Active links with that mark, oldest first. `isOlder` states whether a page reaches links made before those sought.
+   */
   readonly find: (mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>) => Promise<MadeLink[]>;
   /** Deactivates a link and expires the sessions that it opened; returns their number. Safe to repeat. */
   readonly close: (providerId: string) => Promise<number>;
@@ -141,30 +146,33 @@ export interface Checkouts {
 export type PaymentFact =
   | {
       readonly kind: 'received';
-      /** All of its ids: the payment intent first, if there is one, then charge and session. */
+      /** All ids of the payment: first the payment intent, if there is one, then charge and session. */
       readonly ids: readonly string[];
       readonly amount: Amount;
       /** The processor's id of the payment link that was paid; only the processor can set it. */
       readonly link: string | undefined;
       /** The processor's id of the checkout session, if the session itself states it. */
       readonly session: string | undefined;
-      /** The document named by its metadata. Platforms and payers can write metadata: a hint, never a proof. */
+      /**
+       * The document named in the metadata. This is a hint and never proof, because platforms and payers can write
+       * metadata.
+       */
       readonly invoice: string | undefined;
-      /** The checkout that its metadata names, a hint as well. */
+      /** The checkout that the metadata names. This is only a hint, too. */
       readonly checkout: string | undefined;
-      /** The installation that its metadata names, a hint as well. */
+      /** The installation that the metadata names. This is only a hint, too. */
       readonly installation: string | undefined;
       readonly payer_name: string | undefined;
     }
-  /** The total refunded at the time of this event, without what failed. */
+  /** The total refunded at the time of this event, without failed refunds. */
   | { readonly kind: 'refunded'; readonly ids: readonly string[]; readonly total: Amount }
-  /** A refund that gave nothing back after all. */
+  /** A refund that failed, so that nothing was given back after all. */
   | {
       readonly kind: 'refund_undone';
       readonly ids: readonly string[];
       readonly refund: string;
       readonly amount: Amount;
-      /** When it was made, ISO instant: totals of later events include it. */
+      /** When it was made, as an ISO instant. Totals of later events include it. */
       readonly made_at: string;
     }
   | {
@@ -173,7 +181,7 @@ export type PaymentFact =
       readonly dispute: string;
       readonly amount: Amount;
       readonly reason: string;
-      /** An `inquiry` takes nothing yet. */
+      /** An `inquiry` takes no money yet. */
       readonly state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
     };
 
@@ -187,17 +195,17 @@ export interface SessionProgress {
 
 export type EventReading =
   | { readonly facts: readonly PaymentFact[] }
-  /** It changes nothing in the books, and why. A session may have got on meanwhile. */
+  /** The event changes nothing in the books; states why. A session may have made progress. */
   | { readonly nothing: string; readonly session?: SessionProgress }
-  /** It should report a payment and could not be read: finance must look. */
+  /** The event should report a payment but could not be read. Finance must check. */
   | { readonly manual_review: string };
 
 // --- Balance transactions ---------------------------------------------------------------------------------------------
 
 /**
  * `share`: what a platform sent us. `misrouted`: a charge on our own account, as documented in 7.3.3, of which we
- * receive the rest after its fee to the platform. `reversal`: a reversed transfer. `dispute`: of a charge on our own
- * account. `other`: not a share of a quote.
+ * receive the rest after its fee to the platform. `reversal`: a reversed transfer. `dispute`: a dispute of a charge on
+ * our own account. `other`: not a share of a quote.
  */
 export type BalanceTransactionKind = 'share' | 'misrouted' | 'reversal' | 'dispute' | 'other';
 
@@ -213,15 +221,15 @@ export interface BalanceTransaction {
   readonly fee: string;
   readonly net: string;
   /**
-   * The amount sent, if the processor converted it to the account's currency, with the sign of `amount`; and the rate:
-   * `source_amount` times the rate is `amount`. All three or none.
+   * The amount sent, with the sign of `amount`, its currency, and the rate, if the processor converted it to the
+   * account's currency. `source_amount` times the rate is `amount`. All three are set, or none is.
    */
   readonly source_currency: string | null;
   readonly source_amount: string | null;
   readonly exchange_rate: string | null;
   /** ISO instant. */
   readonly occurred_at: string;
-  /** The payment, refund or dispute on our account that it belongs to: `py_…`, `pyr_…`. */
+  /** The payment, refund or dispute on our account that the balance transaction belongs to: `py_…`, `pyr_…`. */
   readonly payment: string | null;
   /** The payment on our account that a reversal or dispute reduces. */
   readonly of_payment: string | null;
@@ -231,7 +239,7 @@ export interface BalanceTransaction {
   readonly quote_id: string | null;
   readonly requote_id: string | null;
   readonly enrollment_id: string | null;
-  /** As sent by the processor. */
+  /** The data as sent by the processor. */
   readonly payload: string;
 }
 
@@ -241,7 +249,7 @@ export type BalanceTransactionReading =
 
 export interface BalanceTransactionSource {
   /**
-   * Reads one balance transaction, its numbers as texts (parseExactJson); `payload` is kept beside it. `live` says
+   * Reads one balance transaction, its numbers as texts (parseExactJson); `payload` is kept beside it. `live` states
    * whether real or test money is expected.
    */
   readonly read: (value: unknown, payload: string, live: boolean) => BalanceTransactionReading;
@@ -256,14 +264,16 @@ export interface BalanceTransactionSource {
 // --- Webhooks ---------------------------------------------------------------------------------------------------------
 
 export interface WebhookVerifier {
-  /** The environment variable of an account's secrets, and its value; without a name: our own account's. */
+  /** The environment variable of an account's secrets, and its value. Without a name, it is that of our own account. */
   readonly secretVariable: (account: string | undefined) => string;
   readonly secrets: (environment: ProcessorSecrets, account: string | undefined) => readonly string[];
   /** The request header that carries the signature, in lower case. */
   readonly header: string;
   /** What is wrong with the signature header alone, so that the body need not be read; undefined if it may be valid. */
   readonly headerProblem: (header: string | undefined, now: Date) => string | undefined;
-  /** Whether one of the signatures over these bytes was made with one of our secrets; much faster than `problem`. */
+  /**
+   * Whether one of the signatures of these bytes was made with one of our secrets. This is much faster than `problem`.
+   */
   readonly isSigned: (body: Buffer, header: string | undefined, secrets: readonly string[]) => boolean;
   /** Why a body was not signed with one of our secrets within the tolerance around `now`; undefined if it was. */
   readonly problem: (

@@ -31,7 +31,10 @@ const ARRANGED = `LEFT JOIN LATERAL (
        WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
        ORDER BY a.from_month DESC LIMIT 1) AS a ON e.arrangement = 'connected_account'`;
 
-/** The acceptances of a quote, its own before its requotes', for one partner or every partner with such a quote. */
+/**
+ * The acceptances of a quote: first the quote's, then those of its requotes. For one partner, or for every partner with
+ * such a quote.
+ */
 export function readAcceptances(
   tx: Transaction,
   { quoteId, partnerId }: { quoteId: string; partnerId?: string | undefined },
@@ -54,7 +57,7 @@ export function readAcceptances(
 
 const READ_CONNECTED_ACCEPTANCES = prepared(
   'read_connected_acceptances',
-  // Most partners have no connected account, so no rows are searched.
+  // Most partners have no connected account. For them no rows are searched.
   `
     SELECT w.nth, r.*
     FROM ROWS FROM (
@@ -71,7 +74,7 @@ const READ_CONNECTED_ACCEPTANCES = prepared(
       LIMIT 1) AS r`,
 );
 
-/** The acceptances under a connected account, by their place. */
+/** The acceptances under a connected account, by their place in the request. */
 export async function readConnectedAcceptances(
   tx: Transaction,
   accepted: readonly { partnerId: string; quoteId: string; requoteId: string | null }[],

@@ -21,7 +21,7 @@ export interface QuotePlan extends Routing {
   readonly partner_id: string;
   readonly enrollment_id: string | null;
   readonly currency: string;
-  /** For the quote, then for each requote, in the order of acceptance. */
+  /** The plan for the quote, then those for each requote, in the order of acceptance. */
   readonly plans: readonly PlannedAcceptance[];
 }
 
@@ -31,12 +31,15 @@ interface PlanProblem {
   readonly reason: string;
 }
 
-/** Without requests if the processor refuses the amount: then `problem` states it, and the others are planned. */
+/**
+ * A plan has no requests if the processor refuses the amount. Then `problem` states why, and the others are still
+ * planned.
+ */
 export interface PlannedAcceptance extends SplitPlan {
   readonly problem: PlanProblem | null;
 }
 
-/** Problems of one acceptance, not of its partner's routing: no other input would help. */
+/** Problems of one acceptance rather than of its partner's routing. Different input would not help. */
 const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
   'amount_too_small',
   'amount_inexpressible',
@@ -52,7 +55,7 @@ export interface QuotePlanRequest extends PlanOptions {
 
 /**
  * Plans the acceptances of a quote that were accepted under a connected account; earlier ones were invoiced. The
- * platform's own fee is charged with the quote, not again with each requote.
+ * platform's own fee is charged once with the quote, not again with each requote.
  */
 export async function planQuote(tx: Transaction, request: QuotePlanRequest): Promise<QuotePlan> {
   const { quoteId, partnerId, platform_fee, ...options } = request;
@@ -82,7 +85,7 @@ export async function planQuote(tx: Transaction, request: QuotePlanRequest): Pro
 interface AcceptancePlan extends Routing {
   /** The service's share, in major units. */
   readonly share: string;
-  /** Null if there is no plan: then `problem` states why. */
+  /** Null if there is no plan. Then `problem` states why. */
   readonly requests: SplitPlan['requests'] | null;
   readonly problem: PlanProblem | null;
 }
@@ -93,7 +96,7 @@ export interface RoutedAcceptance {
   readonly routed: AcceptedRow | undefined;
 }
 
-/** The acceptances under a connected account with their rows, each at its own place, in one read. */
+/** Reads the acceptances under a connected account with their rows at once, each at its own place. */
 export async function readRouted(
   accepted: readonly Acceptance[],
   reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
@@ -102,7 +105,10 @@ export async function readRouted(
   return accepted.map((each, index) => ({ accepted: each, routed: rows.get(index) }));
 }
 
-/** The plan of a new acceptance. One that cannot be planned is accepted anyway: then the plan states the obstacle. */
+/**
+ * The plan of a new acceptance. If a split cannot be planned, the quote is accepted anyway, and the plan states the
+ * obstacle.
+ */
 export function planAcceptance(row: AcceptedRow, options: PlanOptions): AcceptancePlan {
   const plan = (found: Pick<AcceptancePlan, 'requests' | 'problem'>): AcceptancePlan => ({
     ...routingOf(row),
@@ -146,7 +152,7 @@ function acceptedOf(row: AcceptedRow): Accepted {
   };
 }
 
-/** The database keeps the three together: a connected account is complete. */
+/** The database ensures that a row has either all three or none. */
 function routingOf({ split, merchant_of_record, connected_account_id, settlement_currencies }: AcceptedRow): Routing {
   if (split === null || merchant_of_record === null || connected_account_id === null) {
     throw new Error('a row of a connected account has no account');

@@ -18,10 +18,10 @@ import {
   payoutNeedsWork,
 } from './verdicts.ts';
 
-/** The latest months with statements to check: late transfers arrive within them. */
+/** How many of the latest months with statements to check. Late transfers arrive within that time. */
 export const RECONCILED_MONTHS = 3;
 
-/** The days of payouts to check: as many as of statements. */
+/** How many days of payouts to check: about as long as the months of statements. */
 const PAYOUT_DAYS = 92;
 
 /** An account that the daily job has not read for this long needs attention. */
@@ -32,9 +32,9 @@ interface ConnectedAccount {
   readonly partners: readonly string[];
   /** The source of its balance transactions. */
   readonly balance_transactions_from: 'processor' | 'settlement_file';
-  /** Up to when it was read completely, or when its latest file was imported; null: never. */
+  /** The time up to which it was read completely, or when its latest file was imported; null if never. */
   readonly read_to: string | null;
-  /** Another account has replaced it, but money may still move on it. */
+  /** Whether a different account has replaced it. Money may still move on it. */
   readonly followed: boolean;
 }
 
@@ -44,9 +44,12 @@ export interface AccountHealth {
   readonly stale: readonly string[];
   /** Quotes that are not as expected and need action, by month. */
   readonly open: Readonly<Record<Month, number>>;
-  /** Balance transactions of any time without a quote. */
+  /** Balance transactions without a quote, of any date. */
   readonly unknown: number;
-  /** Payouts of the last PAYOUT_DAYS that are missing from the bank or of unknown contents, and skipped transactions. */
+  /**
+   * Payouts of the last PAYOUT_DAYS that have not reached the bank or whose contents are unknown, and skipped
+   * transactions.
+   */
   readonly payouts: number;
 }
 

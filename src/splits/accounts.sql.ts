@@ -6,8 +6,8 @@ import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
 /**
- * One transaction at a time records and allocates balance transactions. Lock order, always: this one, importers, the
- * ledger (shared, so that no month closes while entries are dated), then payments.
+ * Only one transaction at a time records and allocates balance transactions. Locks are always taken in this order: this
+ * one, importers, the ledger (shared, so that no month closes while entries are dated), payments.
  */
 export async function lockProcessor(tx: Transaction): Promise<void> {
   await takeLock(tx, LOCKS.processor);
@@ -38,7 +38,8 @@ export interface ConnectedPartner {
 }
 
 /**
- * The connected account of a partner in a month: by the latest such arrangement until then, otherwise by a planned one.
+ * The connected account of a partner in a month, from the latest connected arrangement up to then, or else from a
+ * planned one.
  */
 export async function readConnectedPartner(
   tx: Transaction,
@@ -55,7 +56,7 @@ export async function readConnectedPartner(
   return rows[0];
 }
 
-/** All our accounts in any arrangement, current or past: an earlier account may still receive money. */
+/** All our accounts in any arrangement, current or past. An earlier account may still receive money. */
 export function readConnectedAccounts(tx: Transaction): Promise<{ account: string }[]> {
   return query(
     tx,
@@ -71,7 +72,7 @@ export async function insertReading(
     account: string;
     from: string | null;
     to: string;
-    /** The name of an imported file; null: read at the processor. */
+    /** The name of the imported file; null if it was read at the processor. */
     file: string | null;
     balance_transactions: number;
     fresh: number;
@@ -88,7 +89,7 @@ export async function insertReading(
   );
 }
 
-/** Up to when an account was read completely at the processor; null before its first reading. */
+/** The time up to which an account was read completely at the processor; null before its first reading. */
 export async function readCursor(tx: Transaction, account: string): Promise<string | null> {
   const { read_to } = await queryOne<{ read_to: string | null }>(
     tx,
@@ -103,9 +104,9 @@ interface AccountCursor {
   readonly partners: readonly string[];
   readonly balance_transactions_from: 'processor' | 'settlement_file';
   readonly read_to: string | null;
-  /** Something was accepted under it. */
+  /** Whether something was accepted under the account. */
   readonly sold: boolean;
-  /** All of its partners have another account now. */
+  /** Whether all of its partners now have a different account. */
   readonly followed: boolean;
 }
 
@@ -113,8 +114,8 @@ interface AccountCursor {
 export const WATCHED_DAYS = 180;
 
 /**
- * The connected accounts on which money may still move, with how far each was read: partners' current accounts, and
- * replaced ones for WATCHED_DAYS.
+ * The connected accounts on which money may still move, with the time up to which each was read. They are the partners'
+ * current accounts, and replaced ones for WATCHED_DAYS.
  */
 export function readAccountCursors(tx: Transaction, now: string): Promise<AccountCursor[]> {
   return query(
@@ -126,7 +127,7 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
                         AND f.from_month > a.from_month
                         AND f.from_month <= to_char(:now::timestamptz, 'YYYY-MM') COLLATE "C") AS followed,
               CASE WHEN n.from_month IS NULL
-                -- For the current arrangement, the latest row of all, by the index of their times.
+                -- For the current arrangement, this is the partner's latest row, found by the index on time.
                 THEN (SELECT CASE WHEN e.month >= a.from_month COLLATE "C" THEN e.accepted_at END
                       FROM ledger_rows e WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
                       ORDER BY e.accepted_at DESC LIMIT 1)

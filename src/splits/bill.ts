@@ -1,6 +1,6 @@
 /**
  * Bills unremitted amounts: one invoice for each partner and currency, quote by quote, for amounts that the month's
- * reconciliation finds open and old enough. Reversed transfers are excluded: the ledger reverses those.
+ * reconciliation finds open and old enough. Reversed transfers are excluded, because the ledger reverses those.
  * Refusals: month_not_closed, clock_behind.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Whether the prices of a partner with a connected account can be split in its currency: checked when the partner is
- * imported, because after acceptance it is too late. Refusal: partners_invalid.
+ * Checks whether the prices of a partner with a connected account can be split in its currency. This happens when the
+ * partner is imported, because after an acceptance it is too late. Refusal: partners_invalid.
  */
 import { refuse } from '../errors/refusals.ts';
 import { minorDigits } from '../money.ts';

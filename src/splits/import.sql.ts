@@ -4,7 +4,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { BalanceTransaction } from '../processors/processor.ts';
 import type { Recording } from './accounts.sql.ts';
 
-/** Those already recorded with another currency or amount: a balance transaction never changes. */
+/** Those already recorded with a different currency or amount. A balance transaction never changes. */
 export function findChangedBalanceTransactions(
   tx: Transaction,
   account: string,
@@ -62,13 +62,13 @@ export async function insertSettlementFile(
   return rows[0]?.settlement_file_id;
 }
 
-/** From the JSON of settlement lines. */
+/** Reads the JSON of settlement lines. */
 const LINES = `json_populate_recordset(NULL::settlement_lines, :lines::json) AS n`;
 
 /**
- * Lines whose transfer, payment and quote are already recorded, or on an earlier line, with another amount, kind or
- * currency. For a share, one of the two lines may name only the transfer or only the payment, because a transfer makes
- * one payment.
+ * Lines whose transfer, payment and quote are already recorded, or are on an earlier line, with a different amount,
+ * kind or currency. For a share, one of the two lines may name only the transfer or only the payment, because each
+ * transfer makes one payment.
  */
 export function findConflictingLines(
   tx: Transaction,
@@ -77,7 +77,7 @@ export function findConflictingLines(
 ): Promise<{ line: number; known: string }[]> {
   return query(
     tx,
-    // With window functions, which need one sort each: a join would compare all lines of a quote with each other.
+    // Uses window functions, which need one sort each. A join would compare all lines of a quote with each other.
     `WITH given AS MATERIALIZED (SELECT * FROM ${LINES}), every AS (
        SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
        WHERE partner_id = :partnerId AND quote_id IN (SELECT quote_id FROM given)
@@ -139,9 +139,10 @@ export function insertSettlementLines(
 
 /**
  * Records the partner's lines as balance transactions, if the settlement files are the source of their account in the
- * month of the line; a line without a time is dated now. A line that repeats another is not recorded. The account is
- * the one under which the line's quote was accepted (its requote, or else the last acceptance before the line's time),
- * even if the partner has another now; for an unknown quote, the account of the line's month.
+ * month of the line; a line without a time is dated now. A line that repeats an earlier one is not recorded. The
+ * account is the one under which the line's quote was accepted (its requote, or else the last acceptance before the
+ * line's time), even if the partner has a different one now. For an unknown quote, it is the account of the line's
+ * month.
  */
 export function insertSettlementTransactions(
   tx: Transaction,
@@ -172,7 +173,8 @@ export function insertSettlementTransactions(
            AND p.from_month <= coalesce(accepted.month, to_char(occurred.at, 'YYYY-MM')) COLLATE "C"
          ORDER BY p.from_month DESC LIMIT 1) AS a ON true
        WHERE l.partner_id = :partnerId
-         -- From earlier files too: the account's source may have been the processor when they were imported.
+         -- Includes lines of earlier files, because the account's source may have been the processor when they were
+         -- imported.
          AND NOT EXISTS (
            SELECT FROM balance_transactions b
            WHERE b.reported_by = 'settlement_file' AND b.id = 'line:' || l.settlement_line_id)

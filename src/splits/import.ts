@@ -44,7 +44,7 @@ export interface ImportReport {
   readonly read: number;
   readonly recorded: number;
   readonly duplicates: number;
-  /** New allocations of these or earlier balance transactions. */
+  /** The number of new allocations, of these or earlier balance transactions. */
   readonly matched: number;
 }
 
@@ -53,7 +53,7 @@ interface ImportFile {
   readonly text: string;
 }
 
-/** Balance transactions of one account, as read before the transaction, or else from the file. */
+/** Balance transactions of one account. They were read before the transaction, or are read from the file. */
 export async function importBalanceTransactions(
   tx: Transaction,
   acting: IssueContext,
@@ -79,7 +79,7 @@ export async function importBalanceTransactions(
 export const isLive = ({ environment }: Pick<IssueContext, 'environment'>): boolean =>
   environment.name === 'production';
 
-/** Records balance transactions from any source. One that was recorded with other content is refused. */
+/** Records balance transactions from any source. One that was recorded with different content is refused. */
 export async function recordBalanceTransactions(
   tx: Transaction,
   { account, source }: { account: string; source: string },
@@ -151,7 +151,9 @@ export async function importSettlement(
   };
 }
 
-/** Allocates shares to their quotes and returns the number; a share billed meanwhile pays its invoice. */
+/**
+ * Allocates shares to their quotes and returns the number. If the quote has been billed, its share pays that invoice.
+ */
 export async function allocateShares(tx: Transaction, acting: IssueContext, recording: Recording): Promise<number> {
   const found = await insertFoundAllocations(tx, recording);
   if (found > 0) await payBilledShares(tx, acting, recording);
@@ -185,7 +187,7 @@ export async function connectedPartner(
     : refuse('partner_unknown', { partner_id: partnerId });
 }
 
-/** Records the event of an action, under the locks: no month closes while its facts are dated. */
+/** Takes the locks and records the event of an action. No month closes while its facts are dated. */
 export async function beginRecording(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,

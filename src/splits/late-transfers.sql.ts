@@ -7,14 +7,14 @@ export interface ShareOfBilled {
   /** The processor's id of the balance transaction. */
   readonly balance_transaction: string;
   readonly balance_transaction_id: number;
-  /** The balance transaction is a reversal; its allocation above zero undoes a match. */
+  /** Whether the balance transaction is a reversal. If its allocation is above zero, it undoes a match. */
   readonly below: boolean;
-  /** The payment on our account that it reduces. */
+  /** The payment on our account that the balance transaction reduces. */
   readonly of_payment: string | null;
   readonly disputed: boolean;
-  /** With its sign. */
+  /** The amount with its sign. */
   readonly amount: string;
-  /** The part that pays an invoice, or takes that back. */
+  /** The part that pays an invoice, or takes such a payment back. */
   readonly paid: string;
   readonly occurred_on: string;
 }
@@ -24,9 +24,9 @@ export interface SharePayment {
   readonly payment_id: number;
   readonly balance_transaction_id: number;
   readonly payment: string | null;
-  /** The part not taken back. */
+  /** The part that was not taken back. */
   readonly left: string;
-  /** The amount that took it back and was not itself undone, above zero. */
+  /** The reversals that took it back and were not undone, with amounts above zero. */
   readonly taken_by: readonly {
     readonly payment_reversal_id: number;
     readonly balance_transaction_id: number;
@@ -39,11 +39,11 @@ export interface BilledQuote {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
-  /** Before these: expected and not billed; below zero if too much was received. */
+  /** What was expected and not billed before these shares; below zero if too much was received. */
   readonly owed: string;
   /** Billed by live invoices and not yet paid by a share. */
   readonly uncovered: string;
-  /** Before these: shares received less reversed transfers. */
+  /** Shares received before these, less reversed transfers. */
   readonly as_shares: string;
   readonly shares: readonly ShareOfBilled[];
   readonly payments: readonly SharePayment[];
@@ -125,7 +125,7 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
 export interface NewSharePayment {
   readonly share_allocation_id: number;
   readonly payment_id: number;
-  /** Null: it is the payment itself. */
+  /** Null if it is the payment itself. */
   readonly payment_reversal_id: number | null;
   readonly currency: string;
   /** With the share's sign. */

@@ -1,7 +1,7 @@
 /**
- * Transfers that arrive after an invoice has billed their quote. They are the partner's money and pay that invoice:
- * that part of the share becomes a payment and is applied like any other. A reversed transfer reverses the payment.
- * `paymentPartsOf` decides the part; it is pure.
+ * Transfers that arrive after an invoice has billed their quote. Such a transfer is the partner's money and pays that
+ * invoice. That part of the share becomes a payment and is applied like any other. A reversed transfer reverses the
+ * payment. `paymentPartsOf` decides the part; it is pure.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -42,7 +42,7 @@ export async function payBilledShares(tx: Transaction, acting: IssueContext, { e
     details: { shares: parts.map(({ share }) => share.share_allocation_id) },
   });
   await receive(tx, context, parts);
-  // Read again, because the same import may reverse what it has just recorded.
+  // The quotes are read again, because the same import may reverse what it has just recorded.
   await takeBack(tx, context, await readBilledQuotes(tx, eventId));
   failpoint('shares.paid');
 }
@@ -53,8 +53,9 @@ interface Part {
 }
 
 /**
- * The part of each received share that pays an invoice. A share within the amount still expected is a plain share;
- * otherwise, one within the billed amount pays that; otherwise it covers the expected amount first, and the rest pays.
+ * The part of each received share that pays an invoice. A share within the amount still expected pays no invoice.
+ * Otherwise, all of a share within the billed amount pays the invoice. Otherwise it covers the expected amount first,
+ * and the rest pays the invoice.
  */
 function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
   const zero = Amount.zero(currency);
@@ -195,7 +196,7 @@ function reversalsOf(quote: BilledQuote): {
   for (const share of shares) {
     const amount = Amount.of(share.amount, currency);
     if (!amount.isNegative()) {
-      // A reversed transfer that belonged to another quote: the payment that it reversed is reinstated.
+      // If a reversed transfer belonged to a different quote, the payment that it reversed is reinstated.
       if (share.below) {
         for (const payment of payments) {
           if (payment.taken_by.some((each) => each.balance_transaction_id === share.balance_transaction_id))
@@ -212,7 +213,7 @@ function reversalsOf(quote: BilledQuote): {
         !named ||
         (mistake ? each.balance_transaction_id === share.balance_transaction_id : each.payment === share.of_payment),
     );
-    // If it names no payment, it takes from the earliest shares.
+    // If the reversal names no payment, it takes from the earliest shares.
     let rest = named ? amount.negated() : atLeast(amount.negated().minus(asShares), zero);
     asShares = atLeast(asShares.plus(amount), zero);
     for (const payment of from) {
@@ -230,7 +231,7 @@ async function takeBack(tx: Transaction, context: PaymentContext, quotes: readon
   const plans = quotes.map((quote) => ({ quote, ...reversalsOf(quote) }));
   const rows: NewSharePayment[] = [];
   let waiting = plans.flatMap(({ quote, back }) => back.map((each) => ({ ...each, quote })));
-  // Each payment once at a time: cash unapplied for one reversal is not available to the next.
+  // Each round reverses a payment only once, because cash unapplied for one reversal is not available to the next.
   while (waiting.length > 0) {
     const seen = new Set<number>();
     const now = waiting.filter(({ payment }) => !seen.has(payment.payment_id) && seen.add(payment.payment_id));

@@ -4,11 +4,12 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { Recording } from './accounts.sql.ts';
 
 /**
- * Allocates every balance transaction that names its quote, whose quote a settlement file names, or that reduces an
- * allocated payment. Never by amount. Returns the number of new allocations. Needs the ledger's lock.
+ * Allocates each balance transaction if it names its quote, if a settlement file names the quote for it, or if it
+ * reduces an allocated payment. Never allocates by amount. Returns the number of new allocations. Needs the ledger's
+ * lock.
  */
 export async function insertFoundAllocations(tx: Transaction, recording: Recording): Promise<number> {
-  // Selected once from all ever recorded. Each statement then handles what the earlier ones left.
+  // Selects once from all balance transactions ever recorded. Each statement then handles what the earlier ones left.
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.unattributed`);
   await execute(
     tx,
@@ -26,7 +27,7 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   return found;
 }
 
-/** Those that are themselves settlement lines, by the line's quote. */
+/** Balance transactions that came from a settlement line, by the line's quote. */
 const BY_OWN_LINE = `
   INSERT INTO share_allocations (
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
@@ -40,7 +41,7 @@ const BY_OWN_LINE = `
   WHERE u.reported_by = 'settlement_file'`;
 
 /**
- * By the payment's metadata: its quote_id, or its enrollment_id if it names no quote. Exactly one quote of the
+ * By the payment's metadata: the quote_id, or the enrollment_id if there is no quote_id. Exactly one quote of the
  * account's partners must match.
  */
 const BY_METADATA = `
@@ -66,7 +67,10 @@ const BY_METADATA = `
          share_amount, currency, trim_scale(net), 'metadata', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1`;
 
-/** By the settlement lines that name its payment or transfer, if they add up to it and the quote of each is known. */
+/**
+ * By the settlement lines that name its payment or transfer, if the lines add up to it and the quote of each line is
+ * known.
+ */
 const BY_SETTLEMENT_LINES = `
   WITH named AS (
     SELECT u.*, l.settlement_line_id, l.partner_id, l.quote_id AS line_quote_id, l.requote_id AS line_requote_id,
@@ -75,7 +79,8 @@ const BY_SETTLEMENT_LINES = `
     FROM pg_temp.unattributed u
     JOIN account_partners p ON p.account = u.account
     JOIN LATERAL (
-      -- Lines of the same quote and amount that name the same balance transaction, by its transfer or payment, are one.
+      -- Lines with the same quote and amount count as one if they name the same balance transaction, by its transfer or
+      -- payment.
       SELECT DISTINCT ON (partner_id, quote_id, requote_id, currency, amount)
              settlement_line_id, partner_id, quote_id, requote_id, currency, amount
       FROM settlement_lines WHERE payment = u.payment OR transfer = u.transfer
@@ -95,7 +100,7 @@ const BY_SETTLEMENT_LINES = `
     settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, line_quote_id, line_requote_id, share_currency,
          trim_scale(line_amount), currency,
-         -- For a conversion, each line gets its part, rounded so that the parts add up to the whole.
+         -- If the amount was converted, each line gets its part, rounded so that the parts add up to the whole.
          trim_scale(round(net * total_so_far / total, minor_digits(currency))
                     - round(net * (total_so_far - line_amount) / total, minor_digits(currency))), 'settlement_file',
          settlement_line_id, occurred_on, entry_on, :now::timestamptz, :eventId::bigint
@@ -103,7 +108,7 @@ const BY_SETTLEMENT_LINES = `
 
 /**
  * An amount taken from a payment belongs to the payment's quote, if it has one. It counts as the amount sent, in that
- * currency; if finance stated what the payment counts as, in proportion.
+ * currency. If finance stated what the payment counts as, it counts in proportion.
  */
 const BY_PAYMENT = `
   WITH found AS (
@@ -140,7 +145,7 @@ const BY_PAYMENT = `
 export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
   const { unknown } = await queryOne<{ unknown: number }>(
     tx,
-    // Closed ones have ended too; the separate condition excludes them before anything is looked up.
+    // `ended` includes closed ones. The separate condition excludes them before anything is looked up.
     `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
   );
   return unknown;
@@ -155,7 +160,7 @@ export interface BalanceTransactionState {
   readonly net: string;
   /** The part that no quote explains yet. */
   readonly unexplained: string;
-  /** The amount sent: in a currency other than `currency` if the processor converted it. */
+  /** The amount sent. If the processor converted it, its currency differs from `currency`. */
   readonly share_currency: string;
   /** The part of the amount sent that no quote explains yet. */
   readonly share_unexplained: string;
@@ -182,16 +187,16 @@ export function readBalanceTransactions(
   );
 }
 
-/** A quote as finance may match a balance transaction to it. */
+/** A quote that finance may match a balance transaction to. */
 export interface MatchableQuote {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
-  /** Part of it was accepted under a connected account. */
+  /** Whether part of it was accepted under a connected account. */
   readonly is_routed: boolean;
-  /** The partner has, or had, the balance transaction's account. */
+  /** Whether the partner has, or had, the balance transaction's account. */
   readonly own_account: boolean;
-  /** The month's invoice of a quote that is not routed, once it is issued. */
+  /** For a quote that is not routed, the month's invoice, once it is issued. */
   readonly invoice: string | null;
 }
 
@@ -219,7 +224,7 @@ export function readMatchableQuotes(
   );
 }
 
-/** The amounts of a balance transaction now allocated to a quote: as counted for the quote, and as settled. */
+/** The amounts of a balance transaction that are now allocated to a quote, as counted for the quote and as settled. */
 export function readShareOf(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
@@ -233,7 +238,7 @@ export function readShareOf(
   );
 }
 
-/** The payments made from a share whose matches and undone matches do not add up to zero. */
+/** The payments made from a share, if its matches and undone matches do not add up to zero. */
 export async function readPaymentsLeft(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
@@ -248,7 +253,7 @@ export async function readPaymentsLeft(
   return rows.map(({ payment_id: id }) => id);
 }
 
-/** Finance allocates a balance transaction to a quote, or undoes that by the opposite amount. */
+/** Records that finance allocates a balance transaction to a quote, or undoes that by the opposite amount. */
 export async function insertManualAllocation(
   tx: Transaction,
   share: {
@@ -281,7 +286,7 @@ export async function insertManualAllocation(
   );
 }
 
-/** The open ones among these balance transactions that no quote explains. */
+/** Those of these balance transactions that are open and that no quote explains. */
 export function readUnexplained(
   tx: Transaction,
   ids: readonly number[],

@@ -31,11 +31,11 @@ export interface MatchRequest {
   readonly account?: string | undefined;
   readonly quoteId: string;
   readonly partnerId?: string | undefined;
-  /** A part of it, in its own currency; by default the whole unexplained amount. */
+  /** The part to match, in the balance transaction's currency; by default the whole unexplained amount. */
   readonly amount?: string | undefined;
   /** The value of that part in the quote's currency; by default the amount sent. */
   readonly countsAs?: string | undefined;
-  /** The quote may belong to a partner that never had the account that received the money. */
+  /** Allows a quote of a partner that never had the account that received the money. */
   readonly otherAccount?: boolean | undefined;
   readonly reason: string;
 }
@@ -76,7 +76,7 @@ export async function matchBalanceTransaction(
   return insert(tx, acting, recording, { request, balance_transaction, quote, part });
 }
 
-/** Undoes a match, automatic or manual, by another of the opposite amount. */
+/** Undoes a match, automatic or manual, by recording one of the opposite amount. */
 export async function unmatchBalanceTransaction(
   tx: Transaction,
   acting: IssueContext,
@@ -93,8 +93,8 @@ export async function unmatchBalanceTransaction(
   }
   const part = { settled: Amount.of(share.settled, currency).negated(), amount: amount.negated() };
   const undone = await insert(tx, acting, recording, { request, balance_transaction, quote, part });
-  // The payment it made must be taken back as well, or its quote would be owed twice: by the processor and by the
-  // partner.
+  // The payment that the match made must be taken back too. Otherwise the quote would be owed twice, by the processor
+  // and by the partner.
   const payments = await readPaymentsLeft(tx, { balanceTransactionId, partnerId: quote.partner_id, quoteId });
   if (payments.length > 0) {
     throw refuse('share_paid_back', { balance_transaction: balance_transaction.id, quote_id: quoteId, payments });
@@ -104,13 +104,11 @@ export async function unmatchBalanceTransaction(
 
 export interface ClosingResult {
   readonly balance_transactions: readonly string[];
-  /** The amount left on our accounts without a quote, by currency: zero if receipts and reversals cancel out. */
+  /** The amount left on our accounts without a quote, by currency. It is zero if receipts and reversals cancel out. */
   readonly left: readonly { readonly currency: string; readonly amount: string }[];
 }
 
-/**
- * Finance decides that the unexplained part of these needs no further action: it was refunded, or settled elsewhere.
- */
+/** Closes the unexplained part of these: finance has decided that it was refunded or settled elsewhere. */
 export async function closeBalanceTransactions(
   tx: Transaction,
   acting: IssueContext,
@@ -144,7 +142,7 @@ export async function closeBalanceTransactions(
   return { balance_transactions: found.map(({ id }) => id), left };
 }
 
-/** The balance transaction with an id. Two accounts may have the same id: then the account is required. */
+/** The balance transaction with an id. If two accounts have the same id, the account is required. */
 export async function findBalanceTransaction(
   tx: Transaction,
   { balance_transaction: id, account }: { balance_transaction: string; account?: string | undefined },
@@ -182,7 +180,7 @@ async function begin(tx: Transaction, acting: IssueContext, request: MatchReques
   return { recording, balance_transaction, quote };
 }
 
-/** An unrouted quote belongs to its invoice; money on an account that is not the partner's needs the flag. */
+/** A quote that is not routed belongs to its invoice. Money on an account that is not the partner's needs the flag. */
 function refuseUnmatchable(
   { id, account }: BalanceTransactionState,
   quote: MatchableQuote,

@@ -5,7 +5,7 @@ import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { type Recording, WATCHED_DAYS } from './accounts.sql.ts';
 
-/** The payouts of an account since then whose contents are unknown and can be requested. */
+/** The payouts of an account since a time whose contents are unknown and can be requested. */
 export function readPayoutsWithoutContents(
   tx: Transaction,
   { account, since }: { account: string; since: string },
@@ -22,8 +22,9 @@ export function readPayoutsWithoutContents(
 }
 
 /**
- * Records the contents of a payout, if all are recorded, belong to no other payout and add up to it, and returns their
- * number. An incomplete list is requested again. The payout itself, or its failure, is not part of its contents.
+ * Records the contents of a payout and returns their number. All must be recorded, belong to no other payout, and add
+ * up to the payout. An incomplete list is requested again. The payout itself, or its failure, is not part of its
+ * contents.
  */
 export function insertPayoutContents(
   tx: Transaction,
@@ -59,18 +60,18 @@ export interface PayoutState {
   readonly occurred_at: string;
   /** Above zero. */
   readonly amount: string;
-  /** The number of balance transactions in its contents; null: unknown. */
+  /** The number of balance transactions in its contents; null if unknown. */
   readonly balance_transactions: number | null;
-  /** The processor can list its contents, and we read the account there. */
+  /** Whether the processor can list its contents and we read the account there. */
   readonly contents_expected: boolean;
   /** The day on which it reached the bank. */
   readonly arrived_on: string | null;
   readonly failed: boolean;
-  /** How many days after it the bank files of its currency extend. */
+  /** How many days the bank files of its currency extend beyond it. */
   readonly bank_days_after: number | null;
 }
 
-// For a period of time; its end may be open.
+// A period of time whose end may be open.
 const PAYOUT_STATES = `
      SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.occurred_at, (-m.net)::text AS amount,
             (SELECT nullif(count(*), 0) FROM payout_contents c
@@ -93,7 +94,7 @@ const PAYOUT_STATES = `
        AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt::timestamptz)
      ORDER BY m.account, m.occurred_at, m.balance_transaction_id`;
 
-/** The payouts of a month in the issuer's zone, or since then. */
+/** The payouts of a month in the issuer's zone, or all since then. */
 export function readPayoutStates(
   tx: Transaction,
   { startsAt, endsAt }: { startsAt: string; endsAt: string | null },
@@ -113,8 +114,9 @@ export interface NotPaidOut {
 }
 
 /**
- * Balance transactions of a month, or since then, that are in no payout, although a payout so many days later lists its
- * contents. Only for accounts whose payouts list contents, from the first balance transaction that one of them lists.
+ * Balance transactions of a month, or all since then, that are in no payout, although a payout that many days later
+ * lists its contents. Considers only accounts whose payouts list contents, from the first balance transaction in such a
+ * list on.
  */
 export function readNotPaidOut(
   tx: Transaction,
@@ -141,7 +143,7 @@ export function readNotPaidOut(
   );
 }
 
-/** How much of the shares on a month's statements has reached the bank in payouts. */
+/** The amount of the shares on a month's statements that has reached the bank in payouts. */
 export function readInBank(
   tx: Transaction,
   month: Month,
@@ -194,7 +196,7 @@ export async function readToldNotSeen(tx: Transaction): Promise<ToldNotSeen[]> {
        FROM months LEFT JOIN seen s USING (account, currency)
        GROUP BY account, currency, s.amount HAVING sum(told) > coalesce(s.amount, 0)
      ), latest AS (
-       -- The latest month that, with those after it, brought all unreceived money.
+       -- The latest month that, together with the months after it, brought all the money that is not in the bank.
        SELECT DISTINCT ON (account, currency) account, currency, u.amount, month, later
        FROM unseen u JOIN (
          SELECT *, sum(told) OVER later - told AS later FROM months

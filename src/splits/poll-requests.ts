@@ -1,12 +1,12 @@
 /**
- * Requests from webhooks to read a connected account now. They come in bursts and may be lost: an account is read once
- * for all hints within a while, one account at a time, and the daily job reads it anyway.
+ * Requests from webhooks to read a connected account now. They come in bursts and may be lost. All hints within a short
+ * time cause one reading of an account, one account is read at a time, and the daily job reads every account anyway.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
 interface PollRequests {
   readonly take: (accounts: readonly string[]) => void;
-  /** Ends after the current reading. */
+  /** Stops after the current reading. */
   readonly stop: () => Promise<void>;
 }
 

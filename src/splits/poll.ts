@@ -1,8 +1,8 @@
 /**
  * Reads our connected accounts at the processor: balance transactions from a little before the end of the last reading,
  * since earlier ones may become visible later, and the contents of each payout. A webhook only causes an earlier
- * reading; it is not a source. Network calls happen outside transactions; the cursor moves when a whole reading is
- * stored. Refusals: account_unknown, account_key_missing, balance_transactions_invalid, processor_unreachable.
+ * reading; its contents are not used. Network calls happen outside transactions; the cursor moves when a whole reading
+ * is stored. Refusals: account_unknown, account_key_missing, balance_transactions_invalid, processor_unreachable.
  */
 import { DateTime } from 'luxon';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
@@ -25,7 +25,7 @@ import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.
 /** How far before the end of the last reading the next one begins. */
 export const OVERLAP_HOURS = 72;
 
-/** So many are stored in one transaction, and in memory at once. */
+/** How many are stored in one transaction and kept in memory at once. */
 const KEPT_AT_ONCE = 1000;
 
 export interface AccountReading extends ImportReport {
@@ -36,7 +36,7 @@ interface AccountAccess extends ProcessorAccess {
   readonly account: string;
 }
 
-/** The key for reading an account: its own, since the account is ours. */
+/** The key for reading an account. It is the account's own key, since the account is ours. */
 export function accessTo({ connectedKeys, stripeBase }: Environment, account: string): AccountAccess {
   const key = connectedKeys.get(account);
   if (key === undefined) throw refuse('account_key_missing', { account, variable: accountKeyVariable(account) });
@@ -44,7 +44,8 @@ export function accessTo({ connectedKeys, stripeBase }: Environment, account: st
 }
 
 /**
- * Reads one account completely from its cursor on. If interrupted, it starts there again; stored ones are recognized.
+ * Reads one account completely from its cursor on. If interrupted, it starts there again and recognizes what is already
+ * stored.
  */
 export async function readAccount(
   database: Database,
@@ -119,7 +120,7 @@ async function readContents(
   )) {
     const listed: BalanceTransaction[] = [];
     for await (const page of pagesOf(access, { payout }, acting)) listed.push(...page);
-    // The processor returns an empty list if it cannot list them, or not yet.
+    // The processor returns an empty list if it cannot list them, or cannot do so yet.
     if (listed.length === 0) continue;
     const kept = await database.transaction(async (tx) => {
       const details = { account, balance_transactions: listed.length };

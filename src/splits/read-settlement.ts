@@ -1,6 +1,6 @@
 /**
- * Reads a settlement file: 10,000 lines take a quarter of a second, in which no other call would be answered, so a
- * large one is read in a separate process (reading/aside.ts). Returns the lines as JSON for the database.
+ * Reads a settlement file. 10,000 lines take a quarter of a second, during which no other call would be answered. A
+ * large file is therefore read in a separate process (reading/aside.ts). Returns the lines as JSON for the database.
  */
 import { parse } from 'csv-parse/sync';
 import { reasonOf } from '../errors/refusals.ts';
@@ -13,7 +13,7 @@ interface SettlementTask extends GivenFile {
   readonly currency: string;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** A file with more lines after its header is not read. */
+  /** A file with more lines than this after its header is not read. */
   readonly mostLines?: number;
 }
 

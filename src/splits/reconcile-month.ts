@@ -1,6 +1,6 @@
 /**
- * The reconciliation of a month: every quote with a row on the month's statements, over its whole life as known now,
- * and every balance transaction of the month without a quote.
+ * The reconciliation of a month: every quote with a row on the month's statements, over the quote's whole life as known
+ * now, and every balance transaction of the month that has no quote.
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -35,12 +35,15 @@ import {
 } from './verdicts.ts';
 
 /**
- * The state of a balance transaction without a quote: `unknown`, it is open; `returned`, a payment and its reversals
- * add up to zero; `closed`, by finance.
+ * The state of a balance transaction without a quote. `unknown`: it is open. `returned`: a payment and its reversals
+ * add up to zero. `closed`: finance closed it.
  */
 type UnknownStatus = 'unknown' | 'returned' | 'closed';
 
-/** For one quote, or a balance transaction without one. Amounts are texts with exactly the currency's digits. */
+/**
+ * An exception for one quote, or for a balance transaction without a quote. Amounts are texts with exactly the
+ * currency's digits.
+ */
 export interface ReconciliationException {
   readonly status: ExceptionStatus | UnknownStatus;
   readonly partner_id: string | null;
@@ -52,7 +55,7 @@ export interface ReconciliationException {
   readonly billed: string;
   /** The part of `routed` that arrived after it was billed and pays the invoice. */
   readonly paid: string;
-  /** Expected less billed, and less the routed part that pays no invoice: zero if nothing is left to do. */
+  /** Expected, less billed, less the routed part that pays no invoice. Zero if nothing is left to do. */
   readonly open: string;
   readonly since: string;
   readonly age_days: number;
@@ -82,13 +85,13 @@ interface PartnerSums {
   readonly awaited: number;
   readonly exceptions: number;
   readonly expected: string;
-  /** Received less reversed transfers. */
+  /** The amount received less reversed transfers. */
   readonly routed: string;
   readonly billed: string;
   /** The part of `routed` that arrived after it was billed and pays the invoice. */
   readonly paid: string;
   readonly open: string;
-  /** The part of `routed` in the bank, by the payouts with known contents. */
+  /** The part of `routed` that is in the bank, according to the payouts with known contents. */
   readonly in_bank: string;
 }
 
@@ -110,13 +113,13 @@ export interface Reconciliation {
   readonly payouts: readonly MonthPayout[];
   /** Balance transactions of the month that payouts have skipped. */
   readonly not_paid_out: readonly NotPaidOut[];
-  /** Quotes that are not billed until finance has decided about the balance transactions that name them. */
+  /** Quotes that are not billed until finance has decided on the balance transactions that name them. */
   readonly not_billable: readonly NotBillable[];
   /** Exceptions, payouts and amounts not paid out that need action. */
   readonly open: number;
 }
 
-/** What would be billed, but open balance transactions name that quote. */
+/** An amount that would be billed, except that open balance transactions name the quote. */
 export interface NotBillable extends Billable {
   readonly balance_transactions: readonly {
     readonly account: string;
@@ -191,7 +194,10 @@ const owedOf = (judged: readonly JudgedQuote[]): Billable[] =>
       amount: billable.toString(),
     }));
 
-/** The billable amounts. A quote whose money arrived under a wrong name is left out until finance has decided. */
+/**
+ * The billable amounts. If money for a quote arrived under a wrong name, the quote is left out until finance has
+ * decided.
+ */
 function billableOf(
   owed: readonly Billable[],
   naming: readonly UnmatchedBalanceTransaction[],
@@ -348,7 +354,7 @@ function sumsByPartner(
       open: plus(before?.open, expected.minus(routed).plus(paid).minus(billed)),
     });
   };
-  // Quotes plainly as expected were never billed.
+  // These quotes are as expected in every respect, so they were never billed.
   for (const each of matched)
     add(each.partner_id, { ...each, paid: '0' }, { quotes: each.quotes, matched: each.quotes, awaited: 0 });
   for (const { position, status } of judged) {

@@ -17,11 +17,11 @@ export interface QuotePosition {
   readonly transfers_reversed: string;
   /** On live invoices for missing shares. */
   readonly billed: string;
-  /** The part of received less reversed transfers that arrived after billing and pays the invoice. */
+  /** The part of the amount received, less reversed transfers, that arrived after billing and pays the invoice. */
   readonly paid: string;
   readonly misrouted: boolean;
   readonly disputed: boolean;
-  /** A share was received too long after its acceptance. */
+  /** Whether a share was received too long after its acceptance. */
   readonly late: boolean;
   /** Accounts that received part of it, other than those under which it was accepted. */
   readonly other_accounts: readonly string[];
@@ -31,7 +31,7 @@ export interface QuotePosition {
   readonly balance_transactions: readonly string[];
 }
 
-/** A partner's quotes that are plainly as expected, counted and summed. */
+/** The number and sums of a partner's quotes that are as expected in every respect. */
 export interface MatchedQuotes {
   readonly partner_id: string;
   readonly currency: string;
@@ -49,9 +49,9 @@ interface PositionQuestion {
 }
 
 /**
- * All facts about quotes in one column of time: facts are sorted and summed, never joined to each other. For all
- * quotes, or those in `scope`. An undone match counts as nothing. A dispute concerns the platform; our account sees a
- * reversed transfer, and only the partner's file shows that it was a dispute.
+ * All facts about quotes as one list of rows with a time. They are sorted and summed, never joined to each other. For
+ * all quotes, or only those in `scope`. An undone match counts as nothing. A dispute concerns the platform. Our account
+ * only shows a reversed transfer; the partner's file shows that it was a dispute.
  */
 export function quoteFacts(of: 'all' | 'scope'): string {
   const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at,
@@ -60,7 +60,7 @@ export function quoteFacts(of: 'all' | 'scope'): string {
   const routed = `e.arrangement = 'connected_account'`;
   const scoped = (table: string) =>
     of === 'all' ? '' : `JOIN scope s ON s.partner_id = ${table}.partner_id AND s.quote_id = ${table}.quote_id`;
-  // With a scope, acceptances and other rows each by their index.
+  // With a scope, acceptances and other rows are each read by their own index.
   const rows =
     of === 'all'
       ? `${row} FROM ledger_rows e WHERE ${routed}`
@@ -89,11 +89,12 @@ export function quoteFacts(of: 'all' | 'scope'): string {
        FROM live_missing_shares b ${scoped('b')}`;
 }
 
-/** The positions of the quotes of a `scope`. The body of a WITH, after it. */
+/** The positions of the quotes in `scope`. This is the part of a WITH that follows `scope`. */
 const POSITIONS = `facts AS (
        ${quoteFacts('scope')}
      ), measured AS (
-       -- How long a share took: from its own acceptance if it names it, otherwise from the last one before it arrived.
+       -- How long a share took. Counted from its acceptance if the share names it, otherwise from the last one before
+       -- the share arrived.
        SELECT facts.*, kind LIKE '%\\_accepted' AS accepts,
               max(at) FILTER (WHERE kind LIKE '%\\_accepted')
                 OVER (PARTITION BY partner_id, quote_id ORDER BY at) AS last_accepted,
@@ -101,7 +102,7 @@ const POSITIONS = `facts AS (
                 OVER (PARTITION BY partner_id, quote_id, requote_id ORDER BY at) AS own_accepted
        FROM facts
      ), strays AS (
-       -- Only quotes of partners with several accounts, or attributed by finance, can have any.
+       -- Only quotes that finance attributed, or whose partners have several accounts, can have any.
        SELECT partner_id, quote_id, json_agg(account ORDER BY account) AS other_accounts
        FROM (
          SELECT DISTINCT r.partner_id, r.quote_id, m.account
@@ -147,7 +148,10 @@ const POSITION = `partner_id, quote_id, currency, accepted::text, reversed::text
   billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at, last_accepted_at,
   balance_transactions`;
 
-/** The quotes with a row on the month's statements: those plainly as expected in sums, the others one by one. */
+/**
+ * The quotes with a row on the month's statements. Those that are as expected in every respect are summed; the others
+ * are listed.
+ */
 export async function readPositions(
   tx: Transaction,
   question: PositionQuestion,
@@ -175,7 +179,7 @@ export async function readPositions(
 
 /**
  * The quotes on the statements of these months, the earliest first, for which more or less was received than expected,
- * and the months with a row of each. Only sums are compared for all quotes; the few that differ are examined.
+ * each with the months of its rows. Only sums are compared for all quotes; the few that differ are examined.
  */
 export function readUnevenPositions(
   tx: Transaction,
@@ -189,7 +193,7 @@ export function readUnevenPositions(
     `WITH own AS MATERIALIZED (
        SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
        WHERE posted_month >= (:months::text[])[1] AND arrangement = 'connected_account'
-         -- Later sales are on no statement of these months; later additions or reversals may belong to one.
+         -- Later sales are on no statement of these months. Later additions or reversals may belong to a sale that is.
          AND (posted_month = ANY (:months::text[]) OR kind <> 'quote_accepted')
      ), uneven AS MATERIALIZED (
        SELECT partner_id, quote_id FROM (
@@ -205,7 +209,7 @@ export function readUnevenPositions(
          SELECT partner_id, quote_id, currency, NULL, -amount FROM live_missing_shares
        ) AS facts
        GROUP BY partner_id, quote_id, currency
-       -- A quote without its acceptance here has more in earlier months.
+       -- A quote without its acceptance here has more rows in earlier months.
        HAVING sum(amount) <> 0 OR coalesce(bool_and(kind <> 'quote_accepted'), true)
      ), statements AS MATERIALIZED (
        SELECT DISTINCT partner_id, quote_id, posted_month AS month FROM own JOIN uneven USING (partner_id, quote_id)
@@ -227,9 +231,9 @@ export interface NamedQuote {
   readonly partner_id: string;
   readonly currency: string;
   readonly is_routed: boolean;
-  /** The partner has, or had, the account that received the money. */
+  /** Whether the partner has, or had, the account that received the money. */
   readonly own_account: boolean;
-  /** The invoice that bills it, if it is not routed. */
+  /** The invoice that bills the quote, if it is not routed. */
   readonly invoice: string | null;
 }
 
@@ -247,7 +251,7 @@ export interface UnmatchedBalanceTransaction {
    */
   readonly share_currency: string;
   readonly share_amount: string;
-  /** `returned`: it was taken back; `closed`: by finance; null: it is open. */
+  /** `returned`: it was taken back. `closed`: finance closed it. Null: it is open. */
   readonly ended: 'returned' | 'closed' | null;
   /** Why finance closed it. */
   readonly reason: string | null;
@@ -257,9 +261,9 @@ export interface UnmatchedBalanceTransaction {
   /** From its metadata. */
   readonly quote_id: string | null;
   readonly of_month: boolean;
-  /** It is open, brought money and names one of the requested quotes. */
+  /** Whether it is open, brought money and names one of the requested quotes. */
   readonly names_asked: boolean;
-  /** The quotes of the ledger with that id; only for the month's, as are candidates. */
+  /** The quotes of the ledger with that id. Like candidates, read only for balance transactions of the month. */
   readonly named: readonly NamedQuote[];
   /** The partner that has, or had, the account. */
   readonly partners: readonly string[];
@@ -269,7 +273,7 @@ export interface UnmatchedBalanceTransaction {
 
 /**
  * Balance transactions without a quote: those of a month, in the issuer's zone, with candidates for manual review, and
- * the open ones of any time that brought money and name one of these quotes. In one statement, because finding
+ * the open ones of any time that brought money and name one of these quotes. All in one statement, because finding
  * unexplained amounts takes longest.
  */
 export function readUnmatchedBalanceTransactions(
@@ -293,7 +297,7 @@ export function readUnmatchedBalanceTransactions(
        WHERE of_month OR names_asked
      ), named AS MATERIALIZED (
        SELECT e.partner_id, e.currency, e.posted_month, e.arrangement, own_id(e) AS own_id
-       -- By the key of each partner's rows: no index has the quote's id alone.
+       -- Uses the key of each partner's rows, because no index has the quote's id alone.
        FROM partners p JOIN ledger_rows e ON e.partner_id = p.partner_id
        WHERE e.kind = 'quote_accepted'
          AND own_id(e) = ANY (ARRAY(SELECT quote_id FROM unknown WHERE of_month AND quote_id IS NOT NULL))
@@ -306,7 +310,7 @@ export function readUnmatchedBalanceTransactions(
        WHERE e.arrangement = 'connected_account'
          AND e.partner_id = ANY (ARRAY(
            SELECT o.partner_id FROM account_partners o JOIN unknown u ON u.account = o.account WHERE u.of_month))
-         -- Money comes within months of its quote.
+         -- Money arrives within months of its quote.
          AND e.posted_month >= to_char(:startsAt::timestamptz - interval '3 months', 'YYYY-MM') COLLATE "C"
          AND e.posted_month <= to_char(:endsAt::timestamptz + interval '3 months', 'YYYY-MM') COLLATE "C"
        GROUP BY e.partner_id, e.quote_id, e.currency

@@ -13,7 +13,7 @@ export interface ReversedTransfer {
   readonly shares: number;
   readonly partner_id: string;
   readonly quote_id: string;
-  /** Only if the ledger has such a requote. For an invoiced quote, its routed requote if none is named. */
+  /** Set only if the ledger has such a requote. If none is named and the quote was invoiced, its routed requote. */
   readonly requote_id: string | null;
   /** How many routed requotes it may concern, if the quote itself was invoiced and none is named; otherwise 0. */
   readonly of_requotes: number;
@@ -23,17 +23,17 @@ export interface ReversedTransfer {
   /** Above zero. */
   readonly amount: string;
   readonly occurred_at: string;
-  /** By the partner's settlement file. */
+  /** The value in the partner's settlement file. */
   readonly refunded: string | null;
   readonly reversal_id: string | null;
-  /** For the quote: transfers reversed beyond the ledger's reversals, above zero. */
+  /** For the quote, the amount of reversed transfers that exceeds the ledger's reversals, above zero. */
   readonly beyond_ledger: string;
   readonly spot_price_left: string;
   readonly partner_cut_left: string;
   readonly invoice_amount_left: string;
 }
 
-/** Reversed transfers of quotes with more reversed than in the ledger, in order of time. */
+/** Reversed transfers of quotes for which more was reversed than the ledger shows, in order of time. */
 export function readReversedTransfers(
   tx: Transaction,
   {
@@ -93,7 +93,7 @@ export function readReversedTransfers(
                 s.payment = m.payment DESC NULLS LAST, s.refunded IS NULL, s.settlement_line_id LIMIT 1) AS s ON true
      WHERE l.transfers_reversed > l.reversed
        AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
-       -- A match is undone completely, so earlier matches do not count.
+       -- Undoing a match undoes all of it, so earlier matches do not count.
        AND NOT EXISTS (
          SELECT FROM share_allocations back WHERE back.balance_transaction_id = r.balance_transaction_id
            AND back.partner_id = r.partner_id
@@ -104,7 +104,9 @@ export function readReversedTransfers(
   );
 }
 
-/** Records the ledger row of each share, if one has exactly that amount; returns the shares that have one now. */
+/**
+ * Links each share to the ledger row with exactly its amount, if there is one. Returns the shares that have one now.
+ */
 export function insertReversalEvidence(
   tx: Transaction,
   rows: readonly { share_allocation_id: number; partner_id: string; reversal_id: string; price_from: string }[],

@@ -1,8 +1,8 @@
 /**
  * A transfer that the Merchant of Record reversed becomes a reversal in the ledger (service.md 7.5), through the
  * ledger's own import, with the balance transaction as its evidence. The reversed amount is a fact and is never
- * recomputed. The refunded price is known if the whole rest was reversed, or if the partner's settlement file states
- * it. Otherwise finance supplies it. Refusals: balance_transaction_unknown, account_needed,
+ * recomputed. The refunded price is known if all the rest of the share was reversed, or if the partner's settlement
+ * file states it. Otherwise finance supplies it. Refusals: balance_transaction_unknown, account_needed,
  * balance_transaction_not_reversible, argument_invalid.
  */
 
@@ -34,7 +34,7 @@ interface RecordedReversal {
   readonly invoiceAmount: string;
 }
 
-/** A reversal that needs manual review, and why. */
+/** A reversal that needs manual review, with the reason. */
 interface UnpricedReversal {
   readonly partner_id: string;
   readonly quote_id: string;
@@ -52,12 +52,12 @@ export interface ReversalReport {
 /** Records the reversed transfers of a month's quotes whose price is known. */
 export async function recordReversals(tx: Transaction, acting: IssueContext, month: Month): Promise<ReversalReport> {
   await lockProcessor(tx);
-  // Waits for the partner's own imports, which may contain the reversals.
+  // Waits for imports by the partner, which may contain the reversals.
   await lockImporters(tx);
   return record(tx, acting, await readReversedTransfers(tx, { month }), { subject: month });
 }
 
-/** Records one at the price supplied by finance. */
+/** Records one reversed transfer at the price supplied by finance. */
 export async function reverseManually(
   tx: Transaction,
   acting: IssueContext,
@@ -132,7 +132,7 @@ async function record(
   };
 }
 
-/** Row by row, since each lowers what its quote has left for the next ones. */
+/** Rows are made one by one, because each lowers what its quote has left for the next. */
 function price(
   reversedTransfers: readonly ReversedTransfer[],
   byFinance: boolean,
@@ -204,8 +204,8 @@ function priced(
 }
 
 /**
- * Partners import their own refunds, too. The amount reversed beyond the ledger is still to be recorded: all of the
- * shares, or the one of exactly that amount.
+ * Partners import their own refunds, too. The amount reversed beyond the ledger must still be recorded, for all of the
+ * shares or for the one with exactly that amount.
  */
 function notInTheLedger(shares: readonly ReversedTransfer[]): {
   chosen: readonly ReversedTransfer[];

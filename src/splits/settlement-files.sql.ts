@@ -4,7 +4,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 /** A line that is not matched to a quote yet. */
 interface UnmatchedLine {
   readonly line: number;
-  /** The quote is known but the money is not, or no quote of the partner has this id. */
+  /** Either the quote is known but the money is not, or no quote of the partner has this id. */
   readonly status: 'awaited' | 'unknown_quote';
   readonly quote_id: string;
   readonly requote_id: string | null;
@@ -20,12 +20,12 @@ export interface SettlementFileState {
   readonly sha256: string;
   readonly received_at: string;
   readonly lines: number;
-  /** On earlier lines of this or another file. */
+  /** Lines that repeat earlier ones of this or a different file. */
   readonly duplicates: number;
   readonly matched: number;
   readonly awaited: number;
   readonly unknown_quotes: number;
-  /** The first of them, in file order. */
+  /** The first of the unmatched lines, in file order. */
   readonly unmatched: readonly UnmatchedLine[];
 }
 
@@ -34,7 +34,8 @@ const UNMATCHED_LISTED = 100;
 
 /**
  * A line is matched when the amount that arrived by its payment or transfer is allocated to its quote, by any evidence.
- * A line that names both and one that names only one of them count as one, as when balance transactions are recorded.
+ * A line that names both and a line that names only one of them count as one line, as they do when balance transactions
+ * are recorded.
  */
 export async function findSettlementFile(
   tx: Transaction,

@@ -1,6 +1,6 @@
 /**
- * A settlement file sent by a partner's call: imported as by the command, once; returns the state of its lines.
- * Refusals: partner_not_connected, settlement_invalid, settlement_file_unknown.
+ * A settlement file that a partner sends by an API call. It is imported once, as by the command. Returns the state of
+ * its lines. Refusals: partner_not_connected, settlement_invalid, settlement_file_unknown.
  */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -13,12 +13,12 @@ import { connectedPartner, findConnectedPartner, importSettlement, sha256Of } fr
 import { readSettlementText, type SettlementReading, settlementFile } from './read-settlement.ts';
 import { findSettlementFile, type SettlementFileState } from './settlement-files.sql.ts';
 
-/** For a file sent by a call. A longer one is not read at all. */
+/** The limit for a file sent by a call. A longer one is not read at all. */
 export const MOST_LINES = 10_000;
 
 /**
- * Reads a file before the transaction that imports it, which would hold locks meanwhile. Undefined for a partner without a
- * connected account: the import refuses it.
+ * Reads a file before the transaction that imports it, so that no locks are held meanwhile. Undefined for a partner
+ * without a connected account, which the import refuses.
  */
 export async function readSentFile(
   database: Database,
@@ -39,7 +39,7 @@ export const sentFile = (text: string) => ({
   ...{ name: `settlement-${sha256Of(text).slice(0, 12)}.csv`, bytes: Buffer.from(text), mostLines: MOST_LINES },
 });
 
-/** Imports a file, or finds it already imported: `fresh` tells which. */
+/** Imports a file, unless it is already imported. `fresh` shows which. */
 export async function sendSettlementFile(
   tx: Transaction,
   acting: IssueContext,
@@ -58,7 +58,7 @@ export async function sendSettlementFile(
   return { file: await readSettlementFile(tx, { partnerId, sha256 }), fresh: true };
 }
 
-/** The partner's own file. Another partner's is refused like an unknown one. */
+/** The partner's own file. A different partner's file is refused like an unknown one. */
 export async function readSettlementFile(
   tx: Transaction,
   wanted: { partnerId: string; sha256: string },

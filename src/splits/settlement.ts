@@ -1,7 +1,7 @@
 /**
  * A partner's settlement file: which transfer and payment belong to which quote (`quote_id, transfer, payment,
- * amount`). It supplies quotes that the metadata of our payments does not name. For an account that we cannot read at
- * the processor, it is the only source. Pure. Amounts are in major units; reversed transfers are below zero.
+ * amount`). It supplies the quotes of payments whose metadata names none. For an account that we cannot read at the
+ * processor, it is the only source. Pure. Amounts are in major units; reversed transfers are below zero.
  */
 import { z } from 'zod';
 import type { LineProblem } from '../errors/refusals.ts';
@@ -42,7 +42,7 @@ interface SettlementLine {
   readonly occurred_at: string | null;
 }
 
-/** Why a line, or the file, is refused. Uses the words of ledger rows if they mean the same. */
+/** The codes with which a line or the file is refused. They are those of ledger rows where the meaning is the same. */
 export const SETTLEMENT_CODES = [
   ...(['csv_malformed', 'lines_too_many', 'header_invalid', 'column_count', 'field_missing'] as const),
   ...(['identifier_malformed', 'currency_unknown', 'kind_unknown', 'time_malformed', 'time_in_future'] as const),

@@ -1,6 +1,6 @@
 /**
  * The content and age of `assets:processor`: money reported by a processor or a partner's settlement file that no
- * payout has brought to the bank. A file is only a partner's claim: the bank proves it.
+ * payout has brought to the bank. A file is only a partner's claim until the bank proves it.
  */
 import { Amount } from '../money.ts';
 import type { ToldNotSeen } from './payouts.sql.ts';

@@ -1,13 +1,13 @@
 /**
- * Compares received with expected amounts, quote by quote, to the cent. Pure arithmetic: sums come from SQL, and a
- * clock is passed in.
+ * Compares received with expected amounts, quote by quote, to the cent. Pure: SQL computes the sums, and the caller
+ * passes the time.
  */
 import { Amount } from '../money.ts';
 import type { PayoutState } from './payouts.sql.ts';
 import type { QuotePosition } from './reconcile.sql.ts';
 
 /**
- * `awaited` is not an exception: the share may still arrive. The others:
+ * `awaited` is not an exception, because the share may still arrive. The others are:
  *   short, over      less or more was received than expected, without another explanation
  *   held             the ledger reversed a sale whose transfer is not reversed: we hold the share for the partner
  *   missing          nothing was received
@@ -42,12 +42,12 @@ interface QuoteVerdict {
   readonly billable: Amount;
 }
 
-/** A transfer needs available balance, which takes some days (7.4); one that takes longer is late. */
+/** A transfer needs available balance, which takes some days (7.4). A share that takes longer than this is late. */
 export const LATE_AFTER_DAYS = 7;
 
 const DAY_MILLISECONDS = 24 * 3600 * 1000;
 
-/** What happened to one quote. Tolerance is zero. */
+/** What happened to one quote. The tolerance is zero. */
 export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   const amount = (text: string) => Amount.of(text, position.currency);
   const zero = Amount.zero(position.currency);
@@ -75,7 +75,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
       return position.late ? 'late' : 'matched';
     }
     if (reversedTransfers.isPositive() && difference.equals(unreversed)) return takenBack;
-    // Below zero if less was reversed in transfers than in the ledger.
+    // Below zero if the ledger reversed more than the transfers did.
     if (difference.isNegative()) return difference.isLessThan(beyondLedger) ? 'over' : 'held';
     if (!old) return 'awaited';
     return received.isZero() ? 'missing' : 'short';
@@ -88,9 +88,12 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
  */
 export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'contents_unknown' | 'failed';
 
-/** After this many days a payout must be in the bank and its contents known. */
+/** After this many days a payout must be in the bank and its contents must be known. */
 const PAYOUT_LATE_AFTER_DAYS = 7;
-/** Money skipped by a payout waits for the next: card money is available after some days, a debit's after more. */
+/**
+ * Money that a payout skips waits for the next one. Card money is available after some days, that of a debit after
+ * more.
+ */
 export const PAID_OUT_WITHIN_DAYS = 14;
 
 export function judgePayout(state: PayoutState, now: number): PayoutStatus {
@@ -99,7 +102,7 @@ export function judgePayout(state: PayoutState, now: number): PayoutStatus {
   if (contents_unknown && now - Date.parse(state.occurred_at) > PAYOUT_LATE_AFTER_DAYS * DAY_MILLISECONDS)
     return 'contents_unknown';
   if (state.arrived_on !== null) return 'arrived';
-  // Without bank files it is unknown.
+  // Without bank files, it is unknown whether the payout arrived.
   return (state.bank_days_after ?? 0) > PAYOUT_LATE_AFTER_DAYS ? 'not_arrived' : 'on_its_way';
 }
 
@@ -109,7 +112,7 @@ export const payoutNeedsWork = (status: PayoutStatus): boolean =>
 export const AGES = ['0-30', '31-60', '61-90', 'over 90'] as const;
 export type Age = (typeof AGES)[number];
 
-/** Whole days since then. */
+/** The whole days since an instant. */
 export const daysSince = (instant: string, now: number): number =>
   Math.max(0, Math.floor((now - Date.parse(instant)) / DAY_MILLISECONDS));
 

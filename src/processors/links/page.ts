@@ -1,4 +1,4 @@
-/** Our own payment page, with instructions and without a button that pays. */
+/** Our own payment page, with instructions but no button for paying. */
 import { z } from 'zod';
 import { provider } from './provider.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Links by template: the URL of another payment page, filled in and signed, so that the page can trust its parameters.
- * The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`.
+ * Links by template: the URL of a payment page outside Reckoner, filled in and signed, so that the page can trust its
+ * parameters. The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`.
  * docs/settings.md shows how a page checks it, and a test runs that.
  */
 import { createHmac } from 'node:crypto';
@@ -68,11 +68,12 @@ export const template = provider('template', schema, (settings, { linkSecret: se
       : undefined,
 }));
 
-/** As many days as the payment page of a settled invoice stays up by default. */
+/** By default, the payment page of a settled invoice stays up for the same number of days. */
 const EXPIRES_DAYS = 90;
 
 /**
- * In seconds since 1970, at 00:00 UTC, for any time zone in the settings, so that the same document gives the same URL.
+ * In seconds since 1970. Always at 00:00 UTC, whatever the time zone in the settings, so that a document always gives
+ * the same URL.
  */
 const expiryOf = ({ expiresAfter }: LinkFacts, days: number): string =>
   String(DateTime.fromISO(expiresAfter, { zone: 'utc' }).plus({ days }).toUnixInteger());

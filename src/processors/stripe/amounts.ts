@@ -1,6 +1,6 @@
 /**
- * The amounts that Stripe can charge: those that it can write exactly (splits/smallest-unit.ts) and that are not too
- * small.
+ * The amounts that Stripe can charge: those that its format can state exactly (splits/smallest-unit.ts) and that are
+ * not too small.
  */
 import { Amount, groupThousands, minorDigits } from '../../money.ts';
 import { leastCharge, MOST_DIGITS, processorDecimals, smallestUnit } from './splits/smallest-unit.ts';
@@ -26,7 +26,9 @@ export function stripeAmount(amount: Amount): StripeAmount {
 export const methodsFor = (methods: readonly string[], currency: string): string[] =>
   methods.filter((method) => (ONE_CURRENCY[method] ?? currency) === currency);
 
-/** The amounts that Stripe accepts in a currency, for people: `from 0.50 to 999,999.99`; or why it accepts none. */
+/**
+ * The amounts that Stripe accepts in a currency, as text for people: `from 0.50 to 999,999.99`; or why it accepts none.
+ */
 export function stripeLimits(currency: string): string {
   const digits = processorDecimals(currency);
   if (digits === undefined) return 'none';

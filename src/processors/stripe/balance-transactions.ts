@@ -1,6 +1,6 @@
 /**
- * Balance transactions of Stripe. The transaction has the amounts; its source shows what it is: the share of a payment,
- * a reversed transfer, a dispute, or something unrelated to quotes (a payout, a fee).
+ * Balance transactions of Stripe. A transaction contains the amounts. Its source shows what it is: the share of a
+ * payment, a reversed transfer, a dispute, or something unrelated to quotes (a payout, a fee).
  */
 import { Decimal } from 'decimal.js';
 import type Stripe from 'stripe';
@@ -27,7 +27,7 @@ export const listBalanceTransactions: BalanceTransactionSource['list'] = async f
   for (let after: string | undefined; ; ) {
     const page = await pageOf(stripe, { ...filter, ...(after === undefined ? {} : { starting_after: after }) });
     yield page.data.map((transaction) => {
-      // Its numbers are whole and small enough to be exact; from here on, they are texts.
+      // The numbers are whole and small enough to be exact. From here on, they are texts.
       const payload = JSON.stringify(transaction);
       return readBalanceTransaction(parseExactJson(payload), payload, live);
     });
@@ -55,7 +55,7 @@ async function pageOf(
 // Numbers arrive as their source texts, see parseExactJson.
 const whole = z.string().regex(/^-?\d{1,15}$/, 'must be a whole number of the smallest unit');
 const id = z.string().min(1).max(255);
-/** An expanded object, or just its id. */
+/** An expanded object, or only its id. */
 const reference = z.union([id, z.looseObject({ id })]).nullish();
 
 const transactionSchema = z.looseObject({
@@ -148,9 +148,9 @@ type Conversion = Pick<BalanceTransaction, 'source_currency' | 'source_amount' |
 const NOT_CONVERTED: Conversion = { source_currency: null, source_amount: null, exchange_rate: null };
 
 /**
- * The amount sent, if Stripe converted it because the account holds no balance in its currency: the source's amount, if
- * that times the rate is the amount. It is not for a source that moved only in part, such as a failed refund; then
- * finance states what it counts as.
+ * The amount sent, if Stripe converted it because the account holds no balance in its currency. It is the source's
+ * amount, if that times the rate is the amount. For a source that moved only in part, such as a failed refund, it is
+ * not; then finance states what it counts as.
  */
 function conversionOf(
   { amount, currency, exchange_rate }: z.output<typeof transactionSchema>,
@@ -173,7 +173,7 @@ function conversionOf(
 
 /**
  * Stripe defines the rate between amounts in the smallest unit. If two currencies have different decimals, it may be
- * the rate of their major units instead. It is rounded, and so is the amount.
+ * the rate between their major units instead. Both the rate and the amount are rounded.
  */
 function isConverted(
   units: { readonly from: string; readonly to: string; readonly rate: string },
@@ -196,9 +196,9 @@ function sourceOf(source: z.output<typeof reference>): Source | undefined {
 function kindOf(type: string, source: Source | undefined): BalanceTransactionKind {
   switch (source?.object) {
     case 'charge':
-      // A failed refund gives the payment back: it also belongs to the charge, and is a share again.
+      // A failed refund gives the payment back. It also belongs to the charge, and is a share again.
       if (idOf(source.source_transfer) !== null) return 'share';
-      // A charge on our account that is not a share: for a quote, as documented in 7.3.3, or the payment of one of our
+      // A charge on our account that is not a share. It is for a quote, as documented in 7.3.3, or pays one of our
       // invoices.
       return isOfQuote(source) ? 'misrouted' : 'other';
     case 'refund':
@@ -208,7 +208,7 @@ function kindOf(type: string, source: Source | undefined): BalanceTransactionKin
     default:
       break;
   }
-  // Without its source, or with one of an unknown kind, only the type shows what it is.
+  // If the source is missing or of an unknown kind, only the type shows what the transaction is.
   if (type === 'payment') return 'share';
   if (type === 'payment_refund' || type === 'payment_reversal' || type === 'refund') return 'reversal';
   return 'other';

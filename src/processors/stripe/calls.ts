@@ -1,18 +1,18 @@
 /**
- * Calls of Stripe's API, in turn. Each of Stripe's answers becomes one of three: done, refused for good
- * (`RefusedByProcessor`), or to be retried (`Unavailable`, `KeySpent`).
+ * Calls Stripe's API, one call after another at the allowed pace. Each answer has one of three meanings: done, refused
+ * permanently (`RefusedByProcessor`), or to be retried (`Unavailable`, `KeySpent`).
  */
 import type Stripe from 'stripe';
 import { Pace } from '../pace.ts';
 import { KeySpent, type ProcessorAccess, RefusedByProcessor, Unavailable } from '../processor.ts';
 import { openStripe, withoutKey } from './client.ts';
 
-/** 25 requests a second are allowed per endpoint; half of that leaves room for other machines. */
+/** Stripe allows 25 requests a second per endpoint. Half of that leaves room for other machines. */
 const CALLS_PER_SECOND = 12;
-/** If Stripe goes down, no more than these fail separately. */
+/** If Stripe goes down, no more than these calls fail separately. */
 const CALLS_AT_ONCE = 4;
 const TIMEOUT_MILLISECONDS = 15_000;
-/** After a failure of Stripe or of the network. A worker checks once a minute what waits. */
+/** The pause after a failure of Stripe or of the network. A worker checks once a minute for waiting work. */
 const LEFT_ALONE_MILLISECONDS = 30_000;
 const RATE_LIMITED_TRIES = 5;
 
@@ -52,7 +52,7 @@ export class StripeCalls {
     }
   }
 
-  /** A call without our key: its failure does not show whether a link was made. */
+  /** A call without our key. If it fails, that does not show whether a link was made. */
   ask<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
     return this.call(work).catch((error: unknown) => {
       if (!(error instanceof KeySpent)) throw error;
@@ -85,12 +85,12 @@ async function failureOf(error: unknown): Promise<Failure> {
   }
   // The first request with this key is still in progress.
   if (status === 409) return { kind: 'busy', reason };
-  // A key that was used for another request counts as spent.
+  // A key that was used for a different request counts as spent.
   if (status >= 500 || error.type === 'StripeIdempotencyError') return { kind: 'failed', reason };
   return { kind: 'refused', reason };
 }
 
-/** The code of the connection's own error, ` (ECONNREFUSED)`; the library only reports that there was one. */
+/** The error code of the connection, such as ` (ECONNREFUSED)`. The library only reports that there was an error. */
 function causeOf({ detail }: { readonly detail?: unknown }): string {
   const code = (detail as { code?: unknown } | undefined)?.code;
   return typeof code === 'string' ? ` (${code})` : '';

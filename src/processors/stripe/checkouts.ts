@@ -1,4 +1,4 @@
-/** Checkout Sessions at Stripe, each over several invoices: makes one, reads its state, ends it. */
+/** Checkout Sessions at Stripe, each for several invoices. Makes a session, reads its state, and ends it. */
 import type Stripe from 'stripe';
 import type { Amount } from '../../money.ts';
 import {
@@ -15,11 +15,15 @@ import { smallestUnit } from './splits/smallest-unit.ts';
 /** Stripe accepts 100 line items, and advises against more than a few dozen. */
 export const MOST_INVOICES = 50;
 /**
- * Stripe accepts 30 minutes to 24 hours. An amount that changes meanwhile is paid wrongly: an hour is enough to pay.
+ * Stripe accepts 30 minutes to 24 hours. If an amount changes while the session is open, the wrong amount is paid. An
+ * hour is enough to pay.
  */
 export const OPEN_MINUTES = 60;
 
-/** Each invoice in Stripe's smallest unit, or why they cannot be paid at once. Only their sum has a minimum. */
+/**
+ * Each invoice's amount in Stripe's smallest unit, or why the invoices cannot be paid at once. Only their sum has a
+ * minimum.
+ */
 export function checkoutUnits(amounts: readonly Amount[]): { readonly units: readonly number[] } | { reason: string } {
   const [first, ...rest] = amounts;
   if (first === undefined) return { reason: 'no invoice is chosen' };
@@ -50,7 +54,8 @@ export function checkoutRequest(order: CheckoutOrder): Stripe.Checkout.SessionCr
         product_data: { name: `Invoice ${number}` },
       },
     })),
-    // Only methods enabled in the account's Dashboard are shown; since API 2026-09-30 this narrows them.
+    // Stripe shows only methods enabled in the account's Dashboard. Since API 2026-09-30, this list narrows them
+    // further.
     allowed_payment_method_types: [...order.methods],
     // An invoice is paid in its own currency, whatever the account's setting.
     adaptive_pricing: { enabled: false },
@@ -90,7 +95,7 @@ export class StripeCheckouts implements Checkouts {
       await this.stripe.ask((client) => client.checkout.sessions.expire(providerId));
       return 'expired';
     } catch (error) {
-      // It was paid or has expired: only an open session can be ended.
+      // The session was paid or has expired. Only an open session can be ended.
       if (!(error instanceof RefusedByProcessor)) throw error;
       const state = await this.state(providerId);
       if (state === 'open') throw error;
@@ -99,7 +104,10 @@ export class StripeCheckouts implements Checkouts {
   }
 }
 
-/** An ordered debit is complete and unpaid, and so is a failed one: the payment intent shows which. */
+/**
+ * For an ordered debit, the session is complete and unpaid. It is the same for a failed one; the payment intent shows
+ * which it is.
+ */
 function stateOf({ status, payment_status, payment_intent }: Stripe.Checkout.Session): CheckoutState {
   if (status === 'open') return 'open';
   if (status === 'expired') return 'expired';

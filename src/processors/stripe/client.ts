@@ -2,7 +2,7 @@
 import type Stripe from 'stripe';
 import type { ProcessorAccess } from '../processor.ts';
 
-/** Loads the package when it is needed: most commands never call a processor. */
+/** Loads the package only when it is needed, because most commands never call a processor. */
 export async function openStripe(
   { key, base }: ProcessorAccess,
   { maxNetworkRetries, timeout }: { maxNetworkRetries: number; timeout: number },
@@ -19,5 +19,5 @@ export async function openStripe(
   } as Stripe.StripeConfig);
 }
 
-/** Stripe repeats the key that it rejects, mostly starred; none of it may reach a log. */
+/** Stripe's message repeats the rejected key, mostly masked with stars. No part of a key may reach a log. */
 export const withoutKey = (message: string): string => message.replace(/\b[sr]k_(test|live)_\S+/g, '(key)');

@@ -14,7 +14,7 @@ const id = z.union([text, z.object({ id: text }).transform((object) => object.id
 const whole = z.string().regex(/^\d{1,15}$/);
 const metadata = z.record(z.string(), z.string()).nullish();
 
-/** Fields that only payments routed by a platform have: we request none of them. */
+/** Fields that only payments routed by a platform have. Our own requests use none of them. */
 const routing = {
   source_transfer: id.nullish(),
   transfer_data: z.record(z.string(), z.unknown()).nullish(),
@@ -23,7 +23,7 @@ const routing = {
   application_fee_amount: whole.nullish(),
 };
 
-/** Numbers are texts: the payload is read without binary floating point (src/json.ts). */
+/** Numbers are texts, because the payload is read without binary floating point (src/json.ts). */
 const sessionSchema = z.object({
   id: text,
   payment_status: z.enum(['paid', 'unpaid', 'no_payment_required']),
@@ -90,7 +90,7 @@ export function amountOfUnits(units: string, currency: string): Amount | undefin
 
 const UNREADABLE = 'its object does not have the known form';
 
-/** Types that do not concern money received, and those whose content another type reports. */
+/** Types that do not concern money received, and types whose content a different type reports. */
 const TOLD_ELSEWHERE: Readonly<Record<string, string>> = {
   'payment_intent.created': 'nothing is paid yet',
   'payment_intent.processing': 'nothing is paid yet',
@@ -118,7 +118,7 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
   warning_closed: 'closed',
   needs_response: 'open',
   under_review: 'open',
-  // Lost, but contested: the money is still withdrawn.
+  // The dispute was lost but is contested. The money is still withdrawn.
   appeal_needs_response: 'open',
   appeal_under_review: 'open',
   prevented: 'closed',
@@ -128,7 +128,7 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
 
 type EventReader = (object: unknown) => EventReading;
 
-/** The types that the endpoint of our own account must send: docs/settings.md names them. */
+/** The types that the endpoint of our own account must send, as listed in docs/settings.md. */
 export const NEEDED: ReadonlyMap<string, EventReader> = new Map([
   ['checkout.session.completed', session],
   ['checkout.session.async_payment_succeeded', session],
@@ -142,7 +142,7 @@ export const NEEDED: ReadonlyMap<string, EventReader> = new Map([
   ['charge.dispute.closed', dispute],
 ]);
 
-/** Also read if sent, but each only repeats an event of NEEDED. */
+/** These are also read if sent, but each only repeats an event in NEEDED. */
 const REPEATING: ReadonlyMap<string, EventReader> = new Map([
   ['payment_intent.succeeded', intent],
   ['charge.succeeded', charge],
@@ -207,7 +207,7 @@ function charge(object: unknown): EventReading {
   return { facts: [paid, { kind: 'refunded', ids, total }] };
 }
 
-/** The charge has the total of its refunds. Whether a refund failed is stated only by the refund itself. */
+/** The charge has the total of its refunds. Only the refund object states whether a refund failed. */
 function refund(object: unknown): EventReading {
   const parsed = refundSchema.safeParse(object);
   if (!parsed.success) return { manual_review: UNREADABLE };
@@ -245,7 +245,7 @@ function dispute(object: unknown): EventReading {
 }
 
 /**
- * A payment routed by a platform is a share of a partner program: reconciliation books it from the balance
+ * A payment routed by a platform is a share of a partner program. Reconciliation books it from the balance
  * transactions, so it does not pay an invoice, whatever its metadata states.
  */
 function routed(data: z.output<z.ZodObject<typeof routing>> & { metadata?: Metadata }): EventReading | undefined {

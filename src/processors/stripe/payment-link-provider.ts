@@ -15,7 +15,7 @@ const schema = z.strictObject({
     .default(['us_bank_account', 'card']),
 });
 
-/** An amount that every currency can write. */
+/** An amount that is valid in every currency. */
 const NOMINAL = '10000';
 
 export const stripePaymentLinks = provider('stripe', schema, ({ methods }, { stripeKey }) => ({

@@ -1,4 +1,4 @@
-/** Payment Links at Stripe: makes one, finds those of a document, deactivates one. */
+/** Payment Links at Stripe. Makes a link, finds the links of a document, and deactivates a link. */
 import type Stripe from 'stripe';
 import {
   type LinkMark,
@@ -42,7 +42,7 @@ export function linkRequest(order: LinkOrder): Stripe.PaymentLinkCreateParams {
   };
 }
 
-/** The key of an attempt: the same for the same document, version and attempt in any process. */
+/** The key of an attempt. It is the same in every process for the same document, version and attempt. */
 export const idempotencyKey = (mark: LinkMark, attempt: number): string =>
   `reckoner-${mark.installation}-${mark.invoice}-v${mark.version}-${attempt}`;
 
@@ -100,7 +100,8 @@ class StripeLinks implements PaymentLinks {
           await this.stripe.ask((client) => client.checkout.sessions.expire(session.id));
           expired += 1;
         } catch (error) {
-          // It was paid or expired in between: only being no longer open matters, so that is read again.
+          // The session was paid or expired in between. All that matters is that it is no longer open, so its state is
+          // read again.
           if (!(error instanceof RefusedByProcessor)) throw error;
           const now = await this.stripe.ask((client) => client.checkout.sessions.retrieve(session.id));
           if (now.status === 'open') throw error;

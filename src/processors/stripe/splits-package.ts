@@ -1,5 +1,5 @@
 /**
- * Lays out the package that a partner installs: only the compiled files of splits/.
+ * Writes the package that a partner installs. It contains only the compiled files of splits/.
  *
  *   npm run pack:splits
  */
@@ -10,14 +10,14 @@ import { packageRoot, packageVersion } from '../../package.ts';
 
 const SOURCE = join(packageRoot, 'src/processors/stripe/splits');
 
-/** Writes it to a folder, replacing the contents, from the build of its sources. */
+/** Writes the package to a folder, replacing the contents, from the compiled sources. */
 export function layOutSplitsPackage(folder: string, compiled: string): void {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const sources = readdirSync(SOURCE).filter((file) => file.endsWith('.ts'));
   for (const name of sources.map((file) => file.slice(0, -'.ts'.length))) {
     const code = readFileSync(join(compiled, `${name}.js`), 'utf8');
-    // The sources that its map names are not in the package.
+    // The source map names sources that are not in the package.
     writeFileSync(join(folder, `${name}.js`), code.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n'));
     cpSync(join(compiled, `${name}.d.ts`), join(folder, `${name}.d.ts`));
   }

@@ -60,7 +60,7 @@ const timeOf = (header: string): number =>
     10,
   );
 
-/** The package accepts any time in the future. */
+/** The package does not check for times in the future. */
 function tooFarAhead(header: string, now: Date): string | undefined {
   if (timeOf(header) - now.getTime() / 1000 <= TOLERANCE_SECONDS) return undefined;
   return `its signature is more than ${TOLERANCE_SECONDS} seconds ahead of our clock`;

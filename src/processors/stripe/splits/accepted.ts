@@ -1,6 +1,6 @@
 /**
- * An acceptance, as the API answers it or a partner's program writes it, checked before it is planned. Refusals:
- * identifier_invalid, currency_unknown, amount_inexpressible, share_too_large, parts_differ.
+ * An acceptance, as the API returns it or as a partner's program writes it. It is checked before it is planned.
+ * Refusals: identifier_invalid, currency_unknown, amount_inexpressible, share_too_large, parts_differ.
  */
 import type { Metadata } from './client.ts';
 import { SplitImpossible } from './requests.ts';
@@ -20,7 +20,7 @@ interface Ids {
   readonly accepted_at?: string | null | undefined;
 }
 
-/** An accepted quote, or a requote in the fields of a quote: then with incremental values (7.2.2). */
+/** An accepted quote, or a requote in the fields of a quote. A requote has incremental values (7.2.2). */
 export interface Accepted extends Ids {
   readonly requote_id?: string | null | undefined;
   readonly spotPrice: Decimal;
@@ -28,7 +28,7 @@ export interface Accepted extends Ids {
   readonly invoiceAmount: Decimal;
 }
 
-/** An accepted requote, as the API answers it. */
+/** An accepted requote, as the API returns it. */
 export interface AcceptedRequote extends Ids {
   readonly requote_id: string;
   readonly incrementalSpotPrice: Decimal;
@@ -36,7 +36,7 @@ export interface AcceptedRequote extends Ids {
   readonly incrementalInvoiceAmount: Decimal;
 }
 
-/** In the smallest unit, the currency in capitals. */
+/** Amounts in the smallest unit, and the currency in capitals. */
 export interface Checked {
   readonly quote_id: string;
   readonly requote_id: string | undefined;
@@ -58,7 +58,7 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
   const { quote_id } = accepted;
   const requote_id = accepted.requote_id ?? undefined;
   const accepted_at = accepted.accepted_at ?? undefined;
-  // Without its id, it would be treated as the quote.
+  // Without its id, the requote would be treated as the quote.
   if ('incrementalSpotPrice' in accepted) identifier('requote_id', accepted.requote_id);
   const currency = currencyOf(accepted.currency);
   const priceUnits = unitsOf(spotPrice, currency);
@@ -91,7 +91,10 @@ export function unitsOf(amount: Decimal, currency: string): number {
   return unit.units;
 }
 
-/** Like the service's own identifiers; they are used in idempotency keys and searches. Throws SplitImpossible. */
+/**
+ * Identifiers have the same form as the service's own, because idempotency keys and searches use them. Throws
+ * SplitImpossible.
+ */
 export function identifier(name: string, value: string): string {
   if (typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(value)) return value;
   const message = `${name} '${value}' is not an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -, with a letter or digit first`;

@@ -1,6 +1,6 @@
 /**
- * The used part of the `stripe` client, by its shape: the package has different, incompatible types for CommonJS, for
- * ECMAScript modules and in each version. All of them match this.
+ * The part of the `stripe` client that is used here, described by its shape. The package has different, incompatible
+ * types for CommonJS, for ECMAScript modules and in each version. All of them match this shape.
  */
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ interface Made {
 
 type Reference = string | { readonly id: string };
 
-/** The amount received by the account: its id unless expanded. */
+/** The balance transaction with the amount received by the account. It is an id unless expanded. */
 type Settled = string | { readonly currency: string } | null;
 
 export interface Payment extends Made {

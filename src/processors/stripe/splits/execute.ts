@@ -4,13 +4,13 @@
  *
  *   import { executeRequests } from '@reckoner/splits/execute';
  *
- * Each request is done once, however often it is repeated. Within a day its idempotency key ensures that; after that,
- * the object is searched by its metadata before another is made. The processor's refusals are thrown as the client
- * throws them; a plan that cannot continue throws a SplitUnfinished, which states what is done. A repeated call does
- * the rest.
+ * Each request is done once, however often it is repeated. Within a day, its idempotency key ensures that. After that,
+ * the object is searched for by its metadata before a second one is made. The processor's refusals are thrown as the
+ * client throws them. If a plan cannot continue, a SplitUnfinished is thrown, which states what is done. A repeated
+ * call does the rest.
  *
- * A payment is created without a payment method and confirmed separately: its key then identifies one payment whatever
- * happens to the cards, and Stripe itself confirms a payment only once.
+ * A payment is created without a payment method and confirmed separately. Its key then identifies one payment, whatever
+ * happens to the cards, and Stripe confirms a payment only once.
  */
 import type { GivenBack, Metadata, Options, Payment, Processor, Transfer } from './client.ts';
 import { atMostOnce } from './keys.ts';
@@ -20,7 +20,7 @@ import { type Done, SplitUnfinished } from './unfinished.ts';
 export type { Processor } from './client.ts';
 export { type Done, type OpenPayment, SplitUnfinished } from './unfinished.ts';
 
-/** A request as the API answers it, which has wider types. */
+/** A request as the API returns it, with wider types. */
 export interface DescribedRequest {
   readonly does: string;
   readonly method: string;
@@ -33,12 +33,13 @@ export interface DescribedRequest {
 
 /** Values that a plan leaves to the platform. */
 export interface Given {
-  /** For a payment: the customer's `pm_…`, on the account of the payment. */
+  /** For a payment: the customer's payment method `pm_…`, on the account of the payment. */
   readonly payment_method?: string | undefined;
-  /** For a payment: the customer whose payment method it is, `cus_…`, if it belongs to one. */
+  /** For a payment: the customer that the payment method belongs to, `cus_…`, if any. */
   readonly customer?: string | undefined;
   /**
-   * The payment of the acceptance, `pi_…`: required for a refund. For a payment, the one to continue with, if known.
+   * The payment of the acceptance, `pi_…`. Required for a refund. For a payment, it is the one to continue with, if
+   * known.
    */
   readonly payment_intent?: string | undefined;
   /** For a transfer reversal: the transfer of the acceptance, `tr_…`. */
@@ -57,7 +58,7 @@ interface Context {
   readonly done: readonly Done[];
 }
 
-/** Makes requests in order; a transfer only after its payment has succeeded. Throws SplitUnfinished. */
+/** Makes the requests in order. A transfer is made only after its payment has succeeded. Throws SplitUnfinished. */
 export async function executeRequests(
   stripe: Processor,
   requests: readonly (ProcessorRequest | DescribedRequest)[],
@@ -105,7 +106,9 @@ function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Options 
   };
 }
 
-/** Everything that the plan names, and no requote, reversal or dispute if it names none. */
+/**
+ * Whether an object has all the metadata of the plan, and no requote, reversal or dispute that the plan does not name.
+ */
 const isOf = (metadata: Metadata, found: Metadata | null): boolean =>
   ['quote_id', 'requote_id', 'reversal_id', 'dispute_id'].every(
     (name) => (found?.[name] || undefined) === (metadata[name] || undefined),
@@ -147,7 +150,7 @@ const idOf = (object: string | { readonly id: string }): string => (typeof objec
 const isConfirmable = ({ status }: Payment): boolean =>
   status === 'requires_payment_method' || status === 'requires_confirmation';
 
-/** The payment of the acceptance: the given one, an existing one, or a new one, not confirmed. Never a canceled one. */
+/** The payment of the acceptance: the given one, an existing one, or a new unconfirmed one. Never a canceled one. */
 async function openPayment(
   context: Context,
   request: Request<'payment'>,
@@ -169,10 +172,10 @@ async function openPayment(
     const { made, known, attempt } = await atMostOnce(request.headers['Idempotency-Key'], {
       ...{ after, done },
       make: (key) => stripe.paymentIntents.create(params, optionsOf(request, key)),
-      // One without a payment method takes no money, so another may exist beside it.
+      // A payment without a payment method takes no money, so a second one may exist beside it.
       find: async () => undefined,
     });
-    // A repeated answer shows the payment as of its creation.
+    // A repeated answer shows the payment as it was when created.
     const payment = known ? await readPayment(context, request, made.id) : made;
     if (payment.status !== 'canceled') return { payment, known };
     after = attempt;
@@ -182,7 +185,10 @@ async function openPayment(
 const readPayment = ({ stripe }: Context, request: Request<'payment'>, id: string): Promise<Payment> =>
   stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] }, optionsOf(request));
 
-/** Without a key: Stripe confirms a payment once, and a card that declined may be tried as often as the customer likes. */
+/**
+ * This call has no key. Stripe confirms a payment only once, and the customer may try a declined card as often as they
+ * like.
+ */
 async function confirm(context: Context, request: Request<'payment'>, { id }: Payment): Promise<Payment> {
   const { return_url } = request.params;
   const payment_method = needed(context, 'payment_method');
@@ -190,13 +196,13 @@ async function confirm(context: Context, request: Request<'payment'>, { id }: Pa
   try {
     return await context.stripe.paymentIntents.confirm(id, params, optionsOf(request));
   } catch (error) {
-    // Confirmed meanwhile: by the checkout, by another process, or by a repetition after a lost answer.
+    // The payment was confirmed meanwhile: by the checkout, by a different process, or by a retry after a lost answer.
     if ((error as { code?: unknown }).code !== 'payment_intent_unexpected_state') throw error;
     return readPayment(context, request, id);
   }
 }
 
-/** The most advanced payment; a search finds what happened a minute ago. */
+/** Finds the payment that has progressed furthest. A search may be a minute out of date. */
 async function findPayment({ stripe }: Context, request: Request<'payment'>): Promise<Payment | undefined> {
   const { amount, metadata } = request.params;
   const query = `metadata['quote_id']:'${metadata['quote_id']}'`;
@@ -238,8 +244,8 @@ async function transfer(context: Context, request: Request<'transfer'>): Promise
 }
 
 /**
- * The currency in which the platform received the plan's payment or its application fee. Read only when a transfer
- * lacks money: a platform may well hold money from other payments. Undefined if unknown.
+ * The currency in which the platform received the plan's payment or its application fee. It is read only when a
+ * transfer lacks money, because a platform may hold money from other payments. Undefined if unknown.
  */
 async function settledIn({ stripe, done }: Context, request: Request<'transfer'>): Promise<string | undefined> {
   const { id, application_fee: fee } = done.find(({ does }) => does === 'payment') ?? {};
@@ -261,10 +267,10 @@ async function settledIn({ stripe, done }: Context, request: Request<'transfer'>
   }
 }
 
-/** An account of the platform or the service lacks the money that a request takes from it. */
+/** Whether an account of the platform or the service lacks the money that a request takes from it. */
 const isOfBalance = (error: unknown): boolean => (error as { code?: unknown }).code === 'balance_insufficient';
 
-/** Lists are never late, unlike searches. */
+/** Lists are always up to date, unlike searches. */
 async function findTransfer(stripe: Processor, request: Request<'transfer'>): Promise<Transfer | undefined> {
   const { transfer_group, destination, metadata, amount } = request.params;
   const listed = stripe.transfers.list({ transfer_group, destination, limit: 100 }, optionsOf(request));
@@ -273,8 +279,8 @@ async function findTransfer(stripe: Processor, request: Request<'transfer'>): Pr
 }
 
 /**
- * A transfer has no metadata for its payment on the service's account, so the platform writes it there. An account that
- * does not allow it is not an error: the settlement file must then name the quote.
+ * A transfer cannot set the metadata of its payment on the service's account, so the platform writes it there. If the
+ * account does not allow that, it is not an error. The settlement file must then name the quote.
  */
 async function label(
   stripe: Processor,
@@ -295,7 +301,7 @@ async function label(
 
 // --- Giving back ----------------------------------------------------------------------------------------------------------
 
-/** Searches for it first, in a list: none of these is urgent. */
+/** Searches a list for the object first. None of these requests is urgent. */
 async function giveBack(
   { done }: Context,
   { headers, params }: ProcessorRequest,
@@ -312,7 +318,7 @@ async function giveBack(
   if (before !== undefined) return outcome(before, true);
   for (let after = 0; ; ) {
     const { made, known, attempt } = await atMostOnce(headers['Idempotency-Key'], { after, done, find, make });
-    // A repeated answer shows it as of its creation; it may have failed since.
+    // A repeated answer shows the refund as it was when created. It may have failed since.
     const now = known ? await first(({ id }) => id === made.id) : undefined;
     if (!isUndone(now ?? made)) return outcome(made, known);
     if (!known) throw new SplitUnfinished('refund_failed', failure(made), { done });
@@ -320,12 +326,12 @@ async function giveBack(
   }
 }
 
-/** A repeated call makes another; but if the card is closed, that fails, too. */
+/** A repeated call makes a new refund. If the card is closed, that one fails too. */
 const failure = ({ id, status, failure_reason: reason }: GivenBack): string =>
   `refund ${id} is ${status}${reason ? ` (${reason})` : ''}, and the customer received nothing: try again for another ` +
   'refund, or pay the customer back outside Stripe';
 
-/** A refund may fail at once or days later: then the customer received nothing, and another is needed. */
+/** A refund may fail at once or days later. The customer then received nothing, and a new one is needed. */
 const isUndone = ({ status }: GivenBack): boolean => status === 'failed' || status === 'canceled';
 
 const refund = (context: Context, request: Request<'refund'>, payment_intent: string): Promise<Outcome> =>

@@ -9,11 +9,11 @@ import { chargingAccount, headersOf, type PlanOptions, type Routing } from './ro
 type Ids = Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id' | 'currency'>;
 
 /**
- * The refund of one acceptance by the Merchant of Record, in price and share: the API's answer to a reversal unchanged,
- * with amounts at or below zero, or amounts above zero.
+ * The refund of one acceptance by the Merchant of Record, in price and share. It may be the API's answer to a reversal,
+ * unchanged, with amounts at or below zero. Amounts above zero are accepted too.
  */
 export interface Refunded extends Ids {
-  /** Identifies this refund among others of the quote: the same refund requested twice is made once. */
+  /** Identifies this refund among those of the quote. If the same refund is requested twice, it is made once. */
   readonly reversal_id: string;
   readonly spotPrice: Decimal;
   readonly invoiceAmount: Decimal;
@@ -29,8 +29,8 @@ export interface LostDispute extends Ids {
 
 /**
  * The requests for a refund, which the Merchant of Record makes (7.5). In a real-time split, the processor pulls the
- * share back in proportion to the price and rounds it itself, so the amount that it reports as reversed counts. In a
- * sequential split, the platform first reverses its transfer by hand, and an operator's refund gives the application
+ * share back in proportion to the price and does its own rounding, so the amount that it reports as reversed counts. In
+ * a sequential split, the platform first reverses its transfer by hand, and an operator's refund gives the application
  * fee back in proportion: our share and the platform's own fee. Throws SplitImpossible.
  */
 export function planRefund(refunded: Refunded, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
@@ -61,7 +61,7 @@ export function planRefund(refunded: Refunded, routing: Routing, options: PlanOp
     params: { amount, ...withRefund, metadata },
   };
   if (routing.split === 'real_time' || share === 0) return [refund];
-  // The reversal can be refused, but the refund cannot be undone.
+  // The reversal comes first: it may be refused, while a refund cannot be undone.
   return [reversalOf(key, share, metadata), refund];
 }
 

@@ -1,16 +1,17 @@
 /**
- * Idempotency keys of Stripe. Once a call has begun, its key repeats the answer for a day: a payment, but also a
- * refusal and a failure of Stripe's own, after which only another key can go on. The repeated answers alone determine
- * that key, so every process arrives at the same one. Source: Stripe, "Idempotent requests", "Advanced error handling".
+ * Idempotency keys of Stripe. Once a call has begun, its key repeats the answer for a day. That answer may be a
+ * payment, but also a refusal or a failure of Stripe's own, after which only a different key can continue. The repeated
+ * answers alone determine that key, so every process arrives at the same one. Source: Stripe, "Idempotent requests",
+ * "Advanced error handling".
  */
 import { type Done, SplitUnfinished } from './unfinished.ts';
 
-/** So many failures of one request within a day need a person. */
+/** If one request fails this often within a day, a person must look at it. */
 const MOST_ATTEMPTS = 20;
 
 /**
  * Makes an object under the first key whose answer is not a repeated failure. `find` searches for what such a failure
- * may have made anyway. A first failure is thrown; on the next call it is a repeated one.
+ * may have made anyway. A first failure is thrown; on the next call, it is a repeated one.
  */
 export async function atMostOnce<Made extends object>(
   key: string,

@@ -72,14 +72,15 @@ function realTime(checked: Checked, routing: Routing, options: PlanOptions): Pro
   if (requote_id !== undefined && options.requote_form === 'as_documented') {
     return [paymentRequest(checked, options, feeOf(shareUnits), destination)];
   }
-  // A share of zero needs no transfer: the processor refuses one of zero.
+  // A share of zero needs no transfer, and the processor would refuse it.
   if (shareUnits === 0) return [paymentRequest(checked, options, {})];
   const transfer_data = { destination, amount: shareUnits, metadata, payment_data: { metadata } };
   return [paymentRequest(checked, options, { transfer_data })];
 }
 
 /**
- * On the operator's account with an application fee, or on the platform's own account; then the transfer of the share.
+ * The payment is made on the operator's account with an application fee, or on the platform's own account. The transfer
+ * of the share follows.
  */
 function sequential(
   checked: Checked,

@@ -3,13 +3,13 @@
 import type { Metadata } from './client.ts';
 
 /**
- * The API version of every request. It is the first in which a destination charge writes metadata to its transfer and
- * to the payment on the service's account, and a payment may refuse methods that redirect the customer.
+ * The API version of every request. In this and later versions, a destination charge writes metadata to its transfer
+ * and to the payment on the service's account, and a payment may refuse methods that redirect the customer.
  */
 export const STRIPE_VERSION = '2026-05-27.dahlia';
 
 export type Headers = {
-  /** The same for every repetition, so that a request sent twice is done once. */
+  /** The same for every retry, so that a request sent twice is done once. */
   readonly 'Idempotency-Key': string;
   readonly 'Stripe-Version': typeof STRIPE_VERSION;
   /** The account on which the request is made; if omitted, the platform's own. */
@@ -25,7 +25,9 @@ interface Params {
 interface PaymentParams extends Params {
   readonly currency: string;
   readonly confirm: true;
-  /** Without methods that redirect the customer, unless the plan has a `return_url`: one of the two is required. */
+  /**
+   * Excludes methods that redirect the customer, unless the plan has a `return_url`. Stripe requires one of the two.
+   */
   readonly automatic_payment_methods: { readonly enabled: true; readonly allow_redirects?: 'never' };
   readonly return_url?: string;
   readonly transfer_data?: {
@@ -60,8 +62,8 @@ interface Made {
 
 interface ByAcceptance extends Made {
   /**
-   * The earliest time of the request, ISO 8601: if it may be older than its idempotency key, its object is searched for
-   * first.
+   * The earliest time of the request, ISO 8601. If the request may be older than its idempotency key, its object is
+   * searched for first.
    */
   readonly accepted_at?: string;
 }
@@ -71,12 +73,12 @@ export type ProcessorRequest =
   | (ByAcceptance & {
       readonly does: 'payment';
       readonly path: '/v1/payment_intents';
-      /** The checkout must add this: a payment method on the account of the request. */
+      /** The checkout must add a payment method on the account of the request. */
       readonly add: readonly ['payment_method'];
       readonly params: PaymentParams;
     })
   | (ByAcceptance & {
-      /** After the payment has succeeded, and its money is available on the platform. */
+      /** Made after the payment has succeeded and its money is available on the platform. */
       readonly does: 'transfer';
       readonly path: '/v1/transfers';
       readonly params: TransferParams;
@@ -89,21 +91,21 @@ export type ProcessorRequest =
       readonly params: RefundParams;
     })
   | (Made & {
-      /** By hand, since neither an operator's refund nor a lost dispute reverses the transfer (7.4.6). */
+      /** Made explicitly, since neither an operator's refund nor a lost dispute reverses the transfer (7.4.6). */
       readonly does: 'transfer_reversal';
-      /** With the id of the acceptance's transfer, `tr_…`, in place of `{transfer}`. */
+      /** The path, with the id of the acceptance's transfer, `tr_…`, in place of `{transfer}`. */
       readonly path: '/v1/transfers/{transfer}/reversals';
       readonly params: Params;
     })
   | (Made & {
-      /** After a dispute that the operator lost; a refund returns the fee automatically. */
+      /** Made after a dispute that the operator lost. A refund returns the fee automatically. */
       readonly does: 'fee_refund';
-      /** With the id of the acceptance's application fee, `fee_…`, in place of `{application_fee}`. */
+      /** The path, with the id of the acceptance's application fee, `fee_…`, in place of `{application_fee}`. */
       readonly path: '/v1/application_fees/{application_fee}/refunds';
       readonly params: Params;
     });
 
-/** The account of a request; undefined: the platform's own. */
+/** The account of a request; undefined for the platform's own. */
 export const accountOf = ({ headers }: Pick<ProcessorRequest, 'headers'>): string | undefined =>
   headers['Stripe-Account'];
 

@@ -8,14 +8,17 @@ export interface Routing {
   /** The service's account on the partner's platform: `acct_…`. */
   readonly connected_account_id: string;
   /**
-   * The currencies in which the platform is paid out: it has balances only in these. Stripe converts payments in
-   * others, and a sequential share in those can never be sent. If omitted, the first transfer shows it.
+   * The currencies in which the platform is paid out. It has balances only in these. Stripe converts payments in other
+   * currencies, and a sequential share in those can never be sent. If omitted, the first transfer shows whether it can.
    */
   readonly settlement_currencies?: readonly string[] | null | undefined;
 }
 
 export interface PlanOptions {
-  /** Third party as Merchant of Record: the account of the operator or event host, who charges the customer (7.4.3). */
+  /**
+   * If a third party is Merchant of Record: the account of the operator or event host, who charges the customer
+   * (7.4.3).
+   */
   readonly operator_account?: string | undefined;
   /** With an operator: the platform's own fee in major units, taken from the charge together with the share. */
   readonly platform_fee?: string | number | undefined;
@@ -25,13 +28,13 @@ export interface PlanOptions {
    * How a requote is routed in real time. `destination_charge`: a second payment like the first, which gives the
    * service exactly its share and leaves the platform Merchant of Record (7.2.1, 7.5). `as_documented`: 7.3.3
    * literally, a charge on the service's own account with its share as *application fee*. That fee goes to the
-   * platform: the service keeps the rest instead of its share, and becomes the merchant of the charge. Reconciliation
-   * reports it as `misrouted`.
+   * platform, so the service keeps the rest instead of its share, and becomes the merchant of the charge.
+   * Reconciliation reports it as `misrouted`.
    */
   readonly requote_form?: 'destination_charge' | 'as_documented' | undefined;
 }
 
-/** The account that charges the customer; undefined: the platform's own. Throws SplitImpossible. */
+/** The account that charges the customer; undefined for the platform's own. Throws SplitImpossible. */
 export function chargingAccount(routing: Routing, options: PlanOptions): string | undefined {
   const { operator_account, platform_fee } = options;
   if (routing.merchant_of_record === 'platform') {

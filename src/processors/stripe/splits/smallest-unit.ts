@@ -7,7 +7,7 @@
 
 const NO_DECIMALS = 'BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF'.split(' ');
 const THREE_DECIMALS = 'BHD JOD KWD OMR TND'.split(' ');
-/** Currencies without decimals that Stripe writes with two, which must be zeros. */
+/** Currencies without decimals that Stripe writes with two decimals, which must be zeros. */
 const TWO_ZEROS = ['ISK', 'UGX'];
 /** The other currencies that Stripe names. */
 const TWO_DECIMALS =
@@ -20,7 +20,7 @@ const TWO_DECIMALS =
 /** ISO 4217 currencies in which Stripe accepts no payments: units of account, and some with three decimals. */
 const NOT_ACCEPTED_BY_STRIPE = ['CLF', 'UYW', 'UYI', 'IQD', 'LYD'];
 
-/** The minimum charge, where Stripe states it; elsewhere it depends on the day's exchange rate. */
+/** The minimum charges that Stripe states. For other currencies, the minimum depends on the day's exchange rate. */
 const LEAST: Readonly<Record<string, string>> = {
   ...{ AED: '2.00', AUD: '0.50', BRL: '0.50', CAD: '0.50', CHF: '0.50', CZK: '15.00', DKK: '2.50', EUR: '0.50' },
   ...{ GBP: '0.30', HKD: '4.00', HUF: '175.00', INR: '0.50', JPY: '50', MXN: '10.00', MYR: '2.00', NOK: '3.00' },
@@ -32,7 +32,10 @@ export const MOST_DIGITS = 8;
 
 type SmallestUnit = { readonly units: number } | { readonly reason: string };
 
-/** A nonnegative plain decimal in the processor's units, or why that is impossible. The currency is in capitals. */
+/**
+ * Converts a nonnegative plain decimal to the processor's units, or states why that is impossible. The currency is in
+ * capitals.
+ */
 export function smallestUnit(amount: string, currency: string): SmallestUnit {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(amount);
   if (match === null) return { reason: `'${amount}' is not a plain decimal that is zero or more` };
@@ -56,7 +59,8 @@ export function smallestUnit(amount: string, currency: string): SmallestUnit {
 }
 
 /**
- * A whole number of the smallest unit as a decimal: `-1250` → `-12.50`. Undefined if Stripe accepts no payments in it.
+ * A whole number of the smallest unit as a decimal: `-1250` → `-12.50`. Undefined if Stripe accepts no payments in the
+ * currency.
  */
 export function fromSmallestUnit(units: string, currency: string): string | undefined {
   const [, sign, whole] = /^(-?)(\d+)$/.exec(units) ?? [];
@@ -66,7 +70,10 @@ export function fromSmallestUnit(units: string, currency: string): string | unde
   return `${sign}${digits === 0 ? figures : `${figures.slice(0, -digits)}.${figures.slice(-digits)}`}`;
 }
 
-/** Stripe's decimals of a currency, not always those of ISO 4217; undefined if it accepts no payments in it. */
+/**
+ * The number of decimals that Stripe uses for a currency, which is not always that of ISO 4217. Undefined if Stripe
+ * accepts no payments in it.
+ */
 export const processorDecimals = (currency: string): number | undefined =>
   NOT_ACCEPTED_BY_STRIPE.includes(currency)
     ? undefined
@@ -80,7 +87,9 @@ export const processorDecimals = (currency: string): number | undefined =>
 export const isNamedByStripe = (currency: string): boolean =>
   [NO_DECIMALS, THREE_DECIMALS, TWO_ZEROS, TWO_DECIMALS.split(' ')].some((known) => known.includes(currency));
 
-/** The step of Stripe's amounts in a currency, in major units; undefined if it accepts no payments in it. */
+/**
+ * The smallest step between Stripe's amounts in a currency, in major units; undefined if it accepts no payments in it.
+ */
 export function stepOf(currency: string): string | undefined {
   if (!isNamedByStripe(currency)) return undefined;
   if (THREE_DECIMALS.includes(currency)) return '0.010';

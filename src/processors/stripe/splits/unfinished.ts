@@ -8,13 +8,17 @@ export interface Done {
   /** In the smallest unit. */
   readonly amount: number;
   readonly currency: string;
-  /** It existed before. */
+  /** Whether it existed before. */
   readonly known: boolean;
-  /** For a transfer: the payment on the service's account now names its quote; otherwise the settlement file must. */
+  /**
+   * For a transfer: whether the payment on the service's account now names its quote. If not, the settlement file must.
+   */
   readonly labelled?: boolean;
-  /** For a payment that routes our share automatically: that transfer, `tr_…`. Keep it for a dispute. */
+  /**
+   * For a payment that routes our share automatically: the transfer that it made, `tr_…`. Keep this id for a dispute.
+   */
   readonly transfer?: string;
-  /** For a payment on an operator's account: its application fee, `fee_…`. Keep it for a dispute. */
+  /** For a payment on an operator's account: its application fee, `fee_…`. Keep this id for a dispute. */
   readonly application_fee?: string;
 }
 
@@ -25,7 +29,7 @@ export interface OpenPayment {
   readonly client_secret: string | null;
   /** Stripe's `PaymentIntent.next_action`. */
   readonly next_action: { readonly type: string } | null;
-  /** Its account; undefined: the platform's own. */
+  /** The payment's account; undefined for the platform's own. */
   readonly account: string | undefined;
 }
 
