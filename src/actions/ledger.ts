@@ -20,9 +20,9 @@ commands are refused (exit 3), jobs end at once (exit 0), and the API answers
 work. E-mails being sent are finished. 'reckoner resume' ends the pause. Pausing
 needs no user: without one it is recorded under 'cron' and the machine's user.
 
-'reckoner restore FILE' pauses the ledger by itself: you need not pause it first. After a point-in-time recovery
-or a disk snapshot, give its time with --state-of: 'reckoner resume' then asks
-which numbers were issued after it.`,
+'reckoner restore FILE' pauses the ledger by itself: you need not pause it
+first. After a point-in-time recovery or a disk snapshot, give its time with
+--state-of: 'reckoner resume' then asks which numbers were issued after it.`,
   },
   role: 'administrator',
   // The person on call may have no user account; pausing must not wait for one.

@@ -20,7 +20,7 @@ const refused = (partners: ReturnType<typeof imported>) =>
 test('a connected partner in a currency without payments is refused, and an invoiced one is not', async () => {
   expect(await refused(imported('CLF'))).toMatchObject({
     code: 'partners_invalid',
-    facts: { problems: [{ path: '0.currency', reason: expect.stringMatching(/takes no payments in it.*invoicing/) }] },
+    facts: { problems: [{ path: '0.currency', reason: expect.stringMatching(/does not accept payments in it.*invoicing/) }] },
   });
   expect(() => refuseUnsplittable([...imported('CLF', {}), ...imported('USD')], 'partners.json')).not.toThrow();
 });
@@ -31,7 +31,7 @@ test.each([
   ['MGA', '1'],
 ])('a connected partner in %s is told that only multiples of %s can be split', (currency, step) => {
   expect(remarksOnSplits(imported(currency))).toEqual([
-    expect.stringContaining(`takes ${currency} in steps of ${step} only`),
+    expect.stringContaining(`accepts ${currency} only in steps of ${step},`),
   ]);
   expect(remarksOnSplits(imported(currency, {}))).toEqual([]);
 });
