@@ -20,7 +20,9 @@ const refused = (partners: ReturnType<typeof imported>) =>
 test('a connected partner in a currency without payments is refused, and an invoiced one is not', async () => {
   expect(await refused(imported('CLF'))).toMatchObject({
     code: 'partners_invalid',
-    facts: { problems: [{ path: '0.currency', reason: expect.stringMatching(/does not accept payments in it.*invoicing/) }] },
+    facts: {
+      problems: [{ path: '0.currency', reason: expect.stringMatching(/does not accept payments in it.*invoicing/) }],
+    },
   });
   expect(() => refuseUnsplittable([...imported('CLF', {}), ...imported('USD')], 'partners.json')).not.toThrow();
 });
