@@ -43,8 +43,8 @@ const fromCounted = (text: string): Check['run'] =>
     SELECT (SELECT items FROM counted) AS inspected, ${listOf('differences')} AS differences`);
 
 /**
- * Allows only hash joins. The planner has no statistics on a month that was just imported: it expected a handful of rows
- * and compared each of 100,000 with all others.
+ * Allows only hash joins. The planner has no statistics on a month that was just imported. It expected a handful of
+ * rows, so it compared each of 100,000 rows with all others.
  */
 const joinedByHashing =
   (run: Check['run']): Check['run'] =>
@@ -55,7 +55,7 @@ const joinedByHashing =
     return found;
   };
 
-/** One query for everything, another for one month. */
+/** Uses one query for everything and a different one for a single month. */
 const byScope =
   (everything: Check['run'], ofMonth: Check['run']): Check['run'] =>
   (tx, context) =>

@@ -50,22 +50,22 @@ export function copyOf(file: DataFile, format: TableFormat, rows: string): strin
   return `COPY (SELECT json_build_object(${pairs.join(', ')}) FROM (${rows}) AS data) TO STDOUT (${AS_IT_IS})`;
 }
 
-/** By the month of the entry date, so an export of months whose books are closed never changes. */
+/** Selects by the month of the entry date, so an export of months whose books are closed never changes. */
 const monthOf = (column: string, { from, to }: ExportRange) =>
   `to_char(${column}, 'YYYY-MM') BETWEEN '${from}' AND '${to}'`;
 
-/** Recorded under the months' seals; for a month still open, under none yet. */
+/** Selects the facts under the months' seals and, for a month still open, those that no seal covers yet. */
 const recordedIn = ({ facts: { after, to } }: ExportRange) =>
   `fact_id > ${after} ${to === null ? '' : `AND fact_id <= ${to}`}`;
 
 // --- Documents --------------------------------------------------------------------------------------------------------
 
-/** The voids of the documents of `invoices`, in its order. */
+/** The voids of the documents in `invoices`, in the same order. */
 const voids = ({ from, to }: ExportRange): string =>
   `SELECT d.number, v.* FROM voids v JOIN documents d USING (document_id)
    WHERE d.month BETWEEN '${from}' AND '${to}' AND d.purpose <> 'opening' ORDER BY d.series, d.sequence`;
 
-/** Write-offs by entry date, and those undone as negative amounts. */
+/** Write-offs by entry date, and undone write-offs as negative amounts. */
 const writeOffs = (range: ExportRange): string =>
   `SELECT moved.*, d.number AS document, d.partner_id, d.currency
    FROM (
@@ -79,7 +79,7 @@ const writeOffs = (range: ExportRange): string =>
    ) AS moved JOIN documents d USING (document_id)
    WHERE ${monthOf('moved.entry_on', range)} ORDER BY fact_id`;
 
-/** Items carried over by openings recorded under the months' seals, with what is open of them now. */
+/** Items carried over by openings recorded under the months' seals, with their currently open amounts. */
 const openings = (range: ExportRange): string =>
   `SELECT fact_id, opening_id, cut_over_on, kind, number, partner_id, date, due_on, currency, original_amount, amount,
           CASE WHEN reversed THEN 'reversed' WHEN balance = 0 THEN 'settled' ELSE 'open' END AS status, balance
@@ -98,7 +98,7 @@ const openings = (range: ExportRange): string =>
 
 // --- Payments ---------------------------------------------------------------------------------------------------------
 
-/** Payments by entry date, with their status now. */
+/** Payments by entry date, with their current status. */
 const payments = (range: ExportRange): string =>
   `SELECT p.payment_id, p.received_on, p.entry_on, b.partner_id, p.currency, p.amount, p.method, p.account,
           p.reference, p.payer_name, p.payer_account, p.source, p.identity, p.recorded_at, b.applied, b.reversed,
@@ -180,7 +180,7 @@ const bankLines = (range: ExportRange): string =>
 
 // --- Partners ---------------------------------------------------------------------------------------------------------
 
-/** Partners as they are now. The columns are the fields that audit events of changes name. */
+/** The current partners. The columns are the fields named in audit events of changes. */
 const partners = (): string =>
   `SELECT p.partner_id, p.name, p.address_line1 AS "address.line1", p.address_line2 AS "address.line2",
           p.address_city AS "address.city", p.address_region AS "address.region",
@@ -212,10 +212,10 @@ const partnerChanges = (range: ExportRange): string =>
 
 // --- Events and journal -----------------------------------------------------------------------------------------------
 
-/** The audit events recorded under the months' seals; for a month still open, those under none yet. */
+/** The audit events under the months' seals and, for a month still open, those that no seal covers yet. */
 const events = (range: ExportRange): string => `SELECT * FROM audit_events WHERE ${recordedIn(range)} ORDER BY fact_id`;
 
-/** One row per posting: debits are positive, credits negative. */
+/** One row per posting. Debits are positive; credits are negative. */
 const journal = ({ from, to }: ExportRange): string =>
   `SELECT * FROM journal WHERE month BETWEEN '${from}' AND '${to}'
    ORDER BY month COLLATE "C", entry_on, fact COLLATE "C", fact_id, amount DESC, account COLLATE "C"`;
@@ -225,14 +225,17 @@ const glExports = ({ from, to }: ExportRange): string =>
   `SELECT e.*, f.position, f.name AS file, f.sha256 FROM gl_exports e JOIN gl_export_files f USING (gl_export_id)
    WHERE e.month BETWEEN '${from}' AND '${to}' ORDER BY gl_export_id, f.position`;
 
-/** Their lines: the amount from each of our accounts to each of theirs, with the external id of its journal. */
+/**
+ * The lines of these journals: the amount from each of our accounts to each account of the general ledger, with the
+ * external id of the journal.
+ */
 const glLines = ({ from, to }: ExportRange): string =>
   `SELECT e.month, e.format, e.part, l.*,
           concat_ws('-', e.month, e.part, l.currency, left(e.seal, 6)) AS external_id
    FROM gl_exports e JOIN gl_export_lines l USING (gl_export_id)
    WHERE e.month BETWEEN '${from}' AND '${to}' ORDER BY gl_export_id, l.line`;
 
-/** The rows of the data files that the database writes. The others are made from sealed lines or documents. */
+/** The rows of the data files that the database writes. The others are generated from sealed lines or documents. */
 export const ROWS = {
   voids,
   'write-offs': writeOffs,

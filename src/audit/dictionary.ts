@@ -1,10 +1,11 @@
 /**
- * The columns of every data file of a pack: the one list of their names, order, types and meanings. Exports follow it,
- * `dictionary.csv` is made from it, and docs/pack-format.md names the same columns (a test compares them).
+ * The columns of every data file of a pack. This is the only list of their names, order, types and meanings. Exports
+ * follow it, `dictionary.csv` is generated from it, and docs/pack-format.md lists the same columns (a test compares
+ * them).
  */
 import { csvLine } from './csv.ts';
 
-/** `json`: a text is itself in CSV; any other value is its JSON. In JSON Lines it is the value. */
+/** `json`: in CSV, a text is written as is, and any other value as JSON. JSON Lines contain the value. */
 export type ColumnType =
   | 'text'
   | 'integer'
@@ -121,8 +122,8 @@ const within = (path: string, columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).map(([name, column]) => [`${path}.${name}`, column]));
 
 /**
- * The keys of `documentJson` (contract, Documents) except `payment_link`, which opens the document for anyone who has
- * it.
+ * The keys of `documentJson` (contract, Documents) except `payment_link`, because anyone who has the link can open the
+ * document.
  */
 const INVOICES_JSON: Columns = (() => {
   const {

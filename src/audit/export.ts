@@ -49,7 +49,7 @@ export const EXPORT_CONTENTS: Readonly<Record<ExportKind, string>> = {
 export const exportFormats = (kind: ExportKind): readonly ExportFormat[] =>
   kind === 'journal' ? ['csv', 'jsonl', 'hledger', 'beancount'] : ['csv', 'jsonl'];
 
-/** hledger and beancount: only for the journal. */
+/** hledger and beancount are only for the journal. */
 export type ExportFormat = TableFormat | 'hledger' | 'beancount';
 
 export interface ExportRequest {
@@ -59,7 +59,7 @@ export interface ExportRequest {
   readonly format: ExportFormat;
   /** A folder, or a file that ends in .zip. */
   readonly out: string;
-  /** Adds each data file as Parquet; only with csv and jsonl. */
+  /** Adds each data file as Parquet. Only with csv and jsonl. */
   readonly parquet?: boolean;
 }
 
@@ -75,7 +75,7 @@ interface ExportSummary {
   }[];
   /** Whether books of these months are open, so that facts can still be dated in them. */
   readonly preliminary: boolean;
-  /** SHA-256 of manifest.json: it binds all files. */
+  /** The SHA-256 of manifest.json, which covers all files. */
   readonly manifest_sha256: string;
 }
 
@@ -165,7 +165,7 @@ async function writeTable(writing: Writing, name: keyof typeof ROWS, totals?: To
   await file.end({ rows: format === 'csv' ? lines - 1 : lines, ...(totals && { totals }) });
 }
 
-/** Each data file as Parquet, made from what was just written. */
+/** Writes each data file as Parquet, from the file that was just written. */
 async function writeParquetFiles(pack: Pack, format: TableFormat): Promise<void> {
   const { writeParquet } = await import('./parquet.ts');
   for (const { name, rows } of pack.files.filter((each) => !each.name.includes('/'))) {
@@ -176,7 +176,7 @@ async function writeParquetFiles(pack: Pack, format: TableFormat): Promise<void>
   }
 }
 
-/** What the columns of the data files mean. */
+/** Writes the meanings of the data files' columns. */
 async function writeDictionary(pack: Pack): Promise<void> {
   const { text, rows } = dictionaryOf(pack.files.map(({ name }) => name));
   const file = await pack.file('dictionary.csv');
@@ -186,7 +186,7 @@ async function writeDictionary(pack: Pack): Promise<void> {
 
 // --- Ledger -----------------------------------------------------------------------------------------------------------
 
-/** Reads a month's rows once for two files: the sealed lines, and the ledger rows made from them. */
+/** Reads a month's rows once for two files: the sealed lines, and the ledger rows generated from them. */
 async function writeLedger(writing: Writing): Promise<void> {
   const { tx, pack, months, onProgress } = writing;
   const format = tableFormat(writing);
@@ -241,7 +241,7 @@ const totalsJson = (totals: ReadonlyMap<string, Readonly<Record<string, Amount>>
 
 // --- Invoices ---------------------------------------------------------------------------------------------------------
 
-/** Documents in memory at once. */
+/** How many documents are in memory at once. */
 const BATCH = 500;
 
 const SUMMED = [
@@ -274,8 +274,8 @@ async function writeInvoices(writing: Writing): Promise<void> {
   let lineCount = 0;
   for (let at = 0; at < ids.length; at += BATCH) {
     for (const row of await readDocuments(tx, { ids: ids.slice(at, at + BATCH) })) {
-      // A payment link opens its invoice for anyone who has it, so no export includes it. A pack keeps its columns: the
-      // tax is in its sealed facts (document_taxes).
+      // Anyone who has a payment link can open its invoice, so no export includes it. The columns of a pack stay as
+      // they are, without tax, which is in its sealed facts (document_taxes).
       const { payment_link: _, ...json } = withoutTax(documentJson(row));
       addUp(totals, json);
       const { pdf, email, lines: own, ...flat } = json;
@@ -339,7 +339,7 @@ async function writePayments(writing: Writing): Promise<void> {
 
 // --- Partners ---------------------------------------------------------------------------------------------------------
 
-/** Current partners and policies, and every change to them under the months' seals. */
+/** Current partners and policies, and every change to them that the months' seals cover. */
 async function writePartners(writing: Writing): Promise<void> {
   for (const name of ['partners', 'policies', 'partner-changes'] as const) await writeTable(writing, name);
 }
@@ -407,7 +407,10 @@ async function writeRecord({ tx, pack }: Writing, folder: string, record: string
   if (stamp !== undefined) await write('tsr', stamp);
 }
 
-/** What the seal of a month's books covers: its record, the entries dated in the month, and the balances at its end. */
+/**
+ * What the seal of a month's books covers: its record, the entries dated in the month, and the balances at the end of
+ * the month.
+ */
 async function writeBooksEvidence(writing: Writing, books: ClosedBooks | undefined): Promise<void> {
   if (books === undefined) return;
   const { month, previous, record } = books;

@@ -80,7 +80,7 @@ export interface FactRange {
   readonly to: number | null;
 }
 
-/** The facts under the seals of these months, and if one of them is open also the facts that no seal covers yet. */
+/** The facts under the seals of these months and, if one of them is open, also the facts that no seal covers yet. */
 export function readFactsOf(tx: Transaction, from: Month, to: Month): Promise<FactRange> {
   return queryOne(
     tx,

@@ -1,14 +1,14 @@
 /**
- * The journal as text for accounting programs: one format for hledger and ledger, one for beancount. Pure. Accounts and
- * currencies are declared, amounts have exactly their currency's digits, there are no prices, and each month ends with an
- * assertion of every balance.
+ * The journal as text for accounting programs: one format for hledger and ledger, one for beancount. The functions are
+ * pure. Accounts and currencies are declared, amounts have exactly their currency's digits, there are no prices, and
+ * each month ends with an assertion of every balance.
  */
 import { Amount, minorDigits } from '../money.ts';
 
 export interface Posting {
   /** `assets:receivable:billed` */
   readonly control: string;
-  /** The subaccount: a partner, a policy, a bank account. Empty for none. */
+  /** The subaccount: a partner, a policy or a bank account. Empty if there is none. */
   readonly detail: string;
   readonly currency: string;
   /** Debits are positive, credits negative. */
@@ -18,7 +18,7 @@ export interface Posting {
 export interface JournalEntry {
   /** `YYYY-MM-DD`. */
   readonly entry_on: string;
-  /** The day on which it happened; the same as `entry_on`, or earlier. */
+  /** The day on which it happened, which is `entry_on` or earlier. */
   readonly dated_on: string;
   /** What happened: `document_issued`. */
   readonly fact: string;
@@ -54,7 +54,7 @@ const byCurrency = (postings: readonly Posting[]): Posting[][] => {
   return [...groups.values()];
 };
 
-/** A text on one line, without characters that have a meaning in the formats. The CSV export has the original. */
+/** Puts a text on one line, without characters that have a meaning in the formats. The CSV export has the original. */
 const plain = (text: string): string =>
   text
     .replace(/[^\p{L}\p{N} ._,:/#@+-]+/gu, ' ')
@@ -76,7 +76,7 @@ export const accountName = ({ control, detail }: Pick<Account, 'control' | 'deta
 const line = (posting: Posting, assertion = ''): string =>
   `    ${accountName(posting)}    ${exact(posting)}${assertion}\n`;
 
-// hledger requires a decimal mark in a format, and ledger does not accept one without decimals.
+// hledger requires a decimal mark in a format, but ledger does not accept a decimal mark without decimals.
 const commodity = (currency: string): string => {
   const digits = minorDigits(currency) as number;
   const format = digits === 0 ? '' : `    format 1000.${'0'.repeat(digits)} ${currency}\n`;
@@ -120,8 +120,9 @@ export const HLEDGER: JournalFormat = {
 // --- beancount ----------------------------------------------------------------------------------------------------------
 
 /**
- * Each part of a beancount account has letters, digits and hyphens and begins with a capital. A detail is written as `Id-`
- * and its text, with a hyphen as two hyphens and any other character as a hyphen and its code in four hexadecimal digits.
+ * Each part of a beancount account has letters, digits and hyphens and begins with a capital. A detail is written as
+ * `Id-` and its text. A hyphen in it becomes two hyphens, and any other character becomes a hyphen and its code in four
+ * hexadecimal digits.
  */
 export const beancountAccount = ({ control, detail }: Pick<Account, 'control' | 'detail'>): string => {
   const words = control.split(':').map((word) => word[0]?.toUpperCase() + word.slice(1));
@@ -159,9 +160,9 @@ export const BEANCOUNT: JournalFormat = {
       ...postings.map(beancountLine),
       '\n',
     ].join(''),
-  // beancount asserts at the start of a day, and without `~ 0` tolerates a difference in the last digit. Its balance of
-  // an account includes its subaccounts: Liabilities:Unapplied, which has the cash of unknown payers, includes all
-  // partners'.
+  // beancount asserts at the start of a day, and tolerates a difference in the last digit unless `~ 0` is given. Its
+  // balance of an account includes the subaccounts: Liabilities:Unapplied, which has the cash of unknown payers,
+  // includes that of all partners.
   closing: (day, balances) => {
     const totals = new Map<string, Amount>();
     for (const { currency, amount, ...account } of balances) {

@@ -1,6 +1,6 @@
 /**
- * Ledger rows as CSV or JSON, made from their sealed lines. The ledger is read once for both, so they cannot differ. (When
- * the database formatted both, a million rows took 10 s of CPU instead of 3 s.)
+ * Ledger rows as CSV or JSON, generated from their sealed lines. The ledger is read once for both files, so they cannot
+ * differ. (When the database formatted both, a million rows took 10 s of CPU instead of 3 s.)
  */
 import { minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
@@ -9,7 +9,7 @@ import { cellOf } from '../text.ts';
 import { csvLine } from './csv.ts';
 import { columnNames, type TableFormat } from './dictionary.ts';
 
-/** The columns of a ledger import, and four more. */
+/** The columns of a ledger import and four further ones. */
 const COLUMNS = columnNames('ledger');
 
 /** The numbers of the documents that bill a month's rows, by `documentKey`. */
@@ -88,13 +88,13 @@ function jsonRow(line: string, month: Month, numbers: DocumentNumbers): string {
   return `${JSON.stringify({ ...Object.fromEntries(row), entry_id: Number(values[COLUMNS.indexOf('entry_id')]) })}\n`;
 }
 
-/** Needs quotes, unescaping or an apostrophe in CSV. No identifier of an imported row does. */
+/** Matches text that needs quotes, unescaping or an apostrophe in CSV. No identifier of an imported row needs them. */
 const UNUSUAL = /\\[^N]|[",\r]|\t['=@+ ＝＋－＠]|\t-(?!\d)/;
 
 const quotedRow = (line: string, month: Month, numbers: DocumentNumbers): string =>
   csvLine(valuesOf(line, month, numbers).map(cellOf));
 
-/** The same for a line without special characters: a million rows take 2 s instead of 6 s. */
+/** The same for a line without special characters. A million rows take 2 s this way instead of 6 s. */
 function plainRow(line: string, month: Month, numbers: DocumentNumbers): string {
   const fields = line.split('\t');
   const f = (index: number): string => fields[index] as string;

@@ -7,7 +7,7 @@ type Line = Omit<JournalEntry, 'postings'> & { month: Month; account: string } &
 
 export type Sum = { control: string; account: string; currency: string; amount: string };
 
-/** The balances of all accounts before a month, except zero. */
+/** The balances of all accounts before a month, except zero balances. */
 export function readOpening(tx: Transaction, from: Month): Promise<Sum[]> {
   return query(
     tx,

@@ -27,10 +27,13 @@ export interface PackedFile {
 /** Bytes per write; smaller pieces are buffered. */
 const PIECE = 256 * 1024;
 
-/** For people. A pack contains no program: check it with verify.mjs or verify.py from a release. */
+/** Explains the pack to people. A pack contains no program; verify.mjs and verify.py from a release check it. */
 const README = 'README.txt';
 
-/** The user can fix a full or read-only disk. Other errors, such as those of the database, pass through. */
+/**
+ * Refuses on a full or read-only disk, which the user can fix. Other errors, such as those of the database, pass
+ * through.
+ */
 async function guarded<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
   return work().catch((error: unknown) => {
     if (!isSystemError(error)) throw error;
@@ -170,12 +173,12 @@ function refuseTaken(out: string): void {
   try {
     if (!isZip(out) && readdirSync(out).length === 0) return;
   } catch {
-    // A file, or an unreadable folder.
+    // It is a file or an unreadable folder.
   }
   throw refuse('export_exists', { out });
 }
 
-/** A fixed time for all entries, so the same pack gives the same file. */
+/** A fixed time for all entries, so that packs with the same content give the same file. */
 const ZIP_TIME = new Date(Date.UTC(2000, 0, 1));
 
 async function publishZip(draft: string, place: string, names: readonly string[]): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * Data files of a pack as Parquet, for analysis: made from the CSV or JSON Lines file beside it, so both say the same.
- * Amounts and rates are exact decimals, dates and instants are dates and microseconds in UTC, ids are 64-bit integers. It
- * is written in row groups, in constant memory.
+ * Data files of a pack as Parquet, for analysis. Each is generated from the CSV or JSON Lines file beside it, so both
+ * have the same content. Amounts and rates are exact decimals; dates are dates; instants are microseconds in UTC; ids
+ * are 64-bit integers. It is written in row groups, in constant memory.
  */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -13,7 +13,7 @@ import type { FileInPack } from './pack.ts';
 type Value = string | number | bigint | boolean | null;
 type Row = Readonly<Record<string, unknown>>;
 
-/** Rows of a row group: each column of a group is in memory. */
+/** Rows per row group. Each column of a group is in memory. */
 const GROUP = 20_000;
 const AMOUNT_DIGITS = 4;
 const RATE_DIGITS = 12;
@@ -72,7 +72,7 @@ const TYPES: Readonly<Record<ColumnType, ParquetType>> = {
   json: TEXT,
 };
 
-/** The value of a cell. Empty is null. A value that is neither a text nor a number is its JSON. */
+/** The value of a cell. An empty cell is null. A value that is neither a text nor a number is written as JSON. */
 function valueOfCell(given: unknown, type: ColumnType, format: TableFormat): Value {
   if (given === null || given === undefined || given === '') return null;
   const text = typeof given === 'object' ? JSON.stringify(given) : String(given);
@@ -89,7 +89,7 @@ async function* rowsOf(path: string, format: TableFormat): AsyncGenerator<Row> {
     yield JSON.parse(line) as Row;
 }
 
-/** Writes `out` from the data file at `path`. Keys inside lists and objects stay inside their JSON. */
+/** Writes `out` from the data file at `path`. Lists and objects stay JSON. */
 export async function writeParquet(
   { file, path, format }: { file: DataFile; path: string; format: TableFormat },
   out: FileInPack,

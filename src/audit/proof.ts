@@ -1,7 +1,7 @@
 /**
- * Proofs that one thing is under the seals of closed months, without the other rows and facts: the lines about it, the path
- * of each to the Merkle root of its table, and the seal records (docs/pack-format.md, Proofs).
- * Refusals: row_unknown, document_unknown, payment_unknown, event_unknown, not_sealed, not_as_sealed.
+ * Proofs that the seals of closed months cover one item, without disclosing the other rows and facts. A proof has the
+ * lines about the item, the path of each to the Merkle root of its table, and the seal records (docs/pack-format.md,
+ * Proofs). Refusals: row_unknown, document_unknown, payment_unknown, event_unknown, not_sealed, not_as_sealed.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -11,7 +11,7 @@ import { hashRows } from '../seals/rows.ts';
 import { hashFacts } from '../seals/seal.ts';
 import { type Fact, readFacts, readPlaceOfRow, readSealedMonths, type SealedMonth, type Subject } from './proof.sql.ts';
 
-/** A line with its inclusion path (RFC 9162, 2.1.3), siblings from the leaf upwards. */
+/** A line with its inclusion path (RFC 9162, 2.1.3), which lists the siblings from the leaf upwards. */
 export interface ProvedFact {
   readonly month: Month;
   readonly table: string;
@@ -36,7 +36,7 @@ export interface Proof {
 
 export interface ProofResult {
   readonly proof: Proof;
-  /** Facts of the subject that no seal covers yet, by table: they are not in the proof. */
+  /** Facts of the subject that no seal covers yet, by table. They are not in the proof. */
   readonly unsealed: readonly { readonly table: string; readonly facts: number }[];
 }
 

@@ -7,7 +7,7 @@ export interface AuditTask {
   readonly task_id: number;
   readonly kind: TaskKind;
   readonly input: unknown;
-  /** Null: a job. */
+  /** Null for a job. */
   readonly login: string | null;
   readonly asked_at: string;
   readonly finished_at: string | null;
@@ -44,7 +44,10 @@ interface NewTask {
   readonly now: string;
 }
 
-/** The number of the new task; undefined while another of its kind is running. Ends lost tasks and deletes old ones. */
+/**
+ * Returns the number of the new task; undefined while another task of the same kind is running. Ends lost tasks and
+ * deletes old ones.
+ */
 export async function insertTask(tx: Transaction, task: NewTask): Promise<number | undefined> {
   await execute(
     tx,
@@ -80,7 +83,7 @@ export async function noteProgress(
   );
 }
 
-/** Ends a running task, with its result or the reason that it has none. */
+/** Ends a running task with its result, or the reason why it has none. */
 export async function finishTask(
   tx: Transaction,
   end: { taskId: number; now: string; result?: unknown; problem?: string },

@@ -35,7 +35,7 @@ export interface VerifyResult {
 export type ExportInput = Omit<ExportRequest, 'out'>;
 
 export interface ExportResult {
-  /** In the folder of packs of the host. */
+  /** Its name in the host's folder of packs. */
   readonly file: string;
   readonly bytes: number;
   readonly manifest_sha256: string;

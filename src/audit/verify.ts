@@ -30,20 +30,20 @@ export interface Verification {
   readonly differences: number;
 }
 
-/** What the caller passes to the checks. */
+/** Options that the caller passes to the checks. */
 interface CheckOptions {
   /** Fonts that the installation adds. Without them, PDFs that need one are verified by hash only. */
   readonly fonts?: CheckContext['fonts'];
   /**
-   * For callers that have compared the schema already and prevent changes: tests compare it once for all clones of a
-   * database.
+   * For callers that have compared the schema already and prevent changes to it. Tests compare it once for all clones
+   * of a database.
    */
   readonly schema?: SchemaComparison | undefined;
 }
 
 interface VerifyOptions extends CheckOptions {
   readonly onCheck?: (report: CheckReport) => void;
-  /** A second transaction of the same snapshot, in which rows are hashed beside the other checks. */
+  /** A second transaction on the same snapshot, in which rows are hashed in parallel with the other checks. */
   readonly beside?: Transaction | undefined;
 }
 
@@ -61,7 +61,7 @@ export async function verify(
   const done = new Map<string, CheckReport>();
   const checks: CheckReport[] = [];
   const run = async (on: Transaction, those: readonly Check[], within: CheckContext) => {
-    // Enough to group rows by hashing rather than sorting: a third of the time over a million rows.
+    // Enough to group rows by hashing rather than sorting, which takes a third of the time for a million rows.
     await raiseWorkMemory(on);
     for (const check of those) {
       const finding = await attempt(on, () => check.run(on, within), unchecked(check));
@@ -76,7 +76,7 @@ export async function verify(
   else {
     const hashing = checkContext(beside, month ?? null, options).then((own) => run(beside, HASHING, own));
     const others = run(tx, OTHERS, context);
-    // Waits for both even if one fails: its caller then ends the transactions.
+    // Waits for both even if one fails, because the caller then ends the transactions.
     for (const each of await Promise.allSettled([hashing, others])) if (each.status === 'rejected') throw each.reason;
   }
   return {
@@ -90,7 +90,7 @@ export async function verify(
 const HASHING = CHECKS.filter(({ hashesRows }) => hashesRows);
 const OTHERS = CHECKS.filter(({ hashesRows }) => !hashesRows);
 
-/** The report that follows those of `checks` in the list, if its check is done. */
+/** The next report in the order of the list, if its check is done. */
 const nextOf = (done: ReadonlyMap<string, CheckReport>, checks: readonly CheckReport[]): CheckReport | undefined =>
   done.get(CHECKS[checks.length]?.name ?? '');
 
@@ -103,7 +103,7 @@ function isEmpty(tx: Transaction): Promise<boolean> {
   );
 }
 
-/** Does the work, or returns `instead` where damaged data prevents it. */
+/** Does the work, or returns `instead` if damaged data prevents it. */
 async function attempt<Result>(
   tx: Transaction,
   work: () => Promise<Result>,

@@ -1,6 +1,6 @@
 /**
- * The URL of a database as pg connects with it: with the password of the password file (PGPASSFILE, ~/.pgpass), and with
- * sslmode verify-full where the URL demands TLS at all.
+ * The URL that pg connects with. It has the password from the password file (PGPASSFILE, ~/.pgpass), and sslmode
+ * verify-full if the given URL demands TLS at all.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 /** pg treats each of these as verify-full, and prints a ten-line warning. */
 const AS_VERIFY_FULL = /([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/;
 
-/** A URL that pg reads and `URL` does not (postgres://user@/name) stays as it is. */
+/** A URL that pg can read but `URL` cannot (postgres://user@/name) stays as it is. */
 export function connectionUrl(given: string, variables: NodeJS.ProcessEnv = process.env): string {
   const text = given.replace(AS_VERIFY_FULL, '$1verify-full');
   if (!URL.canParse(text)) return text;
@@ -26,7 +26,7 @@ export function connectionUrl(given: string, variables: NodeJS.ProcessEnv = proc
   return url.href;
 }
 
-/** Like PostgreSQL's own programs, empty where the file is missing or other users of this machine may read it. */
+/** Empty if the file is missing or other users of this machine may read it, as with PostgreSQL's own programs. */
 function readPasswordFile(variables: NodeJS.ProcessEnv): string {
   const home = variables['HOME'];
   const file = variables['PGPASSFILE'] || (home && join(home, '.pgpass'));
@@ -40,8 +40,8 @@ function readPasswordFile(variables: NodeJS.ProcessEnv): string {
 }
 
 /**
- * From the first matching line `host:port:database:user:password`. `*` matches everything; `\` precedes a literal `:`
- * or `\`.
+ * The password of the first matching line `host:port:database:user:password`. `*` matches everything; `\` precedes a
+ * literal `:` or `\`.
  */
 function passwordOf(content: string, wanted: readonly string[]): string | undefined {
   for (const line of content.split(/\r?\n/)) {

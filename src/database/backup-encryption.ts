@@ -1,5 +1,5 @@
 /**
- * Encrypted backups, in the format of age (age-encryption.org/v1), which `age` and `rage` read as well. Both directions
+ * Encrypted backups, in the format of age (age-encryption.org/v1), which `age` and `rage` can read too. Both directions
  * work in chunks of 64 KiB. Encryption hides the content; only the signature inside shows who wrote it.
  * Refusals: argument_invalid, environment_invalid, backup_encrypted, backup_invalid.
  */
@@ -34,7 +34,7 @@ export async function encryptionTo(argument: string, recipients: readonly string
   };
 }
 
-/** The private keys of a file as `age-keygen` writes it. */
+/** The private keys in a file written by `age-keygen`. */
 export async function readIdentities(file: string): Promise<readonly string[]> {
   const variable = '--identity';
   if (withoutKeys(file) !== file) {
@@ -56,10 +56,10 @@ export async function readIdentities(file: string): Promise<readonly string[]> {
 
 const FIRST_LINE = 'age-encryption.org/v1\n';
 const FIRST_LINE_OF_TEXT = '-----BEGIN AGE ENCRYPTED FILE-----';
-/** Room for hundreds of recipients. The header's end is not searched for beyond this. */
+/** Room for hundreds of recipients. The end of the header is searched for up to here. */
 const LONGEST_HEADER = 64 * 1024;
 
-/** How to read this file, or undefined if it is not encrypted. */
+/** How to decrypt this file; undefined if it is not encrypted. */
 export async function decryptionOf(file: string, identities: readonly string[]): Promise<Decrypt | undefined> {
   const start = await beginningOf(file);
   if (start.startsWith(FIRST_LINE_OF_TEXT)) {
@@ -77,7 +77,7 @@ export async function decryptionOf(file: string, identities: readonly string[]):
   const decrypter = new Decrypter();
   for (const identity of identities) decrypter.addIdentity(identity);
   return async function* decrypted(chunks) {
-    // Not being able to read the file is not a fault of its content.
+    // A file that cannot be read may still have valid content.
     let unreadable: unknown;
     const read = async function* () {
       try {

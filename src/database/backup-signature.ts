@@ -1,12 +1,12 @@
 /**
- * The signature of a backup, with the key that signs seals: its hash only detects damage, since anyone who changes the
- * file can recompute it.
+ * The signature of a backup, made with the key that signs seals. The hash in the file only detects damage, since anyone
+ * who changes the file can recompute it.
  */
 import { createPublicKey, sign, verify } from 'node:crypto';
 import type { SealKey } from '../config/seal-key.ts';
 import { refuse } from '../errors/refusals.ts';
 
-/** No seal's note begins like this. */
+/** No note of a seal begins with this text. */
 const signedText = (sha256: string): Buffer => Buffer.from(`reckoner-backup\n${sha256}\n`);
 
 export const signatureOf = (sha256: string, { privateKey }: SealKey): string =>

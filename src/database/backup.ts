@@ -33,7 +33,7 @@ import { doneMigrations, migrationName, pendingMigrations, whileNobodyMigrates }
 import { execute, query, type Transaction } from './transaction.ts';
 
 export const FORMAT = 'reckoner-backup';
-/** Raised when programs that know the previous version could not read the file. */
+/** Increased when programs for the previous version could not read the file. */
 export const FORMAT_VERSION = 1;
 /** Ends the rows of a table. COPY doubles every backslash in a row, so no row looks like this. */
 export const END_OF_ROWS = '\\.\n';
@@ -61,7 +61,7 @@ export async function writeBackup(
   options: BackupOptions = {},
 ): Promise<Backup> {
   if (existsSync(file)) throw refuse('backup_exists', { file });
-  // The lock comes before the snapshot: to an older snapshot, tables that a migration rewrote would look empty.
+  // The lock comes before the snapshot. In a snapshot older than a migration, tables that it rewrote would look empty.
   return whileNobodyMigrates(database.connection, 'shared', async () => {
     const written = await database.asOwner(
       async (tx) => {
@@ -116,7 +116,7 @@ const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
   closed_months: ['ledger_rows'],
 };
 
-/** Tables that triggers fill from other tables, which are restored too (`011_splits.sql`). */
+/** Tables that triggers fill from other tables when those are restored (`011_splits.sql`). */
 const FILLED_BY_TRIGGERS = ['unallocated_balance_transactions', 'account_months'];
 
 /** All our tables, read from the catalog so that none is forgotten, in an order in which they can be filled. */
@@ -131,11 +131,11 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
                   WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.confrelid <> c.oid
                     AND NOT k.condeferrable
                   UNION ALL
-                  -- No fact is dated in closed books, so the facts come first.
+                  -- No fact can be dated in closed books, so the facts are restored before the closes.
                   SELECT g.tgrelid::regclass::text FROM pg_trigger g
                   WHERE g.tgname = 'entry_books_open' AND c.relname = 'book_closes'
                   UNION ALL
-                  -- Nothing is recorded during a pause, so a backup of a paused ledger has its pause last.
+                  -- Nothing can be recorded during a pause, so pauses are restored last.
                   SELECT g.tgrelid::regclass::text FROM pg_trigger g
                   WHERE position('not_while_paused' IN g.tgargs) > 0 AND c.relname = 'pauses') AS after
      ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL (:filled)
@@ -155,7 +155,10 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
   return ordered;
 }
 
-/** The next values of our sequences. Sequences have no snapshot: a value may be ahead of the rows, never behind. */
+/**
+ * The next values of our sequences. Sequences ignore snapshots: a value may be ahead of the rows, but never behind
+ * them.
+ */
 export async function readSequences(tx: Transaction): Promise<Record<string, number>> {
   const names = await query<{ name: string }>(
     tx,
@@ -179,8 +182,8 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
 export const columnList = (columns: readonly string[]): string => columns.map(quoted).join(', ');
 
 /**
- * Prepares a long transaction: without time limits of the server, with rows in their physical order, and with values in a
- * format that reads back exactly.
+ * Prepares a long transaction: no time limits of the server, rows in their physical order, and values in a format that
+ * can be read back exactly.
  */
 export async function prepareForCopy(tx: Transaction): Promise<void> {
   await execute(
@@ -273,7 +276,7 @@ async function openDraft(file: string, encrypt: Encrypt = (chunks) => chunks): P
     return refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
   };
   const draft = draftOf(file);
-  // Only the owner of the database may read what it contains.
+  // Only the owner of the database may read the content of a backup.
   const handle = await open(draft.path, 'wx', 0o600).catch(async (error: unknown) => {
     await draft.discard();
     throw unwritable(error);
@@ -287,7 +290,7 @@ async function openDraft(file: string, encrypt: Encrypt = (chunks) => chunks): P
     for await (const chunk of chunks) {
       hash.update(chunk);
       bytes += chunk.length;
-      await handle.writeFile(chunk); // It goes on where the last one ended.
+      await handle.writeFile(chunk); // It continues where the last write ended.
     }
   });
   ended.catch((error: unknown) => {

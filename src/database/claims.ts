@@ -1,6 +1,7 @@
 /**
- * Claims: any number of processes claim here, in batches, what is to be delivered (documents, other e-mails, partners' events).
- * A claim is an advisory lock on a connection of its process, and ends with it: what a dead process had is free at once.
+ * Claims: any number of processes claim items to deliver (documents, other e-mails, partners' events), in batches. A
+ * claim is an advisory lock on a connection of its process and ends with that connection, so the items of a dead
+ * process are free at once.
  */
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
@@ -36,7 +37,7 @@ const claimOf = ({ kind, due }: DueItems): string => {
   SELECT key::text, pg_try_advisory_lock(${CLAIM_LOCKS}, ${itemHash(kind, 'key')}) AS got FROM due`;
 };
 
-/** A claim takes milliseconds. A server that does not answer is as good as lost: it has ended our claims, or will. */
+/** A claim takes milliseconds. A server that takes longer is treated as lost: it has ended our claims, or will. */
 const ANSWER_MILLISECONDS = 30_000;
 
 /** Holds what one process has claimed. */
@@ -68,8 +69,8 @@ export class Claims {
   }
 
   /**
-   * Tries to claim up to `most` of these items, except those with the keys of `except`. Returns what it tried and
-   * whether it got it: another process may have claimed it at the same time.
+   * Tries to claim up to `most` of these items, except those whose keys are in `except`. Returns each item that it
+   * tried and whether it got it: another process may have claimed the item at the same time.
    */
   async claim(
     items: DueItems,
@@ -80,7 +81,7 @@ export class Claims {
     return query(this.tx, claimOf(items), { ...items.bindings?.(), most, except });
   }
 
-  /** Ends a claim, with the next statement. */
+  /** Ends a claim. It is sent with the next statement. */
   release({ kind }: Pick<DueItems, 'kind'>, key: string): void {
     this.done.push(`${kind}:${key}`);
   }
@@ -109,13 +110,19 @@ export class Claims {
 interface Work {
   /** Items in progress at once. */
   readonly atOnce: number;
-  /** Items claimed in advance, so that no worker waits for a claim. Others cannot claim them meanwhile. */
+  /**
+   * How many items are claimed in advance, so that no worker waits for a claim. Other processes cannot claim them
+   * meanwhile.
+   */
   readonly ahead?: number;
-  /** False: not finished, so it is left alone for the rest of the run, or for a minute. A rejection ends all work. */
+  /**
+   * False if the item is not finished: it is left alone for the rest of the run, or for a minute. A rejection ends all
+   * work.
+   */
   readonly work: (key: string) => Promise<boolean>;
-  /** Starts no further items. */
+  /** When it fires, no further item is started. */
   readonly stop?: AbortSignal | undefined;
-  /** Looks again when nothing is due, until `stop`. */
+  /** Keeps looking when nothing is due, until `stop`. */
   readonly stays?: boolean;
 }
 
@@ -175,7 +182,8 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
       throw error;
     }
   };
-  // If one fails, the others finish their items: if the claims ended now, another process would take these at once.
+  // If one fails, the others finish their items: if the claims ended now, another process would take those items at
+  // once.
   const all = Promise.allSettled(Array.from({ length: atOnce }, worker)).then((ended) => {
     for (const each of ended) if (each.status === 'rejected') throw each.reason;
   });

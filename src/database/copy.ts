@@ -11,7 +11,7 @@ export async function copyOut(
 ): Promise<void> {
   const copy = tx.client.query(copyTo(statement));
   let failed = false;
-  // Stays: a lost connection may emit another error after the one that ended the copying.
+  // This handler stays, because a lost connection may emit another error after the one that ended the copying.
   copy.on('error', () => {
     failed = true;
   });
@@ -38,8 +38,8 @@ export function wholeLines(take: (lines: Buffer) => Promise<void> | void): (cont
 }
 
 /**
- * Passes on each line of a COPY, without its end: it is `content` after the byte at `before`, up to `end`. The byte before it is
- * free to be overwritten, so that a line can be hashed with a prefix where it is.
+ * Passes on each line of a COPY without its line end. The line is `content` after the byte at `before`, up to `end`.
+ * The byte at `before` may be overwritten, so that a line can be hashed with a prefix in place.
  */
 export async function copyLines(
   tx: Transaction,
@@ -70,7 +70,10 @@ export function countLines(content: Buffer): number {
 
 const QUOTE = 0x22;
 
-/** Counts the rows of a CSV that comes in pieces: a line end inside quotes ends none. The header is one of them. */
+/**
+ * Counts the rows of a CSV that comes in pieces: a line end inside quotes does not end a row. The header counts as a
+ * row.
+ */
 export function csvRowCounter(): (content: Buffer) => number {
   let quoted = false;
   return (content) => {
@@ -89,8 +92,8 @@ export function csvRowCounter(): (content: Buffer) => number {
 const BINARY_HEADER = 19;
 
 /**
- * Runs a COPY in binary format. `read` gets the rows as they come, without the format's header, and returns how many bytes it
- * used: the rest, a row that is not whole yet or the format's trailer, comes again with what follows.
+ * Runs a COPY in binary format. `read` gets the rows as they come, without the format's header, and returns how many
+ * bytes it used. The rest (an incomplete row, or the format's trailer) is passed again with what follows.
  */
 export async function copyBinary(tx: Transaction, copy: string, read: (content: Buffer) => number): Promise<void> {
   let rest: Buffer = Buffer.alloc(0);

@@ -1,7 +1,7 @@
 /**
  * The database: DATABASE_URL, or the embedded server under RECKONER_HOME; for commands that only read, the replica that
- * DATABASE_URL_READ names (replica.ts). Opening checks its version, its migrations, its environment, and what is
- * checked again before each transaction that writes (fitness.ts). Refusals: database_unreachable, database_too_old,
+ * DATABASE_URL_READ names (replica.ts). Opening checks the version, the migrations, the environment, and the conditions
+ * that fitness.ts checks again before each transaction that writes. Refusals: database_unreachable, database_too_old,
  * database_not_migrated, database_newer, database_unreleased, database_foreign, database_environment,
  * database_read_only, clock_differs, embedded_server, environment_invalid (DATABASE_URL), replica_unusable.
  */
@@ -23,9 +23,11 @@ import { execute, inTransaction, query, readBeside, type Transaction } from './t
 export interface Database {
   /** Does work in a transaction of the app's role, retried if the server rolled it back. */
   readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
-  /** The same for reading: one consistent picture, and nothing can be written by mistake. */
+  /** The same for reading: all statements use one snapshot, and nothing can be written by mistake. */
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
-  /** The same with a second transaction of the same snapshot, for work beside it; undefined if none is available. */
+  /**
+   * The same with a second transaction on the same snapshot, for parallel work; it is undefined if none is available.
+   */
   readonly readingBeside: <Result>(
     work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
   ) => Promise<Result>;
@@ -36,7 +38,7 @@ export interface Database {
   ) => Promise<Result>;
   /** Does the work for its result and undoes everything that it wrote. */
   readonly preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
-  /** A transaction of the owner, for what the app's role may not do: backup and restore. */
+  /** A transaction as the owner, for work that the app's role may not do: backup and restore. */
   readonly asOwner: <Result>(
     work: (tx: Transaction) => Promise<Result>,
     options?: { readOnly?: boolean },
@@ -47,11 +49,13 @@ export interface Database {
   readonly connection: pg.ClientConfig;
   /** For metrics: how many connections of each pool are used and free, and how many requests wait for one. */
   readonly pools: () => Readonly<Record<string, PoolState>>;
-  /** `settle` does what belongs to the migration, in its transaction. Returns the names of the migrations that ran. */
+  /**
+   * `settle` does further work of the migration in the same transaction. Returns the names of the migrations that ran.
+   */
   readonly migrations: {
     readonly run: (settle?: (tx: Transaction, done: MigrationResult) => Promise<void>) => Promise<readonly string[]>;
   };
-  /** Throws a refusal if a transaction could not write now. */
+  /** Throws a refusal if a transaction cannot write now. */
   readonly checkWritable: () => Promise<void>;
   readonly close: () => Promise<void>;
   /** For a process that must stop now: drops its connections; the server rolls back their transactions. */
@@ -100,7 +104,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   try {
     await checkServer(owner, server.name);
     await refusePooled(server.connection, owner, server.name);
-    // Even if nothing will be written: a standby may be behind, and replica.ts waits for one.
+    // Even if nothing will be written: a standby may be behind, and only replica.ts waits for it to catch up.
     await checkUnmigrated(owner, server.name);
     if (!options.unmigrated) {
       const pending = await pendingMigrations(owner);
@@ -200,7 +204,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
   };
 }
 
-/** Carries a preview's result out of the transaction that its throwing undoes. */
+/** Carries a preview's result out of its transaction. Throwing it rolls the transaction back. */
 class Undone<Result> extends Error {
   readonly result: Result;
   constructor(result: Result) {
@@ -248,7 +252,7 @@ async function reachServer(environment: Environment): Promise<Server> {
   };
 }
 
-/** A variable that cron lost must not start a second, empty ledger. */
+/** A missing variable, for example in cron, must not start a second, empty ledger. */
 function refuseAccidentalLedger(environment: Environment): void {
   if (environment.name === 'sandbox' || readSettings(environment).database === 'embedded') return;
   const reason =

@@ -2,9 +2,9 @@
  * The embedded PostgreSQL server: a real server under the home. The first command that needs it starts it, all commands
  * that run at the same time share it, and the last one shuts it down. Refusal: embedded_server.
  *
- * Each command holds an advisory lock in shared mode on its own connection, its lease. To leave, it drops that lock and
- * asks for it in exclusive mode: only the last one gets it, and keeps it until the server is gone, so that no one
- * enters in between. The kernel closes the lease of a command that was killed, so the count is never wrong.
+ * Each command holds an advisory lock in shared mode on a connection of its own, called its lease. To leave, it drops
+ * that lock and requests it in exclusive mode. Only the last command gets it, and keeps it until the server is gone, so
+ * that no one enters in between. The kernel closes the lease of a command that was killed, so the count is never wrong.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,7 +31,7 @@ export interface EmbeddedServer {
   readonly connection: ReturnType<typeof connectionTo>;
   /**
    * Call it after closing your own connections. The last caller shuts the server down and waits until it is gone. A
-   * process that does not call it does not end.
+   * process that does not call it keeps running.
    */
   release(): Promise<void>;
 }
@@ -60,7 +60,7 @@ const connectionTo = ({ data }: Cluster) =>
   // Explicitly without SSL, because PGSSLMODE=require in the environment would break a connection through a socket.
   ({ host: data, port: PORT, user: 'reckoner', database: 'reckoner', ssl: false }) as const;
 
-const IN_USE = 7_261_003_101; // The advisory lock. Any number, the same in every release.
+const IN_USE = 7_261_003_101; // The advisory lock. The number is arbitrary, but the same in every release.
 
 async function leave(cluster: Cluster, lease: pg.Client): Promise<void> {
   try {
@@ -68,13 +68,13 @@ async function leave(cluster: Cluster, lease: pg.Client): Promise<void> {
     const { rows } = await lease.query<{ last: boolean }>('SELECT pg_try_advisory_lock($1) AS last', [IN_USE]);
     if (rows[0]?.last) await stopServer(cluster, lease);
   } catch (error) {
-    if (answerOf(error) === undefined) throw error; // Otherwise the server is gone already: there is nothing to stop.
+    if (answerOf(error) === undefined) throw error; // Any other error means that the server is gone already.
   } finally {
     lease.end().catch(() => {});
   }
 }
 
-/** Enters; starts the server first if none answers. */
+/** Enters. If no server answers, starts one first. */
 async function enterOrStart(cluster: Cluster): Promise<pg.Client> {
   if (!isCreated(cluster)) await createCluster(cluster);
   const since = performance.now();
@@ -96,7 +96,7 @@ async function enterOrStart(cluster: Cluster): Promise<pg.Client> {
 
 interface Answer {
   readonly reason: string;
-  /** No server listens; otherwise one is starting, stopping or full. */
+  /** True if no server is listening; false if one is starting, stopping or full. */
   readonly absent: boolean;
 }
 
@@ -111,7 +111,7 @@ async function tryToEnter(cluster: Cluster): Promise<pg.Client | Answer> {
   try {
     await lease.connect();
     await lease.query('SELECT pg_advisory_lock_shared($1)', [IN_USE]);
-    // A shutdown may close the connection that had the lock we waited for a moment before it closes ours.
+    // We waited for a lock of another connection. A shutdown may close that connection a moment before it closes ours.
     if (!(await isStopping(cluster))) return lease;
     lease.end().catch(() => {});
     return { reason: 'the server is being shut down', absent: false };
@@ -131,7 +131,7 @@ async function tryToEnter(cluster: Cluster): Promise<pg.Client | Answer> {
 const PASSING = /^(57P0[123]|53300|55P03|EAGAIN|ECONNRESET|EPIPE)$/;
 const LOST_CONNECTION = /^Connection terminated|^timeout expired|connection error/; // pg has no code for these.
 
-/** The server's state by a failed connection; undefined for a failure that waiting does not fix. */
+/** The server's state, derived from a failed connection; undefined if waiting cannot fix the failure. */
 function answerOf(error: unknown): Answer | undefined {
   const [code, reason] = [codeOf(error), reasonOf(error)];
   if (code === 'ENOENT' || code === 'ECONNREFUSED') return { reason, absent: true };

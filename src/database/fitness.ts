@@ -1,8 +1,8 @@
 /**
  * The conditions for writing to a database: a server that accepts writes, the migrations that this version knows, and a
- * clock that agrees with this machine's. Checked before the first transaction that writes, and then every 30 seconds,
- * and at once after this machine's clock was set.
- * Refusals: clock_differs, database_read_only, database_newer, database_unreleased.
+ * clock that agrees with this machine's. They are checked before the first transaction that writes, then every 30
+ * seconds, and at once after this machine's clock was set. Refusals: clock_differs, database_read_only, database_newer,
+ * database_unreleased.
  */
 import type { Environment } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -15,7 +15,7 @@ type Clock = Pick<Environment, 'now' | 'clockIsSet'>;
 /** Network time keeps clocks within a second of each other. More than this is a fault. */
 const TOLERANCE_MILLISECONDS = 120_000;
 const CHECKED_EVERY_MILLISECONDS = 30_000;
-/** This machine's clock was set if it moved by more than this against the time since the process began. */
+/** This machine's clock was set if it differs by more than this from the time that passed since the process began. */
 const JUMP_MILLISECONDS = 1_000;
 
 export interface Fitness {
@@ -66,7 +66,7 @@ export function fitnessOf(pool: Queryable, name: string, clock: Clock): Fitness 
   };
 }
 
-/** At opening, before it is known whether there are migrations. `init`, `migrate` and `restore` write without them. */
+/** For opening a database that may have no migrations yet. `init`, `migrate` and `restore` write without them. */
 export async function checkUnmigrated(pool: Queryable, name: string, clock?: Clock): Promise<void> {
   const before = clock?.now().toMillis() ?? 0;
   const answer = (await pool.query(QUESTION)).rows[0] as Omit<Answer, 'migrations'>;
@@ -80,7 +80,7 @@ function refuseReadOnly({ read_only, recovering }: Pick<Answer, 'read_only' | 'r
   throw refuse('database_read_only', { database: name, reason });
 }
 
-/** The database answered between two readings of this machine's clock: a slow answer is not a difference. */
+/** The database answered between two readings of this machine's clock: a slow answer is no sign of a wrong clock. */
 function refuseOtherClock(there: number, before: number, after: number): void {
   const differs = there < before ? before - there : Math.max(0, there - after);
   if (differs <= TOLERANCE_MILLISECONDS) return;
@@ -88,7 +88,10 @@ function refuseOtherClock(there: number, before: number, after: number): void {
   throw refuse('clock_differs', { machine, database, seconds: Math.round(differs / 1000), ahead: there < before });
 }
 
-/** How far this machine's clock is ahead of the database's, in seconds; 0 within the tolerance or where it is set. */
+/**
+ * How far this machine's clock is ahead of the database's, in seconds; 0 if it is within the tolerance or this
+ * machine's clock is set.
+ */
 export async function readClockDifference(tx: Transaction, clock: Clock): Promise<number> {
   const before = clock.now().toMillis();
   const { now } = await queryOne<{ now: number }>(tx, NOW);
@@ -98,8 +101,8 @@ export async function readClockDifference(tx: Transaction, clock: Clock): Promis
 }
 
 /**
- * The instant by which it is decided whether a month has ended: the earlier of both clocks. The database refuses a month
- * that has not ended by its own (migrations/004_ledger.sql).
+ * The instant that decides whether a month has ended: the earlier of the two clocks' times. The database refuses a
+ * month that has not ended by its own clock (migrations/004_ledger.sql).
  */
 export async function readClosingTime(tx: Transaction, clock: Clock) {
   const here = clock.now();

@@ -1,10 +1,10 @@
 /**
- * Batching: items that arrive while a batch runs form the next batch, which starts as soon as it has as many items as
- * are running. With nothing running, an item starts at once, unless the caller wants a least number. Only a few batches
- * run at a time, each twice as large as the previous one.
+ * Batching: items that arrive while a batch is running form the next batch, which starts as soon as it has as many
+ * items as are running. If nothing is running, an item starts at once, unless the caller requires a minimum. Only a few
+ * batches run at a time, each twice as large as the previous one.
  *
- * A single batch at a time was slower: of 16 concurrent clients, one went first and 15 waited for it, then it waited for
- * them, so each round paid for two commits.
+ * Running a single batch at a time was slower. Of 16 concurrent clients, one went first and 15 waited for it, then it
+ * waited for them, so each round cost two commits.
  */
 
 /** The largest batch. A transaction of this many rows locks the ledger for less than a tenth of a second. */
@@ -14,7 +14,7 @@ interface Gathering<Item> {
   readonly add: (item: Item) => void;
   /** Returns items of a failed batch to the front of the queue. */
   readonly putBack: (items: readonly Item[]) => void;
-  /** Checks again whether a batch can start. To be called when `least` may have fallen. */
+  /** Checks again whether a batch can start. Call it when `least` may have decreased. */
   readonly look: () => void;
 }
 
@@ -41,7 +41,7 @@ export function gather<Item>(
   function schedule(): void {
     if (scheduled) return;
     scheduled = true;
-    // After the other requests of this turn of the event loop: of 16 that arrive at once, the batch has all 16.
+    // Runs after the other requests of this turn of the event loop, so if 16 arrive at once, the batch has all 16.
     setImmediate(() => void startBatch());
   }
 

@@ -1,7 +1,7 @@
 /**
- * What the role reckoner_app may do, granted again by each `migrate`: the role may have been made after the tables, or
- * they come from a dump of a cluster with other roles. The grants are those of migrations/schema.sql, which a test
- * compares with what the migrations make. Refusal: database_not_owner.
+ * What the role reckoner_app may do, granted again by each `migrate`: the role may have been created after the tables,
+ * or the tables may come from a dump of a cluster with other roles. The grants are those of migrations/schema.sql,
+ * which a test compares with the result of the migrations. Refusal: database_not_owner.
  */
 import { readFileSync } from 'node:fs';
 import { refuse } from '../errors/refusals.ts';
@@ -20,7 +20,7 @@ export async function grantToApp(owner: Queryable): Promise<void> {
   );
   const { there, home } = rows[0] as { there: boolean; home: string };
   if (!there) return;
-  // A backup by a login that owns nothing reads each sequence's position.
+  // A backup may run as a login that owns nothing, and it reads the position of each sequence.
   const whole = [
     `GRANT USAGE ON SCHEMA ${home} TO reckoner_app;`,
     `GRANT SELECT ON migrations TO reckoner_app; GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${home} TO reckoner_app;`,
@@ -35,7 +35,7 @@ interface Ownership {
   readonly owns: boolean;
 }
 
-/** Undefined without tables. */
+/** Undefined if there are no tables. */
 async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
   const { rows } = await pool.query(
     `SELECT current_user AS login, pg_get_userbyid(relowner) AS owner,
@@ -45,7 +45,7 @@ async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
   return rows[0] as Ownership | undefined;
 }
 
-/** Without tables, any login that can create them becomes their owner. */
+/** If there are no tables, any login that can create them becomes their owner. */
 export const ownsTables = async (pool: Queryable): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
 
 export async function refuseUnlessOwner(pool: Queryable, action: 'migrate' | 'restore'): Promise<void> {

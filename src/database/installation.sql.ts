@@ -1,4 +1,4 @@
-/** The identity of an installation, kept in copies of its database. */
+/** The identity of an installation. Copies of its database keep it. */
 import { queryOne, type Transaction } from './transaction.ts';
 
 export const readInstallation = (

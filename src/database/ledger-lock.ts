@@ -14,14 +14,14 @@ import { execute, prepared, type Transaction } from './transaction.ts';
 
 const { ledger: LEDGER, importers: IMPORTERS } = LOCKS;
 
-/** Shared, for a writer's last statement. Held until the transaction ends. */
+/** Takes the lock in shared mode, for a writer's last statement. Held until the transaction ends. */
 export async function lockLedgerShared(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock_shared(${LEDGER})`);
 }
 
 /**
- * Shared, waiting at most `ledger` milliseconds. The transaction's later locks (a row that another transaction is about
- * to insert) wait at most `rows` milliseconds. 0 means no limit.
+ * Takes the lock in shared mode, waiting at most `ledger` milliseconds. Later lock waits of the transaction (for a row
+ * that another transaction is about to insert) take at most `rows` milliseconds. 0 means no limit.
  */
 export async function lockLedgerFor(tx: Transaction, patience: { ledger: number; rows: number }): Promise<void> {
   await execute(tx, LOCK_LEDGER_FOR, { ledger: String(patience.ledger), rows: String(patience.rows) });
@@ -34,7 +34,10 @@ const LOCK_LEDGER_FOR = prepared(
           set_config('lock_timeout', :rows, true)`,
 );
 
-/** Exclusive, for a close: waits for current writers and blocks new ones until the transaction ends. */
+/**
+ * Takes the lock in exclusive mode, for a close. Waits for current writers and blocks new ones until the transaction
+ * ends.
+ */
 export async function lockLedgerWhole(tx: Transaction): Promise<void> {
   await takeLock(tx, LEDGER);
 }

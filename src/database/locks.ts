@@ -1,7 +1,7 @@
 import { execute, type Transaction } from './transaction.ts';
 
 /**
- * The advisory locks: a class and a number each, as PostgreSQL takes them. Migrations name some of them too. If several
+ * The advisory locks. Each has a class and a number, as PostgreSQL expects. Some also appear in migrations. If several
  * are held, they are taken in this order: processor, importers, ledger, payments.
  */
 export const LOCKS = {
@@ -14,11 +14,12 @@ export const LOCKS = {
   closeReports: '7310::integer, 62::integer',
   timeStamps: '7310::integer, 63::integer',
   /**
-   * Held for the whole of a job that notifies people: a second one at the same moment waits, then finds them notified.
+   * Held for the whole of a job that notifies people. A second job at the same moment waits, then finds that they were
+   * notified.
    */
   watch: '7310::integer, 64::integer',
   processor: '7310::integer, 81::integer',
-  /** Held by itself, for a moment, before a command begins. */
+  /** Held for a moment before a command begins, without any other lock. */
   settings: '7310::integer, 82::integer',
   users: '7310::integer, 83::integer',
 } as const;
@@ -31,7 +32,7 @@ export const takeLock = (tx: Transaction, lock: string): Promise<number> =>
 export const takeLockOf = (tx: Transaction, ofClass: number, name: string): Promise<number> =>
   execute(tx, `SELECT pg_advisory_xact_lock(${ofClass}, hashtext(:name))`, { name });
 
-/** The class of locks on what is being delivered, by the hash of its name (`claims.ts`). */
+/** The class of locks on items being delivered, by the hash of the item's name (`claims.ts`). */
 export const CLAIM_LOCKS = 7311;
 
 /** The class of locks on clients, by the hash of their id. */

@@ -57,7 +57,7 @@ const sourceOf = ({ client }: Transaction, ids: readonly string[]): Knex.Migrati
 interface MigrationPatience {
   /** For another migration, a backup or a restore to end. */
   readonly lock: number;
-  /** For a table: its next users wait behind us meanwhile. */
+  /** For a table. Its next users wait behind us meanwhile. */
   readonly table: number;
 }
 
@@ -106,9 +106,9 @@ export interface MigrationResult {
 }
 
 /**
- * Runs the pending migrations as the database's owner, grants again what the app's role needs, and records what the
- * migrations make: all of it, with what `settle` does, or nothing. Safe to repeat and to run concurrently.
- * Refusals: database_not_owner, database_busy, and those of pendingMigrations.
+ * Runs the pending migrations as the database's owner, grants again what the app's role needs, and records the
+ * resulting schema. All of this and the work of `settle` happens in one transaction. Safe to repeat and to run
+ * concurrently. Refusals: database_not_owner, database_busy, and those of pendingMigrations.
  */
 export async function migrate(
   owner: pg.Pool,
@@ -131,8 +131,8 @@ export async function migrate(
 }
 
 /**
- * Runs what is pending and grants. Returns the names of what ran, and the objects that all migrations make on this
- * server.
+ * Runs the pending migrations and grants. Returns the names of those that ran, and the objects that all migrations
+ * create on this server.
  */
 export async function migrateWhole(tx: Transaction): Promise<{ names: string[]; objects: SchemaObject[] }> {
   const done = await migrateTo(tx, MIGRATIONS);
@@ -141,7 +141,7 @@ export async function migrateWhole(tx: Transaction): Promise<{ names: string[]; 
   return { names: done.map(migrationName), objects: isNew ? await readMigrated(tx) : await makeAgain(tx) };
 }
 
-/** Runs all migrations in a separate schema, which is rolled back. It has no manual changes. */
+/** Runs all migrations in a separate schema without manual changes, which is then rolled back. */
 async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
   await execute(tx, 'SAVEPOINT made_again');
   await execute(tx, 'CREATE SCHEMA reckoner_migrated');
@@ -153,7 +153,7 @@ async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
   return made;
 }
 
-/** Without a limit, a migration that waits for a table makes all others wait for it, too. */
+/** Without a limit, a migration that waits for a table would make all other users of the table wait too. */
 async function withPatience<Result>(
   owner: pg.Pool,
   { table }: MigrationPatience,
@@ -174,7 +174,7 @@ async function withPatience<Result>(
 export async function migrateTo(tx: Transaction, names: readonly string[]): Promise<string[]> {
   const { migrate: migrator } = tx.knex;
   const migrationSource = sourceOf(tx, names);
-  // knex leaves its own mark behind if a migration was killed. Ours is a lock that ends with its connection.
+  // knex would leave its lock behind if a migration was killed. Ours ends with its connection.
   if (await hasMigrations(tx)) await migrator.forceFreeMigrationsLock({ tableName: TABLE });
   const [, done] = (await migrator.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
   await execute(tx, `CALL grant_to_app('SELECT', '${TABLE}')`);
@@ -201,7 +201,9 @@ export function refuseOthers(done: readonly string[]): void {
   throw refuse('database_newer', { unknown });
 }
 
-/** The names of those whose text was different when they ran, and of those that this version does not have. */
+/**
+ * The names of migrations whose text was different when they ran, and of migrations that this version does not have.
+ */
 export function otherMigrations(ids: readonly string[]): { changed: string[]; unknown: string[] } {
   const names = ids.filter((id) => !MIGRATIONS.includes(id)).map(migrationName);
   return {
@@ -221,7 +223,7 @@ export async function doneMigrations(owner: Queryable): Promise<string[]> {
   return done;
 }
 
-/** The tables that belong to no extension, and whether one is knex's list of migrations. */
+/** The tables that belong to no extension, and whether one of them is knex's list of migrations. */
 const TABLES_THERE = `
   SELECT ARRAY(SELECT c.relname::text FROM pg_class c
                WHERE c.relkind IN ('r', 'p')

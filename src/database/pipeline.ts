@@ -1,7 +1,7 @@
 /**
- * Transactions in one round trip: all statements from BEGIN to COMMIT are sent before the first answer arrives. For work
- * that runs thousands of times a minute: at full load, with eight round trips for each batch of acceptances, the program
- * spent 72 % of its time waiting for answers.
+ * Transactions in one round trip: all statements from BEGIN to COMMIT are sent before the first answer arrives. This is
+ * for work that runs thousands of times a minute. With eight round trips for each batch of acceptances, the program
+ * spent 72 % of its time at full load waiting for answers.
  */
 import type pg from 'pg';
 import { retried, type Transaction } from './transaction.ts';
@@ -69,13 +69,13 @@ async function sendAll<Result>(
   working.catch(() => {
     failed = true;
   });
-  // Work can also fail before any answer, for example because of a missing binding. Let it do so first: COMMIT would
-  // record the statements before the failure.
+  // Work can also fail before any answer, for example because of a missing binding. COMMIT would then record the
+  // statements before the failure, so let the work fail first.
   await new Promise(setImmediate);
   const ended = client.query(failed ? 'ROLLBACK' : 'COMMIT');
   stream.uncork();
   const [began, result, commit] = await Promise.allSettled([begun, working, ended]);
-  // If BEGIN failed, the statements were not a transaction.
+  // If BEGIN failed, the statements did not run in a transaction.
   if (began.status === 'rejected') return { result: began, commit };
   // After the first error the server refuses every statement with 25P02. Report the first error, not one of those.
   return { result: result.status === 'rejected' && refused !== undefined ? { ...result, ...refused } : result, commit };

@@ -1,16 +1,19 @@
 /**
- * Connection poolers. One that gives a client another server connection for each transaction (PgBouncer's transaction
- * and statement modes) mixes up session settings: roles, time limits, prepared statements and advisory locks. It is
- * refused; session mode works if it has enough connections. Refusals: database_pooled, database_pool_small.
+ * Connection poolers. A pooler that changes a client's server connection between transactions (PgBouncer's transaction
+ * and statement modes) mixes up session settings: roles, time limits, prepared statements and advisory locks. Such a
+ * pooler is refused. Session mode works if it has enough connections. Refusals: database_pooled, database_pool_small.
  */
 import type pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { connectClient } from './session.ts';
 
 const BACKEND = 'SELECT pg_backend_pid() AS pid';
-/** A pooler that uses its server connections in turn gives the first one back after as many as it has. */
+/**
+ * How often to ask, because a pooler that uses its server connections in turn returns to the first one after all
+ * others.
+ */
 const QUESTIONS = 5;
-/** In session mode a client waits for a server connection until another client goes. */
+/** In session mode a client waits for a server connection until another client leaves. */
 const WAIT_MILLISECONDS = 15_000;
 
 async function backendOf(client: pg.Client): Promise<number> {
@@ -22,7 +25,7 @@ async function backendOf(client: pg.Client): Promise<number> {
 export async function refusePooled(connection: pg.ClientConfig, pool: pg.Pool, name: string): Promise<void> {
   const pooled: pg.PoolClient & { processID?: number } = await pool.connect();
   try {
-    // A pooler gives its clients its own process numbers, so the server's number means there is no pooler.
+    // A pooler gives its clients its own process numbers, so if we see the server's number, there is no pooler.
     if (pooled.processID === (await backendOf(pooled))) return;
   } finally {
     pooled.release();
@@ -49,7 +52,10 @@ async function connectBehindPooler(connection: pg.ClientConfig, name: string): P
 /** The messages of pg after its two limits, and of PgBouncer after its own. */
 const NO_CONNECTION = /query read timeout|timeout expired|query_wait_timeout/i;
 
-/** Whether a transaction of the second client gets the first one's server connection, or one of them gets another. */
+/**
+ * Whether a transaction of the second client gets the first client's server connection, or either client's connection
+ * changes.
+ */
 async function changesBackends(first: pg.Client, second: pg.Client): Promise<boolean> {
   const backend = await backendOf(first);
   await second.query('BEGIN');

@@ -1,6 +1,7 @@
 /**
- * A streaming replica for commands that only read. Such a command must see everything that was committed before it began:
- * a report that misses the close of a minute ago is wrong. Refusals: replica_unusable, database_unreachable.
+ * A streaming replica for commands that only read. Such a command must see everything that was committed before it
+ * began: a report without a close that was made a minute ago would be wrong. Refusals: replica_unusable,
+ * database_unreachable.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -19,8 +20,8 @@ interface Position {
 }
 
 /**
- * Waits until the replica has replayed everything that the primary has written by now. Without a primary, on a machine
- * that cannot reach one, the replica is used in its current state.
+ * Waits until the replica has replayed everything that the primary has written by now. On a machine that cannot reach a
+ * primary, the replica is used in its current state.
  */
 export async function awaitReplica(
   replica: Queryable,

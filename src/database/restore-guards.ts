@@ -3,8 +3,8 @@
 /**
  * Restored facts keep their numbers, which seals cover, so the database must not give them new ones. What a backup
  * contains can be restored: a month closed under a wrong clock stays closed, a payload erased before its payment was
- * disputed stays erased, and an approval by a user who is no longer an approver stays (the check actions_approved looks
- * at the roles of that time).
+ * disputed stays erased, and an approval by a user who is no longer an approver stays valid (the check actions_approved
+ * uses the roles of that time).
  */
 export const alterGuards = (action: 'DISABLE' | 'ENABLE ALWAYS'): string => `
   DO $$

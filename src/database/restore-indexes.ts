@@ -1,12 +1,12 @@
-/** A restore makes indexes after the rows: sorting a million keys costs a third of inserting each in its place. */
+/** A restore creates indexes after the rows: sorting a million keys takes a third of the time of inserting each one. */
 import { quoted } from './backup.ts';
 import { execute, query, type Transaction } from './transaction.ts';
 
-/** Has by far the most rows. No trigger looks at single rows of it while they are inserted. */
+/** It has by far the most rows. No trigger queries single rows of it while they are inserted. */
 const LARGEST = 'ledger_rows';
 
 /**
- * Fills a table. The largest table is filled without the indexes that back no constraint. Making a unique one again
+ * Fills a table. The largest table is filled without the indexes that back no constraint. Recreating a unique index
  * checks its rule for all rows; if that fails, so does the transaction. The primary key stays, because foreign keys
  * refer to it.
  */

@@ -1,6 +1,7 @@
 /**
- * Restore of a backup into an empty database in one transaction: complete and verified, or not at all.
- * Refusals: file_unreadable, backup_*, database_not_empty, database_environment, and those of pendingMigrations.
+ * Restores a backup into an empty database in one transaction, which commits only if everything was restored and
+ * verified. Refusals: file_unreadable, backup_*, database_not_empty, database_environment, and those of
+ * pendingMigrations.
  *
  * The file is read twice: first without a database, to compare its content with its hash and counts; then to load it.
  */
@@ -55,13 +56,13 @@ interface CheckedBackup {
   readonly rows: Readonly<Record<string, number>>;
   /** Hash of the content, not of the file. */
   readonly sha256: string;
-  /** Signed with our key; false if there is no key to check with. */
+  /** True if it is signed with our key; false if there is no key to check with. */
   readonly isAuthentic: boolean;
 }
 
 interface RestoreResult<Proof> {
   readonly rows: Readonly<Record<string, number>>;
-  /** Tables in the backup that this program's migrations do not create. They were not restored. */
+  /** Tables of the backup that were not restored, because this program's migrations do not create them. */
   readonly leftOut: readonly string[];
   readonly proof: Proof;
 }
@@ -110,7 +111,7 @@ export async function checkBackup(
   if (header.environment !== environment) {
     throw refuse('backup_environment', { file, backup: header.environment, program: environment });
   }
-  // Later migrations need what the earlier ones did to the rows.
+  // Later migrations rely on changes that earlier ones made to the rows.
   if (header.migrations.some((id, index) => id !== MIGRATIONS[index])) {
     throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
   }
@@ -176,7 +177,7 @@ async function readHeader(file: string, content: Content): Promise<Header> {
   if (!any.success) throw invalid(file, FOREIGN);
   const { version, program } = any.data;
   if (version > FORMAT_VERSION) {
-    // A newer file's trailer may look different, but gzip's checksum still tells it from a damaged one.
+    // A newer file's trailer may look different, but gzip's checksum still distinguishes it from a damaged one.
     await content.discard();
     throw refuse('backup_newer', { file, program, unknown: [`version ${version} of the format`] });
   }
@@ -193,12 +194,12 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Far longer than any header or trailer. A foreign file may have no line end at all. */
+/** Far longer than any header or trailer. A file of another kind may have no line end at all. */
 const LONGEST_LINE = 1_000_000;
 const LINE_END = Buffer.from('\n');
 const LAST_LINE = Buffer.from(`\n${END_OF_ROWS}`);
 
-/** The unzipped file: lines, and between them any number of rows. Everything that is read goes into the hash. */
+/** The unzipped file: lines with any number of rows between them. Everything that is read is hashed. */
 class Content {
   readonly #file: string;
   readonly #chunks: AsyncGenerator<Buffer>;
@@ -230,11 +231,12 @@ class Content {
   /** The bytes of rows up to the line that ends them. */
   async *rows(): AsyncGenerator<Buffer> {
     this.#hash.update(this.#lastLine);
-    // One consumed byte, a line end, stays in front, so that the last line is found even without rows.
+    // One consumed byte, a line end, stays in front, so that the line that ends the rows is found even if there are
+    // none.
     this.#held = Buffer.concat([LINE_END, this.#held]);
     for (;;) {
       const end = this.#held.indexOf(LAST_LINE);
-      // After this, the last line may begin.
+      // The line that ends the rows may begin after this byte.
       const safe = end >= 0 ? end + 1 : this.#held.length - LAST_LINE.length + 1;
       if (safe > 1) {
         const rows = this.#held.subarray(1, safe);
@@ -285,7 +287,7 @@ async function* unzipped(
   const source = createReadStream(file, { highWaterMark: 256 * 1024 });
   const gunzip = createGunzip({ chunkSize: 256 * 1024 });
   const ended = pipeline(source, decrypt, gunzip);
-  ended.catch(() => {}); // Reading from gunzip reports it.
+  ended.catch(() => {}); // The error is reported when gunzip is read.
   let reported = 0;
   try {
     for await (const chunk of gunzip) {
@@ -315,9 +317,9 @@ function problemOf(file: string, error: unknown): unknown {
 
 /**
  * Loads a checked backup into an empty database, as its owner and with all guards active: append-only triggers refuse
- * changes, not new rows, and foreign keys, constraints and the guard of closed months check every row as usual. Indexes
- * are made after the rows (restore-indexes.ts), and only the numbers of facts are those of the backup. `prove` runs in the
- * same transaction. If it throws, nothing is restored.
+ * changes, not new rows, and foreign keys, constraints and the guard of closed months check every row as usual. The
+ * exceptions: indexes are created after the rows (restore-indexes.ts), and facts keep their numbers from the backup.
+ * `prove` runs in the same transaction. If it throws, nothing is restored.
  */
 export function restoreBackup<Proof>(
   database: Database,
@@ -334,7 +336,7 @@ export function restoreBackup<Proof>(
       await prepareForCopy(tx);
       const { objects } = await migrateWhole(tx);
       const tables = await readTables(tx);
-      // Until the end, so that no one else writes to the restored tables before they are verified.
+      // Held until the end, so that no one else writes to the restored tables before they are verified.
       await query(tx, `LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS EXCLUSIVE MODE`);
       await refuseUnlessEmpty(tx, backup.environment);
       await clearFreshHome(tx);
@@ -351,7 +353,7 @@ export function restoreBackup<Proof>(
 /** Tables that `init` and scheduled jobs fill on their own. Rows in any other table are user data. */
 const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
 
-/** Events of anything except what `init` and the first command do on their own. */
+/** Events except those that `init` and the first command record on their own. */
 const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change', 'backup.take')`;
 
 async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
@@ -367,8 +369,8 @@ async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName):
 }
 
 /**
- * The backup's installation replaces the one that `init` made, because its id is part of the ids of sent messages. So do
- * its audit events: nothing refers to those of a fresh home.
+ * The backup's installation replaces the one that `init` made, because its id is part of the ids of sent messages. The
+ * backup's audit events also replace those of the fresh home, which nothing refers to.
  */
 async function clearFreshHome(tx: Transaction): Promise<void> {
   for (const [table, guard] of Object.entries({
@@ -401,8 +403,8 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
 }
 
 /**
- * Checks tables that refer to each other (a document and the void one that it replaces) after both are filled, and lets
- * facts keep their numbers.
+ * Checks tables that refer to each other (a document and the voided one that it replaces) only after both are filled,
+ * and lets facts keep their numbers.
  */
 async function whileLoading<Result>(tx: Transaction, file: string, work: () => Promise<Result>): Promise<Result> {
   await execute(tx, 'SET CONSTRAINTS ALL DEFERRED');
@@ -427,7 +429,7 @@ async function loadTable(
   }
   const copy = tx.client.query(copyFrom(`COPY ${quoted(name)} (${columnList(columns)}) FROM STDIN`));
   let failure: unknown;
-  // Stays: a lost connection may emit another error after the one that ended the copying.
+  // This handler stays, because a lost connection may emit another error after the one that ended the copying.
   copy.on('error', (error) => {
     failure ??= error; // thrown to the next write
   });
@@ -450,7 +452,7 @@ async function loadTable(
   if (copy.rowCount !== count) throw new Error(`${count} rows of ${name} were sent, but ${copy.rowCount} were loaded`);
 }
 
-/** Fills a table. Rows that its constraints and indexes reject are refused as a fault of the file. */
+/** Fills a table. If constraints or indexes reject rows, the file is refused. */
 const filled = (tx: Transaction, file: string, name: string, fill: () => Promise<unknown>): Promise<void> =>
   fillTable(tx, name, fill).catch((error: unknown) => {
     throw isOfTheRows(error)

@@ -1,8 +1,8 @@
 /**
- * The objects of a database's schema, each with its *facts*: what every PostgreSQL from 16 on states identically in its
- * catalogs, such as columns, types, keys, triggers, privileges, and the source of functions. *Expressions* (of views,
- * checks, defaults, conditions) are not stated identically: each server writes them in its own way, even from one minor
- * version to the next. Their trees, as the catalog stores them, stay the same until the expression is changed.
+ * The objects of a database's schema. The *facts* of an object are what the catalogs of every PostgreSQL from 16 on
+ * state identically: columns, types, keys, triggers, privileges, the source of functions. *Expressions* (of views,
+ * checks, defaults, conditions) are written differently by each server, even from one minor version to the next. The
+ * tree of an expression, as the catalog stores it, stays the same until the expression is changed.
  */
 import { execute, query, type Transaction } from './transaction.ts';
 
@@ -12,13 +12,13 @@ export interface SchemaObject {
   readonly facts: string;
   /** The hash of the trees of its expressions as this database stores them; null without expressions. */
   readonly tree: string | null;
-  /** The server's text of it, if requested. */
+  /** The server's text of the object, if requested. */
   readonly printed: string | null;
-  /** Of a table. */
+  /** Only for a table. */
   readonly oid: number | null;
 }
 
-// Not those of the list of migrations, which knex keeps, nor those of extensions, which a hosted database may have.
+// Except those of the list of migrations, which knex keeps, and of extensions, which a hosted database may have.
 const OURS = `
   SELECT c.oid, c.relname, c.relkind, c.relowner, c.relacl, c.reloptions, c.relpersistence, c.relrowsecurity,
          c.relforcerowsecurity
@@ -43,21 +43,25 @@ const columnNames = (table: string, numbers: string): string => `
    FROM unnest(${numbers}) WITH ORDINALITY AS k (attnum, place))`;
 
 /**
- * A name with its schema, unless it is in the given schema: another schema's object of the same name is another object.
+ * A name with its schema, unless that is the given schema. Objects of the same name in two schemas are different
+ * objects.
  */
 const named = (name: string, namespace: string, home: string): string =>
   `CASE WHEN ${namespace} <> ${home} THEN ${namespace}::regnamespace || '.' ELSE '' END || ${name}`;
 
 const CATALOG = `'pg_catalog'::regnamespace`;
 
-/** SQL for the server's text of an expression, or for NULL if it will not be read. */
+/** SQL for the server's text of an expression, or for NULL if the text is not needed. */
 type ExpressionPrinter = (sql: string) => string;
 
 const NO_TREE = `NULL::text, NULL::text, NULL::bigint`;
 
-/** Each returns an object, its facts, the trees of its expressions, the server's text of it, and a table's oid. */
+/**
+ * Each returns an object, its facts, the trees of its expressions, the server's text of the object, and the oid if it
+ * is a table.
+ */
 const tablesOf = (printed: ExpressionPrinter): readonly string[] => [
-  // The options of a table, such as those of autovacuum, are the operator's to tune; those of a view are part of it.
+  // Options of tables, such as those of autovacuum, are left to the operator; options of views are compared.
   `SELECT CASE relkind WHEN 'r' THEN 'table ' WHEN 'v' THEN 'view ' WHEN 'm' THEN 'materialized view '
                WHEN 'S' THEN 'sequence '
           ELSE relkind::text || ' ' END || relname,
@@ -164,8 +168,8 @@ const codeOf = (printed: ExpressionPrinter): readonly string[] => [
 const PLAIN: readonly string[] = [
   `SELECT 'inheritance ' || relname, i.inhparent::regclass::text, ${NO_TREE}
    FROM ours JOIN pg_inherits i ON i.inhrelid = ours.oid`,
-  // Read privileges are left out, since they change nothing: a hosted database may have a role for reports, which calls
-  // what views call.
+  // Privileges that only allow reading are left out: a hosted database may have a role for reports, which also calls
+  // the functions of views.
   `SELECT 'privileges on ' || name,
           string_agg(grantee || ': ' || privileges, '; ' ORDER BY grantee COLLATE "C"), ${NO_TREE}
    FROM (
@@ -208,7 +212,8 @@ const PLAIN: readonly string[] = [
    FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
    WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND n.oid <> (SELECT oid FROM home)
      AND p.proname IN (SELECT proname FROM functions)`,
-  // Settings that change what a statement means, or which guards hold; others, such as timeouts, are the operator's.
+  // Settings that change the meaning of a statement or disable guards. Others, such as timeouts, are left to the
+  // operator.
   `SELECT 'setting ' || split_part(setting, '=', 1),
           concat_ws(' ', setting, 'in the database', d.datname, 'for the role', pg_get_userbyid(nullif(s.setrole, 0))),
           ${NO_TREE}
@@ -251,7 +256,7 @@ export async function readSchemaObjects(
   tx: Transaction,
   printed: 'printed' | 'facts' = 'facts',
 ): Promise<SchemaObject[]> {
-  // A server that compiles costly queries took 0.4 s and more to compile this one.
+  // A server with JIT compilation took 0.4 s or more to compile this query.
   await execute(tx, 'SET LOCAL quote_all_identifiers TO off; SET LOCAL jit TO off');
   const objects = await query<SchemaObject>(tx, printed === 'facts' ? OBJECTS : PRINTED_OBJECTS);
   await execute(tx, 'SET LOCAL jit TO DEFAULT');

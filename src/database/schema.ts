@@ -1,7 +1,8 @@
 /**
- * Whether a database's schema is what the migrations make. A release states the digest of all facts (the first line of
- * migrations/schema.sql). For expressions, `migrate`, `init` and `restore` compare this server's text of the schema
- * with its text of one that the migrations have just made, and record the hash of each tree as the catalog stores it.
+ * Checks whether a database's schema is what the migrations create. A release states the digest of all facts (the first
+ * line of migrations/schema.sql). For expressions, `migrate`, `init` and `restore` compare the server's text of the
+ * schema with its text of a schema that the migrations have just created. They record the hash of each tree as the
+ * catalog stores it.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -25,10 +26,13 @@ interface SchemaRecord {
   readonly objects: Readonly<Record<string, ObjectRecord>>;
 }
 
-/** Not made by migrations: these come from the server's setup, and there should be none. */
+/** These objects come from the server's setup, not from migrations, and there should be none. */
 const isAround = (object: string) => /^(shadow|setting|event trigger|default privileges) /.test(object);
 
-/** The objects that the migrations make on this server. Read right after they ran, or from a schema made for this. */
+/**
+ * The objects that the migrations create on this server, read right after they ran, or from a schema created for this
+ * purpose.
+ */
 export const readMigrated = async (tx: Transaction): Promise<SchemaObject[]> =>
   (await readSchemaObjects(tx, 'printed'))
     .filter(({ object }) => !isAround(object))
@@ -59,7 +63,7 @@ export interface Recording {
 }
 
 /**
- * Records what the migrations made, so that `verify` compares without making it again and under any version of
+ * Records what the migrations created, so that `verify` can compare without running them again, under any version of
  * PostgreSQL. An object whose text differs from the migrated one is recorded as changed, so recording never approves a
  * manual change. Returns the SHA-256 of the record, for the command's event.
  */
@@ -97,15 +101,17 @@ export async function readRecordDigest(tx: Transaction): Promise<string | undefi
 
 // --- The release ------------------------------------------------------------------------------------------------------
 
-/** If the app's role could not be made, nothing is granted to it, and only triggers guard the tables. */
+/** If the app's role could not be created, nothing is granted to it, and only triggers guard the tables. */
 const isOfTheRole = (object: string) => object.startsWith('privileges on ') || object === 'role reckoner_app';
 
-/** SHA-256 of objects with the hashes of their facts, a line each: the same on every server. */
+/** The SHA-256 over a line for each object and the hash of its facts. It is the same on every server. */
 const digestOf = (lines: readonly string[]): string => createHash('sha256').update(lines.join('')).digest('hex');
 
 const lineOf = (object: string, facts: string): string => `${object} ${facts}\n`;
 
-/** The first line of migrations/schema.sql: the facts of what the migrations make, with and without the app's role. */
+/**
+ * The first line of migrations/schema.sql: the facts of what the migrations create, with and without the app's role.
+ */
 export function describeRelease(migrated: readonly SchemaObject[]): string {
   const all = migrated.map(({ object, facts }) => ({ object, line: lineOf(object, hashOf(facts)) }));
   const own = all.filter(({ object }) => !isOfTheRole(object));
@@ -126,16 +132,19 @@ export const SCHEMA_FILE = join(packageRoot, 'migrations', 'schema.sql');
 export interface SchemaComparison {
   readonly inspected: number;
   readonly differences: readonly { readonly object: string; readonly detail: string }[];
-  /** Objects whose facts alone were compared: the database was moved here after its schema was recorded. */
+  /**
+   * The number of objects whose expressions were not compared, because the database was moved here after its schema was
+   * recorded.
+   */
   readonly notCompared: number;
-  /** SHA-256 of the objects with the hashes of their facts, a line each. */
+  /** The SHA-256 over a line for each object and the hash of its facts. */
   readonly sha256: string;
 }
 
 const RECORD = 'record of the schema';
 const LONGEST = 300;
 
-/** Compares the schema with what the migrations make. */
+/** Compares the schema with what the migrations create. */
 export async function compareSchema(tx: Transaction): Promise<SchemaComparison> {
   const { has_role, server_version } = await queryOne<{ has_role: boolean; server_version: number }>(
     tx,
@@ -166,7 +175,7 @@ export async function compareSchema(tx: Transaction): Promise<SchemaComparison> 
 }
 
 /**
- * Trees name other objects by their oids, which change with a dump, and each major version stores trees in its own way.
+ * Trees contain the oids of other objects, which change with a dump, and each major version stores trees differently.
  */
 function isOfThisDatabase(
   { objects, server_version }: SchemaRecord,
@@ -178,7 +187,7 @@ function isOfThisDatabase(
   return Math.floor(server_version / 10_000) === Math.floor(version / 10_000) && same.length * 2 > tables.length;
 }
 
-/** The record is in the database; the facts in it must be those of the release. */
+/** Anyone could change the record in the database, so its facts must be those of the release. */
 function recordDifferences({ objects }: SchemaRecord): SchemaComparison['differences'] {
   if (Object.keys(objects).length === 0) return [{ object: RECORD, detail: 'is missing: migrate the database' }];
   const names = Object.keys(objects).sort();

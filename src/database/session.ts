@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL: what every session is set to, a single client, and pools. */
+/** Connections to PostgreSQL: the settings of every session, a single client, and pools. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { LOCKS } from './locks.ts';
@@ -10,7 +10,7 @@ export interface Queryable {
 }
 
 /**
- * For servers, whose callers prefer a busy reply to waiting: how long a lock, a statement and a connection may take.
+ * How long a lock, a statement and a connection may take. For servers, whose callers prefer a "busy" answer to waiting.
  */
 export interface Patience {
   readonly lockSeconds: number;
@@ -22,15 +22,15 @@ export const SESSION: pg.ClientConfig = {
   types: valueTypes,
   application_name: 'reckoner',
   connectionTimeoutMillis: 15_000,
-  // A server whose host is gone is noticed within half a minute, if nothing is being sent to it.
+  // If the server's host is gone, we notice it within half a minute, provided that nothing is being sent.
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,
 };
 
 /**
- * Times are written in UTC, dates as ISO. The server notices within a minute that this machine is gone, whether it waits
- * for us, sends to us or works for us, and releases what the session holds: by default it takes two hours. Limits that a
- * database or a role sets for other programs do not apply.
+ * Times are written in UTC, dates as ISO. If this machine is gone, the server notices it within a minute instead of the
+ * default two hours, whether it is waiting, sending or working. It then releases the locks of the session. Limits that
+ * a database or a role sets for other programs do not apply.
  */
 const SETUP = `
   SET TIME ZONE 'UTC'; SET datestyle TO ISO; SET client_min_messages TO warning;
@@ -44,7 +44,7 @@ const TAKE_APP_ROLE = `
   SELECT set_config('role', 'reckoner_app', false)
   FROM pg_roles WHERE rolname = 'reckoner_app' AND pg_has_role(current_user, oid, 'MEMBER')`;
 
-/** Tells the database that RECKONER_NOW is set, so that months of a sandbox may end in its future. */
+/** Tells the database that RECKONER_NOW is set, so that months of a sandbox may end in the database's future. */
 const CLOCK_IS_SET = `SET reckoner.clock_is_set TO on`;
 
 interface SessionOptions {
@@ -59,9 +59,9 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
   return [
     SETUP,
     `SET lock_timeout TO '${lockSeconds}s'; SET statement_timeout TO '${statementSeconds}s'`,
-    // A server answers many at once: parallel workers for one request cost more to start than they save, and others
-    // lack them. PostgreSQL's default cost of a random page is that of spinning disks: it read whole tables where an
-    // index would do.
+    // A server answers many requests at once. Parallel workers for one request cost more to start than they save, and
+    // other requests then lack them. PostgreSQL's default cost of a random page is that of spinning disks: it read
+    // whole tables where an index would do.
     ...(patience === undefined ? [] : ['SET max_parallel_workers_per_gather TO 0; SET random_page_cost TO 1.1']),
     ...(clockIsSet ? [CLOCK_IS_SET] : []),
     ...(role === 'app' ? [TAKE_APP_ROLE] : []),
@@ -86,7 +86,10 @@ export async function connectClient(
   }
 }
 
-/** Does work that only one process on any host may do at a time: others wait. The lock ends with its own connection. */
+/**
+ * Does work that only one process on any host may do at a time; others wait. The lock has its own connection and ends
+ * with it.
+ */
 export async function oneAtATime<Result>(
   connection: pg.ClientConfig,
   lock: (typeof LOCKS)[keyof typeof LOCKS],
@@ -113,7 +116,7 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
     await sleep(limit, undefined, { ref: false });
     throw new Error('timeout expired');
   };
-  // The pool would pass its own limit to the client, but that limit is for waiting for a connection, too.
+  // The pool would pass its limit to the client, but that limit also includes the wait for a free connection.
   class Client extends pg.Client {
     constructor() {
       super(connection);
@@ -127,8 +130,8 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
     // A pooler accepts connections before it has a server connection for them: then the first query waits.
     onConnect: (client) => Promise.race([client.query(setup), late()]),
   });
-  // The pool drops a connection that is lost while idle, and the query that needs one that is lost reports it. Without
-  // these the 'error' event would end the process.
+  // The pool drops a connection that is lost while idle. If one is lost in use, its query reports the error. Without
+  // these handlers the 'error' event would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;

@@ -1,6 +1,6 @@
 /**
- * Transactions as values: a function that needs one takes it first and cannot be called without.
- * Rows come back with their times, dates and numbers as texts, exactly as PostgreSQL writes them.
+ * Transactions as values: a function that needs one takes it as its first argument. Rows come back with their times,
+ * dates and numbers as texts, exactly as PostgreSQL writes them.
  */
 import knexFactory, { type Knex } from 'knex';
 import pg from 'pg';
@@ -10,7 +10,7 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 /** A transaction to run statements in: knex's, or one that is sent in one round trip (pipeline.ts). */
 export interface Transaction {
   readonly ask: (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
-  /** Its connection, for COPY and for queries that pools run as well. A transaction in one round trip has none. */
+  /** Its connection, for COPY and for queries that also run on pools. A transaction in one round trip has none. */
   readonly client: pg.Client;
   /** For migrations. A transaction in one round trip has none. */
   readonly knex: Knex.Transaction;
@@ -20,8 +20,8 @@ export interface Transaction {
 export type Bindings = Readonly<Record<string, unknown>>;
 
 /**
- * A statement that each connection plans once, under its unique name. For frequent queries: planning how to read quotes
- * took 1.6 ms each time, reading a batch of them takes 0.4.
+ * A statement that each connection plans once, under a unique name. For frequent queries: planning the query for quotes
+ * took 1.6 ms each time, while reading a batch of them takes 0.4 ms.
  */
 export interface PreparedQuery {
   readonly name: string;
@@ -55,7 +55,7 @@ export async function execute(tx: Transaction, sql: string | PreparedQuery, bind
   return (await ask(tx, sql, bindings)).rowCount ?? 0;
 }
 
-// Not async: a transaction in one round trip takes its statements before it awaits anything.
+// Not async: a transaction in one round trip must get all statements before anything is awaited.
 function ask(tx: Transaction, query: string | PreparedQuery, bindings: Bindings): Promise<pg.QueryResult> {
   const { name, sql } = typeof query === 'string' ? { name: undefined, sql: query } : query;
   const { text, names } = compiled(sql);
@@ -77,13 +77,13 @@ interface CompiledQuery {
 
 const compiledQueries = new Map<string, CompiledQuery>();
 
-/** Text that may contain a colon without a parameter (quotes, comments, casts), then a parameter with its cast. */
+/** Matches text in which a colon starts no parameter (quotes, comments, casts), then a parameter with its cast. */
 const PARAMETERS =
   /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\$\$[\s\S]*?\$\$|::|:([A-Za-z_]\w*)(::[a-z]+(?: (?:varying|precision|with time zone))?(?:\[\])?)?/g;
 
 /**
  * A statement with pg's numbered parameters. The same name with the same cast is one parameter. Without a cast each
- * occurrence is a separate one, because PostgreSQL may infer another type for each.
+ * occurrence is a separate one, because PostgreSQL may infer a different type for each.
  */
 export function compiled(sql: string): CompiledQuery {
   const known = compiledQueries.get(sql);
@@ -101,7 +101,7 @@ export function compiled(sql: string): CompiledQuery {
   return made;
 }
 
-/** Lets the rest of a transaction hash and sort a million rows in memory; more spill to disk. */
+/** Lets the rest of a transaction hash and sort up to a million rows in memory. More rows are spilled to disk. */
 export async function raiseWorkMemory(tx: Transaction): Promise<void> {
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
 }
@@ -114,7 +114,7 @@ export async function setLocally(tx: Transaction, name: string, value: string): 
 /** Begins and ends transactions and runs migrations on connections of our pools. It has none of its own. */
 const KNEX = knexFactory({
   client: 'pg',
-  // Its errors reach us as errors; on stdout they would break --json.
+  // We get its errors as exceptions. Printed on stdout, they would break --json.
   log: { warn() {}, error() {}, deprecate() {}, debug() {} },
 });
 
@@ -157,7 +157,7 @@ export function inTransaction<Result>(
 }
 
 const READING = { readOnly: true, isolationLevel: 'repeatable read' } as const;
-// Writers read again after waiting for a lock, so each statement needs its own snapshot.
+// Writers read again after waiting for a lock, so each statement needs a new snapshot.
 const WRITING = { isolationLevel: 'read committed' } as const;
 
 /** Reads in one transaction, with a second one of the same snapshot beside it if the pool has a connection for it. */
@@ -182,7 +182,7 @@ export function readBeside<Result>(
   return inTransaction(pool, read, { readOnly: true });
 }
 
-/** Undefined where the connection is to another server, as behind one address of several replicas. */
+/** Undefined if the connection is to a different server, for example if several replicas share one address. */
 async function beginBeside(client: pg.Client, tx: Transaction): Promise<Transaction | undefined> {
   const { snapshot } = await queryOne<{ snapshot: string }>(tx, 'SELECT pg_export_snapshot() AS snapshot');
   const beside = within(client, await KNEX.transaction({ ...READING, connection: client }));
@@ -218,8 +218,8 @@ export function constraintOf(error: unknown): string | undefined {
 }
 
 /**
- * Whether an error was caused by a statement's data or a conflict, rather than by the server or the connection: the
- * items of a failed batch may then be done one by one.
+ * Whether an error was caused by a statement's data or a conflict, rather than by the server or the connection. If so,
+ * the items of a failed batch can be retried one by one.
  */
 export function isFaultOfOne(error: unknown): boolean {
   // Connections, resources, operators, the system and the server's own bugs (classes 08, 53, 57, 58, XX).

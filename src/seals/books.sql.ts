@@ -18,7 +18,7 @@ export function readClosedBooks(tx: Transaction): Promise<ClosedBooks[]> {
   return query(tx, `SELECT month, previous, facts_to, closed_at, record, seal FROM book_closes ORDER BY month`);
 }
 
-/** Further content of the record: the seals that it follows, and the trial balance by control account. */
+/** Further content of the record: the previous seals, and the trial balance by control account. */
 export function readStated(
   tx: Transaction,
   { month, previous, facts_to }: Pick<ClosedBooks, 'month' | 'previous' | 'facts_to'>,

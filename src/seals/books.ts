@@ -1,6 +1,7 @@
 /**
- * The seal of a month's books: the SHA-256 of a record that binds the entries dated in the month, the balance of every
- * account at its end and the books closed before (docs/auditors.md). The next seal of a month covers it as a fact.
+ * The seal of a month's books: the SHA-256 of a record of the entries dated in the month, the balance of every account
+ * at the end of the month, and the books closed before (docs/auditors.md). The next seal of a month covers this seal as
+ * a fact.
  */
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
@@ -37,13 +38,13 @@ export async function writeBooksRecord(
   return { record, seal: sealOf(record) };
 }
 
-/** Books as sealed, and their record recomputed from current data. */
+/** The sealed books of a month, and their record recomputed from current data. */
 interface RecomputedBooks {
   readonly books: ClosedBooks;
   readonly record: string;
 }
 
-/** Recomputes the record of all closed books, or of one month. */
+/** Recomputes the records of all closed books, or the record of one month. */
 export async function* recomputeBooks(tx: Transaction, only: Month | null): AsyncGenerator<RecomputedBooks> {
   for (const books of await readClosedBooks(tx)) {
     if (only !== null && books.month !== only) continue;

@@ -43,7 +43,7 @@ export interface SealedTable {
   readonly columns: readonly string[];
   /** Unsealed columns, each with the reason. */
   readonly leftOut?: Readonly<Record<string, string>>;
-  /** Columns of its lines that the table lacks, each with its SQL. */
+  /** Further columns of its lines, which are not columns of the table, each with its SQL. */
   readonly computed?: Readonly<Record<string, string>>;
 }
 
@@ -65,8 +65,8 @@ const sealed = (
 const sha256Of = (text: string) => `encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`;
 
 /**
- * The tables of facts. Every fact has a number, `fact_id`, in the order of recording across these tables. A seal covers the
- * facts after the last one of the previous seal.
+ * The tables of facts. Every fact has a number, `fact_id`, in the order of recording across these tables. A seal covers
+ * the facts after the last fact that the previous seal covers.
  */
 export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('audit_events', 'event_id occurred_at action subject details claimed_by os_user host via user_id'),
@@ -98,7 +98,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`, {
     tax: 'document_taxes are sealed with the positions of their lines',
   }),
-  // A document without tax has none, so its seal does not mention tax.
+  // A document without tax has no row here, so its seal does not mention tax.
   sealed(
     'document_taxes',
     `document_id position currency country registration name category rate reduced reason reason_code taxable tax`,
@@ -290,7 +290,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('reminders', 'document_id dunning_level email_id partner_id currency counted_from'),
 ];
 
-/** Tables that no seal covers as facts, each with the reason. */
+/** Tables whose rows are not sealed as facts, each with the reason. */
 export const OTHER_TABLES: Readonly<Record<string, string>> = {
   ledger_rows: 'the seal has the Merkle root of its rows',
   closed_months: 'the seal record states each column',
@@ -387,8 +387,8 @@ function filledOf(names: readonly string[]): PreparedQuery {
 
 /**
  * COPY statements for the facts of a range, one for each table that has any. Throws if a table or column is missing,
- * which a seal would otherwise silently omit. Two queries serve all tables: querying each table took half of the time
- * of a small close.
+ * which a seal would otherwise silently omit. Two queries cover all tables, because one query per table took half of
+ * the time of a small close.
  */
 export async function copiesOfFacts(
   tx: Transaction,
@@ -456,9 +456,9 @@ export function copyRows(months: PostedMonths): string {
 }
 
 /**
- * The line of a row as a SQL expression, so the database can hash a million rows itself. It does not escape tabs, line
- * ends and backslashes, which imported identifiers never contain. A row that contains one by other means has a line
- * that differs from COPY's and from any other row's.
+ * The line of a row as a SQL expression, so that the database can hash a million rows. It does not escape tabs, line
+ * ends and backslashes, which imported identifiers never contain. If a row contains one anyway, its line differs from
+ * COPY's and from the line of any other row.
  */
 function rowLine(): string {
   const columns = ROW_COLUMNS.map((name) => {
@@ -469,8 +469,8 @@ function rowLine(): string {
 }
 
 /**
- * RFC 9162 leaf hashes of the rows that a condition selects, in ledger order, each after its entry_id and its posting month,
- * in COPY's binary format.
+ * A COPY in binary format of the rows that a condition selects, in ledger order: entry_id, posting month and RFC 9162
+ * leaf hash.
  */
 export const copyLeafHashes = (rows: string): string =>
   `COPY (SELECT entry_id, posted_month, sha256('\\x00'::bytea || convert_to(${rowLine()}, 'UTF8')) FROM ledger_rows

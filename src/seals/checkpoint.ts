@@ -46,8 +46,8 @@ const dayOf = (at: string, { settings }: Pick<ActorContext, 'settings'>): string
   DateTime.fromISO(at).setZone(settings.time_zone).toFormat('yyyy-MM-dd');
 
 /**
- * The day of the last checkpoint (null before the first), and whether another is due: the settings require one each
- * day.
+ * The day of the last checkpoint (null before the first), and whether the next one is due. The settings require one
+ * each day.
  */
 async function readCheckpointDay(
   tx: Transaction,
@@ -72,7 +72,7 @@ export async function readCheckpointStatus(
   return { last, overdue_days: Math.max(0, Math.round(days) - 1) };
 }
 
-/** Takes the day's checkpoint, if due. If several run at once, one takes it. */
+/** Takes the day's checkpoint if it is due. If several processes run at once, one takes it. */
 export async function takeDueCheckpoint(database: Database, context: ActorContext): Promise<Checkpoint | undefined> {
   // Read without the ledger's lock first, so that a run with nothing to do blocks no writer.
   if (!(await database.reading((tx) => readCheckpointDay(tx, context))).due) return undefined;
@@ -115,7 +115,7 @@ export async function takeCheckpoint(tx: Transaction, context: ActorContext): Pr
   return checkpoint;
 }
 
-/** A checkpoint is not dated before the last checkpoint or the last event. */
+/** Refuses a checkpoint dated before the last checkpoint or the last event. */
 async function refuseEarlier(tx: Transaction, context: Installation, previous: Checkpoint | undefined): Promise<void> {
   const now = context.environment.now();
   const today = dayOf(now.toISO(), context);
@@ -137,7 +137,7 @@ const sealedBefore = (
   { facts_to }: Pick<CheckpointFacts, 'facts_to'>,
 ): ClosedMonth | undefined => seals.findLast((each) => each.facts_to != null && each.facts_to < facts_to);
 
-/** A checkpoint between the seals: the previous one, and what it covers. */
+/** A checkpoint's place in the sequence of seals: the previous seal, and what the checkpoint covers. */
 interface Place {
   readonly taken: CheckpointFacts & { readonly seal?: string };
   readonly previous: Checkpoint | undefined;
@@ -198,7 +198,7 @@ export interface HashedAgain {
   readonly checkpoints: readonly (Place & { readonly taken: Checkpoint; readonly rows: RowsOfCheckpoint })[];
 }
 
-/** Hashes each row once: of everything, or of one closed month and the checkpoints that were taken while it was open. */
+/** Hashes each row once, either for everything or for one closed month and the checkpoints taken while it was open. */
 export async function hashAgain(tx: Transaction, only: Month | null): Promise<HashedAgain> {
   const seals = await readSeals(tx);
   const at = seals.findIndex(({ month }) => month === only);

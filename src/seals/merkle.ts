@@ -8,7 +8,7 @@ import { hash } from 'node:crypto';
 type Hash = string;
 const LENGTH = 32;
 const bufferOf = (hash: Hash): Buffer => Buffer.from(hash, 'latin1');
-// Half the cost of a Hash object for inputs this short.
+// For inputs this short, it takes half the time of a Hash object.
 const sha256 = (content: Buffer): Hash => hash('sha256', content, 'binary');
 
 export const leafHash = (content: Buffer): Buffer => bufferOf(sha256(Buffer.concat([Buffer.of(0), content])));
@@ -38,7 +38,7 @@ interface Subtree {
 /** An unfinished tree: its number of leaves, and the roots of its full subtrees from left to right. */
 export interface TreeSoFar {
   readonly leaves: number;
-  /** In hexadecimal: one for each binary digit 1 in the number of leaves. */
+  /** In hexadecimal. There is one for each binary digit 1 in the number of leaves. */
   readonly roots: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export class MerkleTree {
     return this.count;
   }
 
-  /** The tree that `soFar` described. */
+  /** The tree that `soFar` returned. */
   static from({ leaves, roots }: TreeSoFar): MerkleTree {
     const tree = new MerkleTree();
     const sizes = [...leaves.toString(2)].map((digit, at, { length }) => Number(digit) * 2 ** (length - 1 - at));
@@ -91,7 +91,7 @@ export class MerkleTree {
     this.append(content.toString('latin1', from, from + LENGTH));
   }
 
-  /** Adds the next leaf by its content: `content` after the byte at `before`, which gets overwritten, up to `end`. */
+  /** Adds the next leaf by its content: `content` after the byte at `before`, which is overwritten, up to `end`. */
   addContent(content: Buffer, before: number, end: number): void {
     content[before] = 0;
     this.append(sha256(content.subarray(before, end)));

@@ -5,7 +5,7 @@ import { copiesOfFacts, type Range } from './canonical.ts';
 import { leafHash, MerkleTree } from './merkle.ts';
 import { hashed, type TreeSummary } from './rows.ts';
 
-/** The range of each number, queried in ascending order; undefined if it is in none. */
+/** Returns a function that finds the range of a number; undefined if there is none. Call it with ascending numbers. */
 function finder(ranges: readonly Range[]): (number: number) => number | undefined {
   let at = 0;
   return (number) => {
@@ -14,7 +14,7 @@ function finder(ranges: readonly Range[]): (number: number) => number | undefine
   };
 }
 
-/** What all ranges span; undefined if there are none. The ranges ascend and do not overlap. */
+/** The range from the first to the last; undefined if there are none. The ranges ascend and do not overlap. */
 function spanOf(ranges: readonly Range[]): Range | undefined {
   const [first, last] = [ranges[0], ranges.at(-1)];
   return first && last && { after: first.after, to: last.to };

@@ -1,9 +1,10 @@
 /**
- * Merkle trees over ledger rows, in ledger order. The database hashes the leaves, this process the nodes above them.
+ * Merkle trees over ledger rows, in ledger order. The database hashes the leaves; this process hashes the nodes above
+ * them.
  *
- * A month is hashed incrementally: each checkpoint keeps the tree so far of every open month, a few hashes, and the
- * close continues the tree of the last one with the rows since. Verification trusts none of that: it hashes all rows
- * again and compares the trees that checkpoints kept with the result.
+ * A month is hashed incrementally: each checkpoint stores the tree so far of every open month, which is a few hashes.
+ * The close continues the tree of the last checkpoint with the rows since. Verification does not rely on this: it
+ * hashes all rows again and compares the result with the stored trees.
  */
 import { copyBinary } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
@@ -32,11 +33,12 @@ const HASH = 32;
 /** The posting months that a closed month bills. */
 type ClosedMonths = PostedMonths & { readonly to: Month };
 
-/** For one row: the hash has 32 bytes of `content` from `at`. */
+/** Takes the leaf of one row: 32 bytes of `content` from `at`. */
 type TakeLeaf = (entryId: number, postedMonth: string, content: Buffer, at: number) => void;
 
 async function readLeaves(tx: Transaction, rows: string, take: TakeLeaf): Promise<void> {
-  // The planner underestimates hashing: without this it uses one process, 3.1 s instead of 1.8 s for a million rows.
+  // The planner underestimates hashing: without this it uses one process and takes 3.1 s instead of 1.8 s for a million
+  // rows.
   await execute(tx, `SET LOCAL parallel_tuple_cost TO 0.001`);
   await copyBinary(tx, copyLeafHashes(rows), (content) => {
     let at = 0;
@@ -53,7 +55,7 @@ async function readLeaves(tx: Transaction, rows: string, take: TakeLeaf): Promis
   await execute(tx, `SET LOCAL parallel_tuple_cost TO DEFAULT`);
 }
 
-/** The tree over the rows that months bill; `chosen` is the index of a row whose path is requested. */
+/** The tree over the rows that closed months bill. `chosen` is the index of a row whose path is requested. */
 export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: number): Promise<MerkleTree> {
   const tree = new MerkleTree();
   await readLeaves(tx, postedIn(months), (_, __, content, at) => {
@@ -65,7 +67,7 @@ export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: n
 
 /**
  * The same for a closing month, from the tree that the last checkpoint kept. The caller holds the whole ledger lock, as
- * the checkpoint did, so no row before its last one was added later.
+ * the checkpoint did, so no row was inserted later before the last row that the checkpoint hashed.
  */
 export async function hashClosingMonth(tx: Transaction, months: ClosedMonths): Promise<MerkleTree> {
   const { trees = {}, entries_to: after = 0 } = (await readLastCheckpoint(tx)) ?? {};
@@ -79,7 +81,7 @@ export async function hashClosingMonth(tx: Transaction, months: ClosedMonths): P
   return tree;
 }
 
-/** A checkpoint's statements about rows. */
+/** What a checkpoint states about rows. */
 export interface RowsOfCheckpoint {
   /** The rows since the previous one, by posting month. */
   readonly rows: ReadonlyMap<string, TreeSummary>;
@@ -98,9 +100,9 @@ export interface CheckpointRange extends Range {
 /** Rows read in one pass. */
 interface Pass {
   readonly rows: string;
-  /** The month that bills them, if its tree is requested. */
+  /** The month that bills the rows, if its tree is requested. */
   readonly month?: Month;
-  /** The trees of posting months before the first of them. */
+  /** The trees of posting months before the first of these rows. */
   readonly before?: Checkpoint['trees'];
 }
 
@@ -116,8 +118,8 @@ export async function hashCheckpoint(
   previous: Pick<Checkpoint, 'trees'> | undefined,
   closedBefore: Month | '',
 ): Promise<RowsOfCheckpoint> {
-  // Rows since the previous checkpoint post to a month that was open then, so the rows of other months need not be
-  // read.
+  // Rows recorded since the previous checkpoint are posted to a month that was open then, so only the rows of those
+  // months are read.
   const rows = `${recordedIn(range)} AND ${postedIn({ after: closedBefore })}`;
   const { checkpoints } = await hashPasses(tx, [{ rows, before: previous?.trees ?? {} }], [range]);
   return checkpoints[0] as RowsOfCheckpoint;
@@ -167,7 +169,7 @@ async function hashPasses(
     const ofMonths = new Map(
       Object.entries(pass.before ?? {}).map(([month, soFar]) => [month, MerkleTree.from(soFar)]),
     );
-    // The tree over all rows. While they post to one month, it is that month's tree.
+    // The tree over all rows. As long as all are posted to one month, it is also that month's tree.
     let all: MerkleTree | undefined;
     let next = 0;
     const goTo = (until: number) => {

@@ -1,7 +1,8 @@
 /**
  * Seals. The seal of a closed month is the SHA-256 of its seal record, a few lines with the Merkle root of the month's
- * rows, the hashes of all facts since the previous seal, and the previous seal (docs/auditors.md). Changing anything under
- * a seal changes that seal and every later one, and seals are printed, mailed and exported.
+ * rows, the hashes of all facts since the previous seal, and the previous seal (docs/auditors.md). Changing anything
+ * that a seal covers changes that seal and every later one. Seals are printed, mailed and exported, so a change is
+ * noticed.
  */
 import { createHash } from 'node:crypto';
 import { copyLines, copyOut, countLines } from '../database/copy.ts';
@@ -23,8 +24,8 @@ import {
 const BEFORE_THE_FIRST: Before = { month: null, seal: null, facts_to: 0 };
 
 /**
- * Seals a month that was just closed; `previous` is the month closed before it. Its seal covers the facts recorded after the
- * last seal. The caller holds the whole ledger lock.
+ * Seals a month that was just closed. `previous` is the month closed before it. The seal covers the facts recorded
+ * since the last seal. The caller holds the whole ledger lock.
  */
 export async function sealMonth(
   tx: Transaction,

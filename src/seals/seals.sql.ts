@@ -120,11 +120,11 @@ export interface Checkpoint {
   readonly checkpoint_number: number;
   /** The number of the previous one; null for the first. */
   readonly previous: number | null;
-  /** The number of the last fact that it covers, and the last entry_id. */
+  /** The number of the last fact that it covers, and the entry_id of the last row. */
   readonly facts_to: number;
   readonly entries_to: number;
   readonly taken_at: string;
-  /** The Merkle tree of the rows so far of each open month, by posting month. */
+  /** For each open posting month, the Merkle tree of its rows so far. */
   readonly trees: Readonly<Record<string, TreeSoFar>>;
   readonly record: string;
   /** SHA-256 of the record. */

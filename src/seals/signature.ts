@@ -45,7 +45,7 @@ export function vkeyOf(key: SigningKey): string {
 /** NAME+KEYID: a verifier key without the key itself, for people. */
 export const keyIdOf = (vkey: string): string => vkey.slice(0, vkey.lastIndexOf('+'));
 
-/** The line of a note, with its line end: the content of a `.sig` file. */
+/** The signature line of a note with its line end, which is the content of a `.sig` file. */
 export const signatureLine = (each: SealSignature): string =>
   `— ${each.key_name} ${base64(Buffer.concat([keyId(each), Buffer.from(each.signature, 'base64')]))}\n`;
 
@@ -90,9 +90,9 @@ interface NewSeal extends SealName {
 }
 
 /**
- * Signs a seal in the transaction that makes it, if there is a key. Once a seal is signed, no seal is made without a
- * signature, because it could not be signed later. The first signature by a key records its own event, which names the
- * key and the previous one, so a change of the key is visible.
+ * Signs a seal in the transaction that makes it, if there is a key. Once one seal is signed, every later seal must be
+ * signed when it is made, because it cannot be signed afterwards. The first signature by a key records an event with
+ * this key and the previous one, so a change of the key is visible.
  */
 export async function signSeal(
   tx: Transaction,
@@ -116,7 +116,7 @@ export async function signSeal(
 
 /** How seals are signed. */
 export interface SigningStatus {
-  /** The key that signs the next seal; null without one. */
+  /** The key that signs the next seal; null if there is none. */
   readonly key: string | null;
   /** The key of the latest signature; null before the first. */
   readonly latest: string | null;

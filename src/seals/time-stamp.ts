@@ -1,7 +1,7 @@
 /**
- * Time stamps by an authority, RFC 3161: the request for a hash, and the check of the answer. A bad answer gives a
- * sentence, never an exception. The libraries take 0.1 s to load, so they are only loaded when a stamp is requested or
- * checked.
+ * Time stamps by an authority, RFC 3161: the request for a hash, and the check of the answer. For a bad answer the
+ * check returns a sentence; it throws nothing. The libraries take 0.1 s to load, so they are only loaded when a stamp
+ * is requested or checked.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -16,7 +16,7 @@ const TIME_STAMPING = '1.3.6.1.5.5.7.3.8';
 
 /** An authority answers within a second; a run waits no longer than this. */
 const TIMEOUT_MS = 10_000;
-/** An answer with its certificates has 2 to 8 kB. Verifiers accept no more than this. */
+/** An answer with its certificates takes 2 to 8 kB. Verifiers accept no more than this limit. */
 const LARGEST = 65_536;
 /** How much the authority's clock and ours may differ. */
 const CLOCKS_MINUTES = 5;
@@ -64,7 +64,7 @@ async function requestFor(hash: Buffer, nonce: Buffer): Promise<Buffer> {
   return Buffer.from(request.toSchema().toBER());
 }
 
-/** A copy with its own memory: a small Buffer shares memory with others. */
+/** A copy with its own memory, because small Buffers share memory. */
 const arrayOf = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer;
 
 async function post(url: string, body: Buffer, timeoutMs: number): Promise<Buffer | { readonly problem: string }> {
@@ -92,9 +92,10 @@ async function post(url: string, body: Buffer, timeoutMs: number): Promise<Buffe
 }
 
 /**
- * Checks an answer: it is granted, stamps the hash of this record for this nonce (for a stored answer: any nonce), and
- * its token is signed by a certificate in it that is only for time stamping and was valid at the time. The
- * certificate's owner is not checked here: `openssl ts -verify` does that with the authority's own certificate.
+ * Checks that an answer is granted and stamps the hash of this record for this nonce (any nonce if the answer was
+ * stored). Its token must be signed by a certificate that it contains, which is only for time stamping and was valid at
+ * the time. The certificate's owner is not checked here: `openssl ts -verify` does that with the authority's own
+ * certificate.
  */
 export async function checkTimeStamp(response: Buffer, record: string, nonce?: Buffer): Promise<Answer> {
   try {
@@ -136,14 +137,16 @@ function faultOfContent(
   return undefined;
 }
 
-/** pkijs's messages if it does not find the signer's certificate: none at all, or only others. */
+/**
+ * pkijs's messages if it does not find the signer's certificate, because there is none at all or there are only others.
+ */
 const NO_CERTIFICATE: readonly (number | undefined)[] = [2, 3];
 
 async function faultOfSignature(signed: Pkijs.SignedData, record: string, at: Date): Promise<string | undefined> {
   if (signed.signerInfos.length !== 1) return 'did not sign its token exactly once';
   const { signatureVerified, signerCertificate, code } = await signed
     .verify({ signer: 0, checkChain: false, extendedMode: true, data: arrayOf(Buffer.from(record)) })
-    // It rejects with what it found out.
+    // It rejects with the result that it has so far.
     .catch((found: Partial<Pkijs.SignedDataVerifyResult> & { code?: number }) => found);
   if (NO_CERTIFICATE.includes(code)) return 'omitted its signing certificate';
   if (signatureVerified !== true || !signerCertificate) return 'signed its token with an invalid signature';

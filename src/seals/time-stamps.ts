@@ -21,7 +21,8 @@ import {
 import { requestTimeStamp, type TimeStamp } from './time-stamp.ts';
 
 /**
- * Has every unstamped seal stamped. Stops after the first failure, so that it waits for a hanging authority only once.
+ * Requests a stamp for every unstamped seal. Stops after the first failure, so that it waits for a hanging authority
+ * only once.
  */
 export async function stampSeals(
   { database, ...context }: ActorContext & { readonly database: Database },
@@ -60,7 +61,7 @@ async function recordTimeStamp(
   await insertTimeStamp(tx, { kind, name, seal, authority, response, stampedAt, now, eventId });
 }
 
-/** A seal is stamped within minutes: one that has waited this long needs attention. */
+/** A seal is normally stamped within minutes. One without a stamp after this long needs attention. */
 const LATE_HOURS = 24;
 
 /** The seals that should be stamped already, in the order in which they were made. */

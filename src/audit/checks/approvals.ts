@@ -2,8 +2,8 @@
  * The check of approvals. Each approved request was decided by another user, who could approve what it touches at that
  * time. Each event of an action done under an approval names a request of the same user that was approved before, and
  * each approved request that changes something has such an event. Requests and decisions match their events, which
- * state the user and the request. Where an event says that one person did it, no one else could have approved it then.
- * The next check tests whether an action without an approval needed one.
+ * state the user and the request. If an event states that one person acted alone, no one else could have approved it at
+ * that time. The next check tests whether an action without an approval needed one.
  */
 export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
   SELECT r.request_id, r.partner_ids, r.requested_by, d.decided_by, d.decision, d.recorded_at, d.fact_id, r.expires_at,
@@ -86,10 +86,11 @@ export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
 /**
  * Each action under a rule with amounts states what was compared: its amount, the sum of the same user's earlier
  * actions of this kind for the same partner, and the rule's limit. The sum matches the events, the limit matches the
- * recorded settings, and amount and sum together do not exceed it. An action under a rule states these figures, its
- * approval, or that no one else could approve it.
+ * recorded settings, and amount and sum together do not exceed it. The event of an action under a rule states these
+ * figures, the approval, or that no one else could approve it.
  *
- * A process may have started with the earlier settings, so a rule counts from an hour after its change was recorded.
+ * A process may have started with the earlier settings, so a changed rule applies from an hour after its change was
+ * recorded.
  */
 export const ACTIONS_COMPARED = `rules AS MATERIALIZED (
   SELECT c.change->>'field' AS field, c.change->>'new' AS value, e.fact_id, e.occurred_at,

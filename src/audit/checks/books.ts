@@ -21,8 +21,8 @@ export const ENTRIES_IN_OPEN_BOOKS = `inspected AS (
 )`;
 
 /**
- * The balances stored for a month's end are those of the previous month's end plus the postings since. So, month by
- * month, the journal still gives what it gave when the books were closed.
+ * The balances stored for a month's end are those of the previous month's end plus the postings since. So the journal
+ * still gives the same balances, month by month, as when the books were closed.
  */
 export const BALANCES_OF_CLOSED_BOOKS = `closes AS (
   SELECT month, previous FROM book_closes WHERE ${inMonth('month')}
@@ -49,14 +49,15 @@ export const BALANCES_OF_CLOSED_BOOKS = `closes AS (
 
 /**
  * The items stored as open at a month's end are those of the previous month's end, changed by what was issued,
- * received, settled and taken back since, each by its own date. Month by month, the first proves the last.
+ * received, settled and taken back since, each on its own date. So each month's items are proved by those of the month
+ * before.
  */
 export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   SELECT month, previous FROM book_closes WHERE ${inMonth('month')}
 ), of_documents (id, entry_on, amount) AS (
   SELECT document_id, entry_on, amount FROM balance_changes
   UNION ALL
-  -- Voids are applied below: a void document is never open, whatever was applied to it and released.
+  -- Voids are applied below: a void document is never open, regardless of what was applied to it or released.
   SELECT document_id, undone_on, -amount FROM balance_changes WHERE undone AND changes <> 'amount_due'
 ), of_cash (id, partner_id, entry_on, amount) AS (
   SELECT payment_id, partner_id, entry_on, amount FROM payments
@@ -75,7 +76,7 @@ export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   SELECT r.payment_id, i.partner_id, i.entry_on, r.amount
   FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
 ), moved AS (
-  -- By the month of its books: the first includes everything before it, and no later month is missing.
+  -- Grouped by the month of the books. The first month includes everything before it, and no later month is missing.
   SELECT 'document' AS what, id, NULL AS partner_id,
          greatest(to_char(entry_on, 'YYYY-MM') COLLATE "C", (SELECT min(month) FROM book_closes)) AS month,
          sum(amount) AS amount
@@ -110,7 +111,7 @@ export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   WHERE i.found <> i.stored
 )`;
 
-/** Recomputes the record of closed books from the stored data and names its lines that differ. */
+/** Recomputes the record of closed books from the stored data and lists the lines that differ. */
 export async function findBrokenBooks(tx: Transaction, { month: only }: Pick<CheckContext, 'month'>): Promise<Finding> {
   const differences: Difference[] = [];
   let inspected = 0;

@@ -1,4 +1,4 @@
-/** What a check is, and what it can use. */
+/** The definition of a check, and the context that it can use. */
 import type { SchemaComparison } from '../../database/schema.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
@@ -8,19 +8,19 @@ import type { CheckScope, Finding } from './query.ts';
 import type { RowFindings } from './rows.ts';
 
 export interface CheckContext extends CheckScope {
-  /** The fonts of this installation. PDFs that need others cannot be rendered again. */
+  /** The fonts of this installation. PDFs that need other fonts cannot be rendered again. */
   readonly fonts: readonly AddedFont[];
   readonly schema: () => Promise<SchemaComparison>;
   /** The findings of the checks of rows and of the journal. Each is computed once, when a check first needs it. */
   readonly rows: () => Promise<RowFindings>;
   readonly journal: () => Promise<JournalFindings>;
-  /** The rows rehashed, for the checks of seals and checkpoints. */
+  /** The recomputed hashes of rows, for the checks of seals and checkpoints. */
   readonly hashedAgain: () => Promise<HashedAgain>;
 }
 
 export interface Check {
   readonly name: string;
-  /** Hashes all rows, mostly in this process, so that the server can do other checks at the same time. */
+  /** The check hashes all rows, mostly in this process, so that the server can run other checks at the same time. */
   readonly hashesRows?: true;
   readonly run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
 }

@@ -2,9 +2,9 @@
 import { inMonth } from './query.ts';
 
 /**
- * A sent e-mail has a time, recipients and the hash of its message. One that is being sent or will be resent has the
- * message itself. A bounced one was returned from its first recipient. Every finished attempt is in the sealed log,
- * which agrees with the e-mail on the last one.
+ * A sent e-mail has a time, recipients and the hash of its message. An e-mail that is being sent or will be resent has
+ * the message. A bounced e-mail was returned from its first recipient. Every finished attempt is in the sealed log, and
+ * the last one agrees with the e-mail.
  */
 export const EMAILS_CONSISTENT = `inspected AS (
   SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day, e.payment_id)) AS about,
@@ -44,8 +44,8 @@ export const EMAILS_CONSISTENT = `inspected AS (
 )`;
 
 /**
- * A payment through a link was applied to the link's document only; a payment for several invoices in one session to
- * these only, each for at most the amount recorded for it.
+ * A payment through a link was applied to the link's document only; a payment for several invoices in one session was
+ * applied to those only, each for at most the amount recorded for it.
  */
 export const LINK_PAYMENTS_PROVED = `inspected AS (
   SELECT a.payment_id, d.number, a.evidence->'reference'->>'found' AS link, made.number AS made_for
@@ -70,8 +70,8 @@ export const LINK_PAYMENTS_PROVED = `inspected AS (
 )`;
 
 /**
- * The invoices of a checkout add up to its amount, belong to its partner and are charged at most their totals. At most
- * one checkout of an invoice has not ended. A paid checkout had a session; a refused one had none.
+ * The invoices of a checkout add up to its amount, belong to its partner and are charged at most their totals. An
+ * invoice has at most one checkout that has not ended. A paid checkout had a session; a refused one had none.
  */
 export const CHECKOUTS_CONSISTENT = `inspected AS (
   SELECT c.checkout_id, c.amount, c.currency, s.provider_id, e.why,
@@ -99,8 +99,8 @@ export const CHECKOUTS_CONSISTENT = `inspected AS (
 )`;
 
 /**
- * A document has at most one open payment link, for at most its total (credit applied at issue may be taken back) and
- * in its currency. A deactivated link had been created, a refused one had not, and attempts are numbered from 1.
+ * A document has at most one open payment link, in its currency and for at most its total (credit applied at issue may
+ * be taken back). A deactivated link was created before, a refused link never was, and attempts are numbered from 1.
  */
 export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
   SELECT d.number, d.currency AS document_currency, d.gross, i.*,

@@ -8,7 +8,7 @@ import { inMonth } from './query.ts';
 // unbilled until it is replaced.
 export const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`;
 
-/** The bank details on a document were in force when its PDF was recorded. */
+/** The bank details on a document are those that were in force when its PDF was recorded. */
 export const INSTRUCTIONS_IN_FORCE = `adoptions AS MATERIALIZED (
   SELECT event_id, fact_id, lead(fact_id) OVER (ORDER BY event_id) AS until_fact_id,
          details->'instructions' AS instructions
@@ -39,8 +39,9 @@ export const ONE_LIVE_DOCUMENT = `inspected AS (
 )`;
 
 /**
- * Each series starts at 1 and has no gaps except skipped numbers, which no document has. Its dates never go back, and
- * its name matches each document's kind and year. The event of a resumption names the numbers that it skipped.
+ * Each series starts at 1 and has no gaps except skipped numbers, which no document has. The dates in a series never
+ * decrease, and its name matches each document's kind and year. The event of a resumption names the numbers that it
+ * skipped.
  */
 export const NUMBERS_WITHOUT_GAPS = `skipped AS (
   SELECT s.series, s.first_sequence, s.last_sequence, s.event_id, r.event_id AS resumed_by,
@@ -120,8 +121,9 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
 )`;
 
 /**
- * Credit applied from a credit note is at most its amount. An invoice states the credit applied to it at issue, and a
- * credit note against an invoice states what it took off at once. A void document neither uses nor gives credit.
+ * Credit applied from a credit note is at most its amount. An invoice states the credit applied to it at issue. A
+ * credit note against an invoice states the amount by which it reduced the invoice at once. A void document neither
+ * uses nor gives credit.
  */
 export const CREDIT_TIES = `used AS (
   SELECT a.*, r.credit_application_id IS NOT NULL AS released
@@ -170,8 +172,8 @@ export const CREDIT_TIES = `used AS (
 )`;
 
 /**
- * No balance is below zero. No more of the credit applied at an invoice's issue was taken back than was applied. The
- * credit notes against an invoice and those it replaced never exceed it.
+ * No balance is below zero. Of the credit applied at an invoice's issue, no more was taken back than was applied. The
+ * credit notes against an invoice and against those it replaced never exceed the invoice.
  */
 export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   SELECT document_id, document_id AS head FROM documents d WHERE ${LAST_OF_CHAIN} AND d.document = 'invoice'
@@ -246,7 +248,7 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
 
 /**
  * Items carried over from the previous system add up to the control totals, bill no rows, and are entered on the day of
- * the cut-over. No later month was closed before them.
+ * the cut-over. No later month was closed before they were recorded.
  */
 export const OPENINGS_AS_CONTROLLED = `items AS (
   SELECT o.opening_id, o.cut_over_on, d.number, d.entry_on,

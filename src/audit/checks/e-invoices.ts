@@ -1,6 +1,6 @@
 /**
- * The check of e-invoices: every document with a PDF has the e-invoice that its partner asked for. Each matches its
- * hash, names the parties frozen with the document, and is the same when written again.
+ * The check of e-invoices: every document with a PDF has the e-invoice that its partner requested. Each e-invoice
+ * matches its hash, names the parties as recorded with the document, and is identical when written again.
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -16,7 +16,7 @@ import { type Difference, type Finding, inMonth } from './query.ts';
 
 interface StoredEInvoice {
   readonly document_id: number;
-  /** Null where the e-invoice is missing. */
+  /** Null if the e-invoice is missing. */
   readonly xml: Buffer | null;
   readonly sha256: string | null;
   readonly parties: Parties | null;
@@ -25,7 +25,7 @@ interface StoredEInvoice {
   readonly instructions_changed: boolean;
 }
 
-/** E-invoices in memory at once. */
+/** How many e-invoices are in memory at once. */
 const BATCH = 200;
 
 export async function findChangedEInvoices(tx: Transaction, { month }: Pick<CheckContext, 'month'>): Promise<Finding> {
@@ -71,7 +71,7 @@ function whatDiffers(document: DocumentRow, stored: StoredEInvoice): string | un
   if (!isDeepStrictEqual(completed(frozenParties(document), parties), parties)) {
     return 'its e-invoice and the document name a party differently';
   }
-  // For a later version, only the hash is checked.
+  // For an e-invoice of a later version, only the hash is checked.
   if (stored.writer_version !== E_INVOICE_WRITER_VERSION) return undefined;
   const snapshot = documentSnapshot(document, {
     paymentLink: document.printed_link,

@@ -13,8 +13,8 @@ const FACTS = WITH_EVENT.map(({ name, columns }) => {
 }).join('\n  UNION ALL ');
 
 /**
- * The only actions that record facts of these tables. Each records at least one, with two exceptions: a rerun voids
- * only what is not void yet, and an opening's reversal may concern cash alone.
+ * The only actions that record facts of these tables. Each records at least one fact, with two exceptions: a rerun
+ * voids only documents that are not void yet, and the reversal of an opening may concern only cash.
  */
 const ACTIONS = `(VALUES
     ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'),
@@ -35,8 +35,8 @@ const ACTIONS = `(VALUES
   ) AS actions (fact, action)`;
 
 /**
- * An event is recorded in its fact's transaction, before the fact and at the same time. A sandbox's clock may be set, so times
- * are compared in production only.
+ * An event is recorded in the transaction of its fact, before the fact and with the same time. A sandbox's clock may be
+ * set, so times are compared in production only.
  */
 export const FACTS_HAVE_EVENTS = `facts AS MATERIALIZED (
   ${FACTS}
@@ -133,6 +133,6 @@ const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZ
 
 export const ROWS_HAVE_EVENTS = rowsHaveEvents('true', 'true');
 
-/** The same for the events of a month's rows, with all rows of these events. */
+/** The same for the events of a month's rows, including all rows of those events. */
 const EVENTS_OF_MONTH = `event_id IN (SELECT event_id FROM ledger_rows WHERE ${OF_MONTH})`;
 export const ROWS_OF_MONTH_HAVE_EVENTS = rowsHaveEvents(EVENTS_OF_MONTH, EVENTS_OF_MONTH);

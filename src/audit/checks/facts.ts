@@ -1,7 +1,7 @@
-/** The check of fact numbers: each is covered by one seal, or follows the last. */
+/** The check of fact numbers: each is covered by exactly one seal, or comes after the last seal. */
 import { SEALED_TABLES, type SealedTable } from '../../seals/canonical.ts';
 
-/** When a fact was recorded, by the program's clock: the first of these columns that its table has. */
+/** The time when a fact was recorded, by the program's clock, is in the first of these columns that its table has. */
 const RECORDED = [
   'recorded_at',
   'issued_at',
@@ -29,10 +29,10 @@ const FACTS = SEALED_TABLES.map(
 ).join('\n  UNION ALL ');
 
 /**
- * A seal covers the numbers after those of the previous seal, so no seal ever covers a number that is not above zero or
- * that the sequence has not given yet. A fact recorded long before a seal is not numbered after it, nor the reverse: a
- * transaction may wait for a close, but not for a day. A sandbox's clock may be set, so times are compared in
- * production only.
+ * A seal covers the numbers after those of the previous seal, so no seal ever covers a number that is zero or less, or
+ * that the sequence has not given yet. A fact recorded long before a seal does not have a number after it, nor the
+ * reverse: a transaction may wait for a close, but not for a day. A sandbox's clock may be set, so times are compared
+ * in production only.
  */
 export const FACTS_UNDER_SEALS = `facts AS MATERIALIZED (
   ${FACTS}

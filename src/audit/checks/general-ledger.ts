@@ -1,4 +1,4 @@
-/** Checks of the general-ledger hand-off: exported journals are the closed books, and their files are as written. */
+/** Checks of the general-ledger hand-off: exported journals match the closed books, and their files are unchanged. */
 import { createHash } from 'node:crypto';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type GlFormat, storedAccounts } from '../../general-ledger/accounts.ts';
@@ -9,8 +9,8 @@ import type { CheckContext } from './check.ts';
 import { type Difference, type Finding, inMonth } from './query.ts';
 
 /**
- * Each part balances in every currency. If a month's last part was exported from closed books, its parts add up to what
- * the month moved each account by, according to the balances of those books.
+ * Each part balances in every currency. If a month's last part was exported from closed books, its parts add up to the
+ * month's change of each account, according to the balances of those books.
  */
 export const GL_EXPORTS_TIE = `parts AS (
   SELECT gl_export_id, month, format, part, books_closed FROM gl_exports WHERE ${inMonth('month')}
@@ -110,7 +110,7 @@ function* changedIn(stored: StoredExport): Generator<Difference> {
   for (const name of again.keys()) yield { subject, detail: `${name} is missing` };
 }
 
-/** The files, or why the lines give none. */
+/** The files, or the reason why the lines do not give any. */
 function writtenAgain({ accounts, ...stored }: StoredExport): ReturnType<typeof filesOf> | string {
   try {
     return filesOf({ ...stored, accounts: storedAccounts(accounts) } satisfies Journal);

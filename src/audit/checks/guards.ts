@@ -1,7 +1,7 @@
 /** The check that tables are append-only. */
 import { SEALED_TABLES } from '../../seals/canonical.ts';
 
-/** Not read from the catalog: an owner who drops a guard could change the catalog too. */
+/** This list is not read from the catalog, because an owner who drops a guard could change the catalog too. */
 const APPEND_ONLY = [
   ...SEALED_TABLES.map(({ name }) => name),
   ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'partner_events'],
@@ -19,7 +19,7 @@ const APPEND_ONLY = [
   'signing_keys',
 ];
 
-/** The same, except for rows that `reckoner purge` may delete: a second trigger guards all others. */
+/** The same, except for rows that `reckoner purge` may delete: a second trigger guards all other rows. */
 const PURGED = ['quotes', 'requotes', 'idempotency_keys', 'job_runs'];
 /** The same, except for payloads whose erasure is recorded. */
 const ERASED = ['processor_events'];

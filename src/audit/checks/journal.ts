@@ -1,5 +1,6 @@
 /**
- * Checks of the journal. Both group it by month, which takes a second for a million rows, so one statement does both.
+ * Checks of the journal. Both group the journal by month, which takes a second for a million rows, so one statement
+ * runs both.
  */
 import { quoteFacts } from '../../splits/reconcile.sql.ts';
 import { checkQuery, type Finding, findingOf, inMonth } from './query.ts';
@@ -9,14 +10,14 @@ export type JournalFindings = Readonly<Record<(typeof JOURNAL_CHECKS)[number], F
 
 const monthOf = (date: string) => `to_char(${date}, 'YYYY-MM') COLLATE "C"`;
 
-// journal_balances: every fact's entry balances in each currency and is dated on or after the fact. Ledger rows are checked
-// by the sums of their months: the three postings of a row are its three amounts, so an entry that does not balance shows
-// as a row that does not (rows_balance, rows_in_their_months). Checking 3 million postings one by one took three times as
-// long as the close.
+// journal_balances: every fact's entry balances in each currency and is dated on or after the fact. Ledger rows are
+// checked by the sums of their months: the three postings of a row are its three amounts, so an unbalanced entry shows
+// up as an unbalanced row (rows_balance, rows_in_their_months). Checking 3 million postings one by one took three times
+// as long as the close.
 //
-// processor_account_ties: the amount expected from the processor, by partner and currency, is the same from quotes (as
-// reconcile computes it) and from the facts, always over all months; and the facts tie to the journal month by month.
-// Comparing quotes with the journal itself would group the rows of all months to verify one.
+// processor_account_ties: the amount expected from the processor, by partner and currency, is the same computed from
+// quotes (as in reconcile) and from the facts, always over all months. The facts tie to the journal month by month.
+// Comparing quotes directly with the journal would group the rows of all months to verify one.
 const SQL = `WITH months AS MATERIALIZED (
   SELECT month, control, partner_id, currency, amount FROM journal_months WHERE ${inMonth('month')}
 ), journal_balances AS (

@@ -3,9 +3,9 @@ import { inMonth, OF_MONTH } from './query.ts';
 
 /**
  * Requotes and reversals belong to a quote of the same policy and currency and never take its sums below zero. No quote
- * is accepted twice. `rows` selects the rows in scope. Only `changed` quotes, those with a requote or reversal (about one
- * in twelve), are summed, and only `suspected` quotes, which may have been accepted twice, are counted: 2 µs a row
- * instead of 3.5.
+ * is accepted twice. `rows` selects the rows in scope. Only `changed` quotes, those with a requote or reversal (about
+ * one in twelve), are summed, and only `suspected` quotes, which may have been accepted twice, are counted. This takes
+ * 2 µs per row instead of 3.5.
  */
 const rowsWithinTheirQuotes = (rows: string, changed: string, suspected: string) => `quotes AS MATERIALIZED (
   SELECT partner_id, quote_id, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
@@ -55,8 +55,8 @@ export const ROWS_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
 );
 
 /**
- * The same for the quotes with a row in the month, over their rows of any month. Scanning the rows of other months once
- * takes 0.5 µs a row; looking each quote up by its key took 14 µs.
+ * The same for the quotes with a row in the month, including their rows in other months. Scanning the rows of other
+ * months once takes 0.5 µs per row; looking up each quote by its key took 14 µs.
  */
 export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
   OF_MONTH,

@@ -1,10 +1,10 @@
-/** The check of partner events: the index is what the rows and facts give. */
+/** The check of partner events: their index matches the rows and facts. */
 import { inMonth } from './query.ts';
 
 /**
- * Each row and fact up to the published marks is one event of its partner, there are no other events, and a partner's
- * events are numbered without gaps in the order of their rows and of their facts. The scope of a month covers only its
- * rows.
+ * Each row and fact up to the published marks is one event of its partner, and there are no other events. A partner's
+ * events are numbered without gaps in the order of their rows and of their facts. If one month is checked, only its
+ * rows are.
  */
 export const EVENTS_MATCH_FACTS = `marks AS (
   SELECT coalesce(max(entries_to), 0) AS entries, coalesce(max(facts_to), 0) AS facts FROM published_marks

@@ -1,4 +1,6 @@
-/** The check that partners, their policies and arrangements are what their audit events say: they are updated in place. */
+/**
+ * The check that partners, their policies and arrangements match their audit events, since they are updated in place.
+ */
 import type { Transaction } from '../../database/transaction.ts';
 import { readStoredPartners, replayPartners } from '../../partners/changes.ts';
 import { changesBetween } from '../../people/field-changes.ts';
@@ -6,7 +8,10 @@ import type { Difference, Finding } from './query.ts';
 
 const NOTHING = new Map();
 
-/** Replays the events of each partner. Names each field that differs, with its value by the events and its value now. */
+/**
+ * Replays the events of each partner. Names each field that differs, with its value according to the events and its
+ * current value.
+ */
 export async function findChangedPartners(tx: Transaction): Promise<Finding> {
   const recorded = await replayPartners(tx);
   const stored = await readStoredPartners(tx);

@@ -29,8 +29,8 @@ export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
 )`;
 
 /**
- * Payments go to live invoices and refunds to live credit notes, never for more than is due: the amount less credit
- * applied now, whether at issue or later, and less write-offs.
+ * Payments go to live invoices and refunds to live credit notes, never for more than is due. What is due is the amount
+ * less write-offs and less credit that is still applied, whether since issue or later.
  */
 export const DOCUMENTS_NOT_OVERPAID = `settled AS (
   SELECT document_id, amount, 'invoice' AS kind FROM live_payment_applications
@@ -105,7 +105,7 @@ export const REFUND_MATCHES = `equals AS (
   FROM inspected WHERE refunds > 1 OR equal IS NOT NULL
 )`;
 
-/** A bank statement has all of its lines; they add up to its totals, and the totals to its balances. */
+/** A bank statement has all of its lines. They add up to its totals, and the totals agree with its balances. */
 export const BANK_FILES_ADD_UP = `found AS (
   SELECT s.bank_statement_id, count(l.bank_line_id) AS lines,
          coalesce(sum(l.amount) FILTER (WHERE l.direction = 'credit'), 0) AS credits,
@@ -133,7 +133,7 @@ export const PAYMENTS_RECORDED_ONCE = `inspected AS (
            JOIN payment_balances b USING (payment_id)
           WHERE o.payment_id < p.payment_id AND o.method = 'link' AND p.method = 'link' AND o.reference = p.reference
             AND o.currency = p.currency AND b.status <> 'reversed'
-            -- A balance transaction for several quotes makes one payment for each that was billed.
+            -- A balance transaction for several quotes creates one payment for each quote that was billed.
             AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id)) AS duplicates,
          (SELECT count(*) FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
           WHERE s.payment_id = p.payment_id AND (l.currency <> p.currency OR l.amount <> p.amount)) AS mismatched
@@ -171,7 +171,7 @@ export const DUPLICATES_MATCH_PAYMENTS = `duplicate AS (
   WHERE (amount, currency) <> (other_amount, other_currency) OR coalesce(mismatches, false) OR in_a_circle
 )`;
 
-/** A payout is the sum of its payments less fees, and its payments were received by the processor before it. */
+/** A payout is the sum of its payments less fees, and the processor received its payments before the payout. */
 export const PAYOUTS_ADD_UP = `inspected AS (
   SELECT o.payout_id, o.currency, o.amount, s.gross, s.fees,
          CASE WHEN EXISTS (SELECT FROM account_payouts a WHERE a.payout_id = o.payout_id) THEN s.gross ELSE 0 END
@@ -191,8 +191,8 @@ export const PAYOUTS_ADD_UP = `inspected AS (
 )`;
 
 /**
- * A bank receipt from a connected account is a payout of that account with the same amount, and its fees are those of its
- * contents. The contents of a payout add up to it and belong to its account.
+ * A bank receipt from a connected account is a payout of that account with the same amount, and its fees are the fees
+ * of its contents. The contents of a payout add up to its amount and belong to its account.
  */
 export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
   SELECT a.payout_id, o.currency, o.amount, a.currency AS stated_currency, s.fees, m.balance_transaction_id, m.type,
@@ -224,7 +224,9 @@ export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
   FROM contents WHERE type <> 'payout' OR paid_out <> -net OR mismatched > 0
 )`;
 
-/** A payout contains each of its payments, less the reversals by its day that were known when it was settled. */
+/**
+ * A payout contains each of its payments, less the reversals dated up to its day that were known when it was settled.
+ */
 export const PAYOUTS_COVER_REMAINING_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.payout_id, o.currency, p.amount,
          y.amount - coalesce((
@@ -281,8 +283,8 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
 
 /**
  * Processor events belong to this environment, and a payment named by their outcome has a processor source record. A
- * payload has the hash taken at its receipt; it is missing if and only if its erasure is recorded. An event of erasures
- * states how many there were.
+ * payload matches the hash taken when it was received. It is missing if and only if its erasure is recorded. An audit
+ * event of erasures states how many payloads were erased.
  */
 export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,
@@ -310,7 +312,7 @@ export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   WHERE a.action = 'processor_event.erase' AND n.recorded::text IS DISTINCT FROM a.details->>'erased'
 )`;
 
-/** A won dispute has its reversal reinstated; an open or lost one has not. */
+/** The reversal of a won dispute was reinstated; that of an open or lost dispute was not. */
 export const DISPUTES_MATCH_OUTCOMES = `inspected AS (
   SELECT d.identity, d.amount, o.outcome, r.amount AS taken, i.payment_reversal_id IS NOT NULL AS given_back,
     p.amount AS paid

@@ -17,13 +17,13 @@ interface StoredPdf {
   readonly instructions_changed: boolean;
   readonly renderer_version: number;
   readonly same_libraries: boolean;
-  /** The SHA-256 of each added font that it was rendered with. */
+  /** The SHA-256 of each added font that was used to render it. */
   readonly font_hashes: readonly string[];
   /** For a Factur-X document: the embedded file. */
   readonly embedded: Buffer | null;
 }
 
-/** PDFs in memory at once. */
+/** How many PDFs are in memory at once. */
 const BATCH = 50;
 
 export async function findChangedPdfs(

@@ -1,7 +1,7 @@
 /**
- * How a check runs, and what it finds. Each text of a check is the body of a WITH: `inspected` has a row for each item
- * inspected, `differences` has the subject and the detail of each item that is wrong. `:month` is null for everything;
- * `:after` is the month closed before it.
+ * How a check runs, and its findings. The text of a check is the body of a WITH: `inspected` has a row for each item
+ * inspected; `differences` has the subject and the detail of each item that is wrong. `:month` is null if everything is
+ * checked; `:after` is the month closed before it.
  */
 import { prepared, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
@@ -15,7 +15,7 @@ export interface CheckScope {
 
 /**
  * Returns a function that runs a statement and returns its one row; `:month` and `:after` are the scope. The statement
- * is prepared: for small books that are verified often, planning took most of the time.
+ * is prepared: for small books that are verified often, planning would take most of the time.
  */
 export function checkQuery<Row>(name: string, sql: string): (tx: Transaction, scope: CheckScope) => Promise<Row> {
   const statement = prepared(name, sql);
@@ -31,8 +31,8 @@ export const listOf = (differences: string): string => `
    FROM ${differences})`;
 
 /**
- * The finding of one of several checks in a statement, as a column. The CTE `name` has the items inspected,
- * `name_differences` the subject and detail of each item that is wrong.
+ * The finding of one of several checks in a statement, as a column. The CTE `name` has the items inspected;
+ * `name_differences` has the subject and detail of each item that is wrong.
  */
 export const findingOf = (name: string): string => `
   json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences',
@@ -42,15 +42,15 @@ export const findingOf = (name: string): string => `
 export const OF_MONTH = `(posted_month > :after AND posted_month <= :month)`;
 
 export interface Difference {
-  /** The item that is wrong: a row, a document, a series. */
+  /** The item that is wrong, such as a row, a document or a series. */
   readonly subject: string;
-  /** What it is, and what it should be. */
+  /** The actual value and the expected one. */
   readonly detail: string;
 }
 
 export interface Finding {
   readonly inspected: number;
   readonly differences: readonly Difference[];
-  /** What could not be compared here, and the remedy. */
+  /** States what could not be compared here, and the remedy. */
   readonly note?: string;
 }

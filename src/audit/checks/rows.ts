@@ -1,7 +1,7 @@
 /**
- * Checks of ledger rows and of the documents that bill them. One statement reads the rows once, grouped as document lines
- * group them, and the checks work on the groups. Single rows are only looked up in a group with errors. Separate
- * statements read every row eight times: 24 s of CPU over 200,000 rows instead of 0.8 s.
+ * Checks of ledger rows and of the documents that bill them. One statement reads the rows once and groups them as
+ * document lines do, and the checks work on the groups. Single rows are looked up only in groups with errors. Separate
+ * statements read every row eight times and took 24 s of CPU for 200,000 rows instead of 0.8 s.
  */
 import { DateTime } from 'luxon';
 import { query, type Transaction } from '../../database/transaction.ts';
@@ -19,7 +19,10 @@ const ROW_CHECKS = [
 ] as const;
 export type RowFindings = Readonly<Record<(typeof ROW_CHECKS)[number], Finding>>;
 
-/** spotPrice = partnerCut + invoiceAmount, signs by kind, digits by currency. Does not rely on constraints. */
+/**
+ * spotPrice = partnerCut + invoiceAmount, with the signs of its kind and the digits of its currency. Does not rely on
+ * constraints.
+ */
 const UNBALANCED = `(
   spot_price <> partner_cut + invoice_amount
   OR greatest(min_scale(spot_price), min_scale(partner_cut), min_scale(invoice_amount)) > minor_digits(currency)
@@ -27,9 +30,9 @@ const UNBALANCED = `(
                ELSE least(spot_price, partner_cut, invoice_amount) < 0 END)`;
 
 /**
- * Whether a group of rows of one kind and currency may have an unbalanced one: false only if it has none. A sum has as many
- * decimals as the summand with the most, and a balanced row has the signs of its parts. Checking each row fully took 1.5 µs,
- * this takes 0.5.
+ * Whether a group of rows of one kind and currency may contain an unbalanced row; false only if it contains none. A sum
+ * has as many decimals as the summand with the most, and the signs of a balanced row agree. Checking each row fully
+ * took 1.5 µs; this takes 0.5 µs.
  */
 const SUSPECTED = `(
   bool_or(spot_price <> partner_cut + invoice_amount
@@ -41,9 +44,9 @@ const SUSPECTED = `(
 const FROM_THE_FUTURE = `accepted_at > recorded_at + interval '1 hour'`;
 
 /**
- * A row posts to its own month; if that was closed when the row was recorded, to the month that was open then. A
- * transaction may wait for a close, but not for a day. A sandbox's clock may be set, so times are compared in production
- * only.
+ * A row posts to its own month or, if that was closed when the row was recorded, to the month that was open then. A
+ * transaction may wait for a close, but not for a day. A sandbox's clock may be set, so times are compared in
+ * production only.
  */
 const misposted = (first: string, last: string, of = '') => `(
   ${of}posted_month < ${of}month
@@ -225,11 +228,11 @@ function findUnbalanced(tx: Transaction, scope: CheckScope): Promise<Difference[
 }
 
 /**
- * Whether a row is outside of its month in its recorded time zone, posts to a month that it could not, or was recorded
- * before it was accepted.
+ * Whether a row is outside of its month in its recorded time zone, posts to a wrong month, or was recorded before it
+ * was accepted.
  */
 function isMisdated({ time_zone, month, earliest, latest, misposted }: ZoneMonth): boolean {
-  // Months begin at whole seconds, so truncating to milliseconds changes nothing.
+  // Months begin at whole seconds, so truncating to milliseconds does not change the result.
   const { startsAt, endsAt } = monthInterval(month, time_zone);
   return misposted || DateTime.fromISO(earliest) < startsAt || DateTime.fromISO(latest) >= endsAt;
 }

@@ -1,4 +1,7 @@
-/** The check that the schema is what the migrations made: every guard, rule and view that the other checks rely on. */
+/**
+ * The check that the schema is what the migrations created, including every guard, rule and view that the other checks
+ * rely on.
+ */
 import { readRecordDigest } from '../../database/schema.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { plural } from '../../text.ts';
@@ -10,7 +13,7 @@ export const describeNotCompared = (count: number): string =>
   `${plural(count, 'expression')} of views, checks and functions not compared: the database was moved to this server ` +
   'after its schema was recorded. Migrate it as its owner to record it here';
 
-/** Whether an event of the program names the last record. Events are facts under seals; the record is not. */
+/** Whether an event of the program contains the digest of the last record. Seals cover events, but not the record. */
 async function isRecordNamed(tx: Transaction): Promise<boolean> {
   const names = await query<{ name: string }>(
     tx,

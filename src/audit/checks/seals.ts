@@ -27,7 +27,7 @@ export async function findBrokenSeals(tx: Transaction, { hashedAgain }: Context)
   return { inspected, differences };
 }
 
-/** Of one month: the checkpoints taken while it was open. */
+/** For one month, checks only the checkpoints taken while it was open. */
 export async function findBrokenCheckpoints(tx: Transaction, { hashedAgain }: Context): Promise<Finding> {
   const differences: Difference[] = [];
   const recomputed = await recomputeCheckpoints(tx, await hashedAgain());
@@ -40,7 +40,7 @@ export async function findBrokenCheckpoints(tx: Transaction, { hashedAgain }: Co
       differences.push({ subject, detail });
     }
     differences.push(...differingLines(subject, checkpoint.record, record));
-    // The close would continue from these.
+    // The close would continue from these trees.
     if (!isDeepStrictEqual(checkpoint.trees, trees)) {
       differences.push({ subject, detail: 'kept hashes of the rows so far that the data no longer gives' });
     }
@@ -48,7 +48,7 @@ export async function findBrokenCheckpoints(tx: Transaction, { hashedAgain }: Co
   return { inspected: recomputed.length, differences };
 }
 
-/** The lines of a sealed record that differ from the same record recomputed, or their order. */
+/** The lines of a sealed record that differ from the recomputed record, or whose order differs. */
 export function differingLines(subject: string, sealedRecord: string, recomputed: string): Difference[] {
   if (sealedRecord === recomputed) return [];
   const sealed = new Set(sealedRecord.split('\n'));

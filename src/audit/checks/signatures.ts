@@ -1,6 +1,6 @@
 /**
- * The check of seal signatures: each is valid, made with this installation's key and covers an existing seal; each seal
- * made since the first signature has one.
+ * The check of seal signatures: each is valid, was made with this installation's key and covers an existing seal. Each
+ * seal made since the first signature is signed.
  */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { isValid, keyNameOf, sealTitle } from '../../seals/signature.ts';

@@ -2,9 +2,9 @@
 import { inMonth } from './query.ts';
 
 /**
- * Balance transactions add up, those from a settlement file match their line, and allocations never exceed them in the
- * account's currency, nor in the currency sent where the processor converted it, unless finance has stated what they
- * count as. Closings never exceed their balance transaction.
+ * Balance transactions add up, and those from a settlement file match their line. Allocations never exceed their
+ * balance transaction in the account's currency. If the processor converted the amount, they also never exceed it in
+ * the currency sent, unless finance has stated the amount that counts. Closings never exceed their balance transaction.
  */
 export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
   SELECT m.balance_transaction_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload, m.source_currency,
@@ -36,8 +36,8 @@ export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
 )`;
 
 /**
- * An allocated balance transaction comes from the source of its account in its month, and no other account has the same
- * id and payment allocated. So nothing counts twice. Always checked over everything.
+ * An allocated balance transaction comes from the source of its account in its month, and no other account has an
+ * allocated one with the same id and payment. So nothing is counted twice. Always checked over everything.
  */
 export const BALANCE_TRANSACTIONS_COUNTED_ONCE = `inspected AS MATERIALIZED (
   SELECT t.*, CASE WHEN t.account IN (
@@ -120,7 +120,9 @@ export const MISSING_SHARES_MATCH_INVOICES = `billed AS (
     WHERE billed > accepted
 )`;
 
-/** The part of an allocation that pays an invoice is a payment by that partner over that amount; undoing it is a reversal. */
+/**
+ * The part of an allocation that pays an invoice is a payment of that amount by that partner. Undoing it is a reversal.
+ */
 export const SHARE_PAYMENTS_MATCH_ALLOCATIONS = `inspected AS (
   SELECT s.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id,
     p.identity,
@@ -161,8 +163,8 @@ export const SHARE_PAYMENTS_MATCH_ALLOCATIONS = `inspected AS (
 )`;
 
 /**
- * The tables derived from balance transactions agree with them, their allocations and closings: which are open, and the
- * sums of each account and month. Always checked over everything.
+ * The tables derived from balance transactions (the open ones, and the sums of each account and month) agree with them,
+ * their allocations and closings. Always checked over everything.
  */
 export const SHARES_KEPT = `unallocated AS (
   SELECT t.balance_transaction_id, EXISTS (

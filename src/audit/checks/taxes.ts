@@ -2,9 +2,9 @@
 import { inMonth } from './query.ts';
 
 /**
- * The tax of a document is the sum of its totals, which cover its net amount and its lines. A month's total is taxed
- * once. A credit note against an invoice brings the tax of all such notes live at its issue up to the tax of what they
- * credit.
+ * The tax of a document is the sum of its totals, which cover its net amount and its lines. Tax is computed once on a
+ * month's total. When a credit note against an invoice is issued, the tax of all live credit notes against it adds up
+ * to the tax on the amount that they credit together.
  */
 export const TAXES_TIE = `RECURSIVE chains AS (
   SELECT document_id AS invoice_id, document_id, replaces FROM documents
