@@ -28,7 +28,7 @@ export const openingImport = defineAction({
   role: 'finance',
   input: {
     file: file('File', 'Open invoices, credits and unapplied cash, as CSV or JSON. All or nothing is carried over.'),
-    cutOver: date('Cut-over', 'The day at the end of which the items were open.'),
+    cutOver: date('Cut-over', 'The items were open at the end of this day.'),
     control: several(
       text('Control total', "That system's receivables less credit and unapplied cash, as EUR=1234.56."),
     ),

@@ -21,7 +21,7 @@ export interface Comparison {
   readonly comparison: string;
   readonly action: string;
   readonly days: number;
-  /** Null: of the whole ledger. */
+  /** Null: the whole ledger. */
   readonly partners: readonly string[] | null;
   readonly amounts: readonly ComparedAmount[];
 }

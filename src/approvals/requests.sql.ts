@@ -186,7 +186,7 @@ export async function actUnderApproval(tx: Transaction, requestId: number, appro
 /** An action under a rule that no one but its user could have approved. */
 export interface OnePerson {
   readonly action: string;
-  /** Null: of the whole ledger. */
+  /** Null: the whole ledger. */
   readonly partners: readonly string[] | null;
 }
 

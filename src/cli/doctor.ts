@@ -83,7 +83,7 @@ function checkTimeZones(): Finding[] {
   return [
     summer.isValid && summer.offset === -420
       ? ok('time zones', `data of ${process.versions['tz'] ?? 'the system'}`)
-      : problem('time zones', 'Node knows no time zones: install a Node with full ICU'),
+      : problem('time zones', 'Node has no time zone data: install Node with full ICU'),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** The arguments and options of a command, of the fields of an action's input or of a list's filters. */
+/** The arguments and options of a command, made from an action's input fields or a list's filters. */
 
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';

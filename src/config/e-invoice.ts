@@ -68,7 +68,7 @@ export const electronicAddress = line(130).refine((text) => {
 /** The EAS schemes that Peppol does not accept. XRechnung and Factur-X do. */
 export const isRefusedByPeppol = (address: string): boolean => /^(AN|AQ|AS|AU|EM):/.test(address);
 
-/** `0002:732829320`, or an id alone: a register's code of ISO 6523, a colon and the id there. */
+/** `0002:732829320`, or only an id: a register's ISO 6523 code, a colon and the id there. */
 const registrationId = line(100).refine((text) => {
   const [, register] = /^(?:(\d{4}):)?[^:\s][^:]*$/.exec(text) ?? ['', 'none'];
   return register === undefined || isRegister(register);

@@ -6,7 +6,7 @@ import { reasonOf } from '../errors/refusals.ts';
 
 /** Plain JSON, because a snapshot is sent to the rendering threads. */
 export interface Logo {
-  /** Of the bytes, in hexadecimal. */
+  /** Of the file's bytes, in hexadecimal. */
   readonly sha256: string;
   readonly media_type: 'image/png' | 'image/jpeg';
   /** In pixels. */

@@ -84,7 +84,7 @@ const network = z.union(
   'must be an address or a network such as 10.0.0.0/8',
 );
 
-/** Of DNS: labels of letters, digits and hyphens. */
+/** A DNS name: labels of letters, digits and hyphens. */
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 
 const httpSchema = z.strictObject({

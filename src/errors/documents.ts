@@ -54,8 +54,8 @@ export const DOCUMENTS = {
     f.document === 'statement'
       ? `${f.number} has no e-invoice: it is a statement, which asks for no money.`
       : says(
-          `${f.number} has no e-invoice: partner ${f.partner_id} asked for none when it was issued. To issue it with one, set ` +
-            'e_invoice in partners.json and import that.',
+          `${f.number} has no e-invoice: partner ${f.partner_id} requested none when it was issued. To issue it ` +
+            'with one, set e_invoice in partners.json and import the file.',
           toDo('Then replace it', 'invoice.rerun', { number: f.number }),
         ),
   ),
@@ -154,7 +154,7 @@ export const DOCUMENTS = {
   ),
   credit_covers_invoice: refused<{ credit_note: string; number: string }>(({ credit_note, number }) =>
     says(
-      `${number} was issued with nothing due, because credit of ${credit_note} covers it: it has no payment page, ` +
+      `${number} was issued with nothing due, because credit from ${credit_note} covers it: it has no payment page, ` +
         'and its PDF asks for nothing. Voiding it frees the credit. Apply or refund that credit, then reissue the ' +
         'invoice.',
       toDo('Void it', 'invoice.void', { number }),

@@ -6,7 +6,7 @@ import { badInput, bullets, type FieldProblem, refused, says } from './definitio
 export const GENERAL_LEDGER = {
   accounts_missing: refused<{ file: string }>(
     (f) =>
-      `There is no ${f.file}. It maps our accounts to the general ledger's: write it as docs/general-ledger.md shows.`,
+      `${f.file} is missing. It maps our accounts to the general ledger's: write it as docs/general-ledger.md shows.`,
   ),
   accounts_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) => `${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect it and run the command again.`,
@@ -57,9 +57,9 @@ export const GENERAL_LEDGER = {
   ),
   rates_missing: badInput<{ currencies: readonly string[]; into: string }>(
     (f) =>
-      `The rates file has no rate for ${f.currencies.join(', ')}, which accounts hold. Under "rates", add the value ` +
-      `of one ${f.currencies.length === 1 ? f.currencies[0] : 'unit of each'} in ${f.into}, and run the command ` +
-      'again.',
+      `Accounts have balances in ${f.currencies.join(', ')}, which the rates file leaves out. Under "rates", add ` +
+      `the value of one ${f.currencies.length === 1 ? f.currencies[0] : 'unit of each'} in ${f.into}, and run the ` +
+      'command again.',
   ),
   gl_not_tied: refused<{ month: string; accounts: readonly string[] }>((f) =>
     says(

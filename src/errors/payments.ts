@@ -59,7 +59,7 @@ export const PAYMENTS = {
     remedies?: readonly Remedy[];
   }>((f) => says(`Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`, ...(f.remedies ?? []))),
   bank_fee_not_applicable: refused<{ payment_id: number; fee: string; reason: string }>(
-    (f) => `Payment ${f.payment_id} cannot be applied less a bank fee of ${f.fee}: ${f.reason}.`,
+    (f) => `Payment ${f.payment_id} cannot be applied with a bank fee of ${f.fee}: ${f.reason}.`,
   ),
   payment_not_assignable: refused<{ payment_id: number; reason: string }>((f) =>
     says(`The payer of payment ${f.payment_id} cannot be set: ${f.reason}.`, {
@@ -68,12 +68,12 @@ export const PAYMENTS = {
     }),
   ),
   payer_account_unknown: refused<{ account: string }>((f) =>
-    says(`No payer is known by the account '${f.account}'.`, toRun('See all known accounts', 'payment accounts')),
+    says(`No payer is known for the account '${f.account}'.`, toRun('See all known accounts', 'payment accounts')),
   ),
   payment_is_share: refused<{ payment_id: number }>((f) =>
     says(
       `Payment ${f.payment_id} is a share that came through the processor, so no bank can return it. Reversing its ` +
-        `transfer reverses it. If you paid it back, use ${fieldName('kind', 'refunded')}.`,
+        `transfer reverses the payment. If you paid it back, use ${fieldName('kind', 'refunded')}.`,
       toDo('Undo its match', 'processor.unmatch', {}, 'if it belongs to another quote'),
     ),
   ),

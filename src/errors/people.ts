@@ -13,7 +13,7 @@ export const PEOPLE = {
   }, 404),
   user_ended: refused<{ login: string; ended_at: string }>((f) =>
     says(
-      `${f.login} was deactivated ${minuteOf(f.ended_at)}.`,
+      `${f.login} was deactivated on ${minuteOf(f.ended_at)}.`,
       toDo('Invite the person as a new user', 'user.invite', { login: f.login }),
     ),
   ),
@@ -28,7 +28,7 @@ export const PEOPLE = {
     // Do not reveal whether another partner's item exists.
     (f) =>
       f.some_partners
-        ? `${f.login} has the role ${f.role} for some partners only. This concerns others, or does not exist.`
+        ? `${f.login} has the role ${f.role} for some partners only. This concerns other partners, or does not exist.`
         : `${f.login} does not have the role ${f.role}${f.all_partners ? ' for all partners' : ''}. An administrator can grant it.`,
     403,
   ),
@@ -46,7 +46,7 @@ export const PEOPLE = {
     ),
   ),
   work_item_unknown: badInput<{ item: string }>(
-    (f) => says(`${f.item} is not in the work queue, or no longer.`, SEE.work),
+    (f) => says(`${f.item} is not, or no longer, in the work queue.`, SEE.work),
     404,
   ),
   work_assignee_unfit: refused<{ login: string; is_person: boolean; item: string }>((f) =>
@@ -85,8 +85,8 @@ export const PEOPLE = {
   }),
   approval_rejected: refused<{ request_id: number; decided_by: string; reason: string }>(
     (f) =>
-      `Nothing was changed: ${f.decided_by} rejected request ${f.request_id} for the same (${f.reason}). A program ` +
-      'may not ask again until the effect differs; a user may.',
+      `Nothing was changed: ${f.decided_by} rejected request ${f.request_id} for the same action (${f.reason}). A ` +
+      'program may not ask again until the effect differs; a user may.',
     409,
   ),
   approval_unknown: badInput<{ request_id: number }>(
@@ -94,13 +94,13 @@ export const PEOPLE = {
     404,
   ),
   approval_decided: refused<{ request_id: number; decision: string; decided_by: string; decided_at: string }>(
-    (f) => `Request ${f.request_id} was ${f.decision} by ${f.decided_by} ${minuteOf(f.decided_at)}.`,
+    (f) => `Request ${f.request_id} was ${f.decision} by ${f.decided_by} on ${minuteOf(f.decided_at)}.`,
     409,
   ),
   approval_expired: refused<{ request_id: number; expires_at: string }>(
     (f) =>
-      `Request ${f.request_id} expired ${minuteOf(f.expires_at)}. The requester can repeat the action to open a new ` +
-      'request.',
+      `Request ${f.request_id} expired on ${minuteOf(f.expires_at)}. The requester can repeat the action to open a ` +
+      'new request.',
   ),
   approval_own: refused<{ request_id: number; login: string; is_alone: boolean }>(
     (f) =>

@@ -7,7 +7,7 @@ export const QUOTES = {
   requote_unknown: defineAnswer<{ requote_id: string }>(404, (f) => `No such requote: ${f.requote_id}. Check the id.`),
   invoice_unknown: defineAnswer<{ number: string }>(
     404,
-    (f) => `No such document of yours: ${f.number}. Check the number, or see GET /api/v1/invoices.`,
+    (f) => `You have no document ${f.number}. Check the number, or see GET /api/v1/invoices.`,
   ),
   pdf_not_ready: defineAnswer<{ number: string; retry_after: number }>(
     503,
@@ -35,7 +35,7 @@ export const QUOTES = {
   ),
   price_too_large: defineAnswer<{ currency: string; largest: string }>(
     422,
-    (f) => `The price would exceed ${f.largest} ${f.currency}, the largest that is quoted. Insure less, or contact us.`,
+    (f) => `The price would exceed ${f.largest} ${f.currency}, the largest price we quote. Insure less, or contact us.`,
   ),
   policy_price_exceeded: defineAnswer<{
     policy_id: string;

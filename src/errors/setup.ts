@@ -65,9 +65,9 @@ export const SETUP = {
   ),
   clock_differs: failed<{ machine: string; database: string; seconds: number; ahead: boolean }>(
     (f) =>
-      `This machine's clock says ${f.machine}, and the database's says ${f.database}: it is ${duration(f.seconds)} ` +
-      `${f.ahead ? 'ahead' : 'behind'}. Nothing was recorded. Correct the clock that is wrong (timedatectl shows whether ` +
-      'it is synchronized) and run the command again.',
+      `This machine's clock says ${f.machine}, and the database's says ${f.database}: this machine is ` +
+      `${duration(f.seconds)} ${f.ahead ? 'ahead' : 'behind'}. Nothing was recorded. Correct the clock that is ` +
+      'wrong (timedatectl shows whether it is synchronized) and run the command again.',
   ),
   database_not_owner: refused<{ action: string; login: string; owner: string }>(
     (f) =>
@@ -76,8 +76,8 @@ export const SETUP = {
   ),
   database_busy: failed<{ holders: readonly string[]; seconds: number }>(
     (f) =>
-      `The database is in use by ${f.holders.join(', ') || 'a session that has just ended'}. It was still in use ` +
-      `after ${duration(f.seconds)}, and nothing was changed. Wait until that ends, or stop it, and run the ` +
+      `Nothing was changed: after ${duration(f.seconds)} the database is still in use by ` +
+      `${f.holders.join(', ') || 'a session that has just ended'}. Wait until that ends, or stop it, and run the ` +
       'command again.',
   ),
   database_pooled: failed<{ database: string }>(

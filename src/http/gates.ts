@@ -15,7 +15,7 @@ interface Bound {
 
 /**
  * Every route names its bound; without one the server does not start. `fixed` is answered from memory. The others use
- * database connections, of which a server has 16 for transactions and 16 for acceptances.
+ * database connections: a server has 16 for transactions and 16 for acceptances.
  */
 const BOUNDS = {
   fixed: { atOnce: Number.POSITIVE_INFINITY, waiting: 0 },

@@ -1,4 +1,4 @@
-/** Self-contained pages for anybody who has their address, under a content security policy that allows their style and nothing else. */
+/** Self-contained pages for anyone with their URL, under a content security policy that allows only their own style. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

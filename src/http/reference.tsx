@@ -77,7 +77,7 @@ const Reference = ({ base, header }: { base: string; header: string }) => (
 const fieldsOf = (schema: unknown): string =>
   Object.keys((schema as { shape?: object } | undefined)?.shape ?? {}).join(', ');
 
-/** What a call takes; nothing where it takes none. */
+/** A call's parameters; empty if it has none. */
 const Takes = ({ what, code }: { what: string; code: string | undefined }) =>
   code ? (
     <p>

@@ -116,7 +116,7 @@ const split = named(
     settlement_currencies: z
       .array(currency)
       .nullable()
-      .meta({ description: 'The currency in which your platform is paid out, as you told us; null: unknown' }),
+      .meta({ description: 'The currency in which your platform is paid out; null: unknown' }),
     share: amount('What we must receive: the invoiceAmount, or the incrementalInvoiceAmount'),
     requests: z.array(processorRequest).nullable().meta({
       description: 'The requests to make to the processor, in this order; null if the split cannot be planned',

@@ -195,7 +195,7 @@ function callersId({ headers }: FastifyRequest): string | undefined {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
-/** Refuses HTTP/0.9, and two hosts, of which a proxy may have used the other. */
+/** Refuses HTTP/0.9, and two Host headers: a proxy may have used the other one. */
 function refuseOddHttp({ raw }: FastifyRequest): void {
   const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host');
   const reason =

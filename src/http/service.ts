@@ -17,7 +17,7 @@ export interface Service {
   readonly settings: Settings;
   readonly database: Database;
   readonly log: FastifyBaseLogger;
-  /** Stores the processor's events. Without it, webhooks are refused. */
+  /** Stores the processor's events. If absent, webhooks are refused. */
   readonly storeEvents?: StoreEvents | undefined;
   /** Called after events are stored, with the connected accounts that they concern. */
   readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;

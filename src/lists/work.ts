@@ -11,7 +11,7 @@ import { defineList, type ListQuery } from './list.ts';
 const filters = z.strictObject({
   kind: choice('Kind', `${FINDING_KINDS.join(', ')}.`, FINDING_KINDS).optional(),
   of: text('Assigned to', 'Only items assigned to this user.', { value: 'email' }).optional(),
-  nobodys: flag("Nobody's", 'Only what is not assigned.').optional(),
+  nobodys: flag('Unassigned', 'Only unassigned items.').optional(),
 });
 
 async function readRows(

@@ -158,7 +158,7 @@ export async function deactivateUser(
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { user_id: userId, login } = user;
-  // No job would run any more.
+  // Otherwise no job could run.
   if (user.kind === 'program')
     throw refuse('argument_invalid', {
       argument: fieldName('login'),

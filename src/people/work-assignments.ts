@@ -15,7 +15,7 @@ interface AssignmentRequest {
   readonly item: string;
   /** The login of a person; undefined: unassigned. */
   readonly to: string | undefined;
-  /** The partners that the item affects, all of which the person must be able to see; none: the whole ledger. */
+  /** The partners that the item affects, which the person must all be able to see; none: the whole ledger. */
   readonly partnerIds: readonly string[];
 }
 

@@ -1,4 +1,7 @@
-/** One document as its partner's contact sees it in the partner's place: what is owed, what lowered it, its files, and a dispute. */
+/**
+ * One document as its partner's contact sees it in the partner's place: the balance, what reduced it, its files, and a
+ * dispute.
+ */
 import type { ComponentChildren } from 'preact';
 import { Card, type Column, DataTable, Facts, Marks } from '../console/kit.tsx';
 import type { Transaction } from '../database/transaction.ts';
@@ -7,7 +10,7 @@ import { type FileKind, type InvoiceView, readInvoice } from './invoice.ts';
 import { UnderWay } from './overview.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
-/** Refusal: page_unknown, of another partner's document as well. */
+/** Refusal: page_unknown, also for another partner's document. */
 export async function readOwnInvoice(
   tx: Transaction,
   { partnerId, request, context, today }: PartnerVisit,
@@ -18,7 +21,7 @@ export async function readOwnInvoice(
   return view;
 }
 
-/** The end of a file's address, and what its button says. */
+/** A file's extension, and its button's label. */
 export const FILE_LINKS: Readonly<Record<FileKind, readonly [name: string, text: string]>> = {
   pdf: ['document.pdf', 'PDF'],
   'e-invoice.xml': ['e-invoice.xml', 'E-invoice (XML)'],

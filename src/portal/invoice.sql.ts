@@ -5,7 +5,7 @@ import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/chec
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 
-/** What lowered the balance of an invoice: a credit or a payment applied to it, bank charges, a write-off. */
+/** What reduced an invoice's balance: applied credit or payments, bank charges, a write-off. */
 interface Reduction {
   readonly kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
   /** `YYYY-MM-DD`; for a payment the day it was received. */
@@ -15,10 +15,10 @@ interface Reduction {
   readonly credit_note: string | null;
 }
 
-/** What a partner's pages show of one of its documents, as it is stored. */
+/** The stored data that a partner's pages show of a document. */
 export interface InvoiceFacts {
   readonly document: DocumentRow;
-  /** That opens its payment page; null where it was revoked, and for what nobody pays. */
+  /** Opens its payment page; null if revoked, or if nothing is to be paid. */
   readonly token: string | null;
   /** The instructions printed on the document. */
   readonly instructions: Instructions | null;
@@ -28,17 +28,17 @@ export interface InvoiceFacts {
   readonly reductions: readonly Reduction[];
   /** The processor's payment page; null if there is none. */
   readonly processor_url: string | null;
-  /** Payments at the processor that are not done; none of a document that is not open. */
+  /** Pending payments at the processor; none if the document is not open. */
   readonly payments: readonly InvoiceInCheckout[];
   readonly dispute: OpenDispute | null;
   /** Since when no payment is asked for, `YYYY-MM-DD`; null while it is open. */
   readonly settled_on: string | null;
 }
 
-/** By the token of its payment page, or by its number, of this partner alone. */
+/** By the token of its payment page, or by its number, limited to this partner. */
 export type WhichInvoice = { readonly token: string } | { readonly partnerId: string; readonly number: string };
 
-// Of an issue that is undone, the day of its void too.
+// For a voided document, also the day of its void.
 const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(d.issued_on, (
               SELECT max(greatest(c.dated_on, CASE c.changes WHEN 'amount_due' THEN c.undone_dated_on END))
               FROM balance_changes c WHERE c.document_id = d.document_id)) END`;

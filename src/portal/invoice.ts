@@ -1,6 +1,6 @@
 /**
- * A document as its partner sees it: what is owed and how it came about, how it is paid today, its files and its dispute, in
- * finished texts. The payment page and the partner's place are both drawn from it.
+ * A document as its partner sees it: the balance and how it came about, how to pay it today, its files and its dispute,
+ * in finished texts. Both the payment page and the partner's place show it.
  */
 import type { Environment } from '../config/environment.ts';
 import { instructionsFor, sameInstructions } from '../config/instructions.ts';
@@ -43,7 +43,7 @@ interface HowToPay {
   readonly changed: { readonly title: string; readonly text: string } | null;
   /** States that the bank details are those on the invoice; empty if they are not. */
   readonly sameDetails: string;
-  /** Whom to ask how to pay, where there is no other way; empty otherwise. */
+  /** Whom to ask how to pay, if there is no other way; empty otherwise. */
   readonly ask: string;
 }
 
@@ -68,30 +68,30 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
   /** Empty for an invoice of the previous billing system, which has no month here. */
   readonly month: string;
   readonly issuedOn: string;
-  /** Empty if it never was due. */
+  /** Empty if it was never due. */
   readonly dueOn: string;
   /** Since when no payment is asked for, `YYYY-MM-DD`; null while it is open. */
   readonly settledOn: string | null;
   readonly marks: readonly Mark[];
-  /** Why nothing is to be paid on an invoice; empty otherwise. */
+  /** Why nothing is due on an invoice; empty otherwise. */
   readonly standing: string;
   readonly balance: string;
   readonly amountDue: string;
   readonly paid: string;
   /** Null if nothing is to be paid. */
   readonly due: Due | null;
-  /** What was open of it when it came from the previous billing system; empty for ours. */
+  /** What was open when it came from the previous billing system; empty for ours. */
   readonly carriedOver: string;
   readonly replaces: string | null;
   readonly replacedBy: string | null;
   readonly credits: string | null;
   /** States that a payment is on its way, so that no one pays again; empty otherwise. */
   readonly ordered: string;
-  /** The payment at the processor that is not done. */
+  /** The pending payment at the processor. */
   readonly underWay: InvoiceInCheckout | undefined;
   /** Null if nothing is to be paid now. */
   readonly pay: HowToPay | null;
-  /** The token of its payment page; null where there is none. */
+  /** The token of its payment page; null if there is none. */
   readonly token: string | null;
   /** What is disputed, and since when; empty if nothing is. */
   readonly disputed: string;
@@ -112,7 +112,7 @@ export interface ReadingContext {
   readonly today: string;
 }
 
-/** Undefined where there is no such document; another partner's is none. */
+/** Undefined if there is no such document; another partner's does not count. */
 export async function readInvoice(
   tx: Transaction,
   which: WhichInvoice,
@@ -122,7 +122,7 @@ export async function readInvoice(
   return facts && viewOf(facts, context);
 }
 
-/** What each part of the view is made of. */
+/** What each part of the view is made from. */
 interface Parts extends ReadingContext {
   readonly facts: InvoiceFacts;
   readonly presented: Presentation;
@@ -192,7 +192,7 @@ function viewOf(facts: InvoiceFacts, context: ReadingContext): InvoiceView {
   };
 }
 
-/** Why an invoice asks for nothing. */
+/** Why an invoice asks for no payment. */
 function standingOf({ document, reductions }: InvoiceFacts): string {
   if (document.document !== 'invoice' || document.status === 'open') return '';
   const { payment_page: labels, void: voidLabels } = readTemplate().labels;
@@ -203,7 +203,7 @@ function standingOf({ document, reductions }: InvoiceFacts): string {
   return kinds.has('credit') ? labels.credited : labels.nothing;
 }
 
-/** The debits that are on their way. */
+/** The debits under way. */
 function orderedOf({ facts, labels, date, money, text }: Parts): string {
   const orders = facts.payments.filter(({ ordered_on }) => ordered_on !== null);
   const [first] = orders.map(({ ordered_on }) => ordered_on).sort();
@@ -226,7 +226,7 @@ function dueOf({ facts: { document }, presented, labels, money, text, today }: P
   };
 }
 
-/** What is known of an invoice of the previous billing system, which may have been paid in part there. */
+/** The note on an invoice from the previous billing system, which may have been partly paid there. */
 function carriedOver({ facts: { document }, labels, money, text, date }: Parts): string {
   const { carried_over_on: on, original_amount: original, invoice_amount: amount, status } = document;
   if (on === null || original === null || status === 'void') return '';
@@ -236,13 +236,13 @@ function carriedOver({ facts: { document }, labels, money, text, date }: Parts):
 
 function disputedOf({ facts: { dispute }, text, date }: Parts): string {
   if (dispute === null) return '';
-  const promised = dispute.promised_on === null ? '' : `, an answer is promised for ${date(dispute.promised_on)}`;
+  const promised = dispute.promised_on === null ? '' : `, answer promised by ${date(dispute.promised_on)}`;
   return `${text(dispute.amount)} since ${date(dispute.disputed_on)}${promised}`;
 }
 
 /**
- * From the total of the lines to the balance of an invoice, by everything that lowered it: the rows always add up. Of other
- * documents, and of a void one, to the total with tax.
+ * From the lines' total to an invoice's balance, through everything that reduced it: the rows always add up. For other
+ * documents, and a void one, to the total with tax.
  */
 function totalsOf({ facts: { document, reductions }, presented, labels, money, date }: Parts): InvoiceView['totals'] {
   const { locale, total, tax } = presented;
@@ -266,7 +266,7 @@ function totalsOf({ facts: { document, reductions }, presented, labels, money, d
   }));
 }
 
-/** A void document has no files: its reader might pay it. */
+/** A void document has no files: a recipient might pay it. */
 function filesOf({ facts: { document }, labels, moved, presented }: Parts): InvoiceView['files'] {
   const { number, status, pdf_sha256, e_invoice, lines } = document;
   if (status === 'void') return [];
@@ -292,13 +292,13 @@ function howToPay(parts: Parts): HowToPay {
   return {
     ...{ url, ach: ach ?? null, wire: wire ?? null },
     changed: hasDetails ? noticeOf(parts) : null,
-    // What an invoice of the previous billing system printed is not known here.
+    // What an invoice from the previous billing system printed is unknown here.
     sameDetails: moved || facts.instructions === null ? '' : labels.same_details,
     ask: hasDetails || url !== '' || presented.reach === '' ? '' : fill(none, { contact: presented.reach }),
   };
 }
 
-/** The processor's page over what is owed now, valid from now on, whatever the invoice printed. */
+/** The processor's page for what is owed now, valid from now on, whatever the invoice printed. */
 function urlOf({
   facts: { document, token, processor_url: made },
   settings,

@@ -156,7 +156,7 @@ function standingOf({ checkout, received, state }: PaymentView, processor: strin
       return { chip: 'ended', tone: 'plain', text: `The balance of an invoice has changed. ${AGAIN}` };
     case 'refused':
     case 'not_made':
-      return { chip: 'not begun', tone: 'bad', text: `${processor} did not accept this payment. ${AGAIN}` };
+      return { chip: 'not started', tone: 'bad', text: `${processor} did not accept this payment. ${AGAIN}` };
     case 'open':
       return invoices.every((each) => isAsked(each, currency))
         ? {

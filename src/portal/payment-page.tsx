@@ -19,7 +19,7 @@ import { hasPartnerPlace } from './route.ts';
 
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
-/** The invoice of a link's token; undefined for none, and for one whose page is over. */
+/** The invoice of a link's token; undefined if unknown or expired. */
 export async function findPaymentPage(shared: Shared, token: string): Promise<InvoiceView | undefined> {
   if (!TOKEN.test(token)) return undefined;
   const { database, environment } = shared;
@@ -45,7 +45,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
         return sendProblem(reply, shared, httpStatusOf(refusal.code), said);
       });
 
-      // A link that was cut off, or to which something was added.
+      // An incomplete link, or one with something added.
       pay.setNotFoundHandler({ preValidation: onRequest }, async ({ method, url }, reply) => {
         if (method === 'GET' || method === 'HEAD') return unknown(reply);
         throw refuse('method_not_allowed', { method, path: url, allowed: ['GET', 'HEAD'] });
@@ -75,7 +75,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   );
 }
 
-/** The end of a file's address. */
+/** A file's extension. */
 const nameOf = (kind: InvoiceView['files'][number]['kind']): string => (kind === 'pdf' ? 'invoice.pdf' : kind);
 
 type Said = Readonly<Record<'title' | 'heading' | 'text', string>>;
@@ -109,7 +109,7 @@ function sendProblem(
   return sendPage(reply, html, status);
 }
 
-/** `place`: where the partner's contact asks for a link to all of its invoices; null if there is no such place. */
+/** `place`: where the partner's contact requests a link to all of its invoices; null if sign-in is off. */
 const PaymentPage = ({ view, path, place }: { view: InvoiceView; path: string; place: string | null }) => (
   <>
     <Heading view={view} />

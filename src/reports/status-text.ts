@@ -30,7 +30,7 @@ export function describeStatus(
       ...labeled('Cuts', found.differing_cuts.map(describeDifferingCut)),
       `Deliveries   ${counted(sent)} sent, ${counted(pending)} pending, ${counted(held)} held, ${counted(failed)} failed, ` +
         `${counted(uncertain)} uncertain`,
-      ...labeled('Told only', found.told_not_seen.map(describeToldNotSeen)),
+      ...labeled('Not received', found.told_not_seen.map(describeToldNotSeen)),
       ...webhookLines(found.webhooks),
     ].join('\n'),
   ];

@@ -107,7 +107,7 @@ describe('finance of one partner', () => {
   const preview = (action: string, fields: readonly (readonly [string, string])[]) =>
     lee.post(`/console/actions/${action}`, [...fields, ['step', 'preview']]);
   const OUTSIDE =
-    'lee@issuer.example has the role finance for some partners only. This concerns others, or does not exist.';
+    'lee@issuer.example has the role finance for some partners only. This concerns other partners, or does not exist.';
 
   test("is told the same of another partner's things as of what does not exist", async () => {
     const nothing = { number: 'INV-2026-999999', payment: '999999', client: 'c-none', email: '999999' };

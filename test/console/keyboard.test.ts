@@ -219,7 +219,7 @@ test('finance matches a wire to three invoices less a bank fee in one action, an
   await keys.enter('Apply a payment to invoices', 'Done');
   expect(await live()).toEqual([{ amount: '840.00' }, { amount: '840.00' }, { amount: '1485.00' }]);
   await keys.enter('Payment 1', /Payment 1/);
-  await keys.enter('Undo all', /Take a payment back/, '.');
+  await keys.enter('Undo all', /Unapply a payment/, '.');
   await keys.enter('Preview', 'What it would do');
   await keys.enter('Unapply a payment from the invoices it paid', 'Done');
   expect(await live()).toEqual([]);

@@ -10,7 +10,7 @@ export const paymentReverse = defineAction({
   name: 'payment.reverse',
   title: 'Reverse a payment',
   command: {
-    summary: 'Reverse a payment: the invoices it paid are open again',
+    summary: 'Reverse a payment and reopen the invoices it paid',
     arguments: { paymentId: '<id>' },
     options: { kind: '--as <kind>', duplicateOf: '--duplicate-of <id>' },
     help: `--as and --reason are always required, even for a duplicate:

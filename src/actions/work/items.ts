@@ -21,7 +21,10 @@ export interface WorkItem extends Finding {
 
 /** An item as a list shows it. */
 interface ListedWork extends WorkItem {
-  /** Of a receipt: what `describeWork` finds payer and suggestions by. Until then its state and reason are the import's. */
+  /**
+   * For a receipt: the facts by which `describeWork` finds payer and suggestions. Until then its state and reason are
+   * the import's.
+   */
   readonly receipt?: PaymentException;
 }
 

@@ -99,7 +99,7 @@ function describeOthers(others: readonly EmailResult[]): string {
 }
 
 const describeRefusedEvent = (partnerId: string, reason: string): string =>
-  `The webhook of ${partnerId} did not take an event: ${reason}. ` +
+  `The webhook of ${partnerId} did not accept an event: ${reason}. ` +
   `'reckoner webhook show ${partnerId}' shows when it is tried again.`;
 
 const WORKER = 'worker';

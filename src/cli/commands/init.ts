@@ -40,7 +40,7 @@ async function init(output: Output): Promise<number> {
         ? `Applied ${plural(migrations.length, 'migration')}: ${migrations.join(', ')}.`
         : 'The database is up to date.',
       environment.name === 'sandbox'
-        ? 'This is a sandbox: its settings are fictitious, and its documents say so.'
+        ? 'This is a sandbox: its settings are fictitious, and its documents state this.'
         : `Complete ${file}. 'reckoner init --check' lists what is missing.`,
     ].join('\n'),
   );

@@ -255,14 +255,14 @@ function whyUnmatched(exception: ReconciliationException, quote: NamedQuote, quo
   if (!is_routed) {
     const where = invoice === null ? 'is invoiced with its month' : `is already on invoice ${invoice}`;
     return (
-      `is of ${partner_id} and ${where}. If ${exception.partner_id ?? 'its sender'} reverses the transfer, this ` +
+      `belongs to ${partner_id} and ${where}. If ${exception.partner_id ?? 'its sender'} reverses the transfer, this ` +
       'resolves itself. If the money stays, ' +
       `settle it with ${partner_id} and use 'reckoner processor close ${printable(id)} --reason R'.`
     );
   }
   const flags = { otherAccount: !own_account, converts: quote.currency !== (sent?.currency ?? currency) };
   const why = [
-    ...(flags.otherAccount ? [`is of ${partner_id}, whose account is not ${account}`] : []),
+    ...(flags.otherAccount ? [`belongs to ${partner_id}, whose account is not ${account}`] : []),
     ...(flags.converts ? [`is in ${quote.currency}`] : []),
   ];
   const because = why.length === 0 ? 'is not fully explained by it' : why.join(' and ');

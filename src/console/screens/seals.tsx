@@ -61,7 +61,7 @@ export function sealScreen({ seal, note }: SealView): Screen {
                 ),
               ],
               ['Made', <Instant at={seal.made_at} />],
-              ['Signed by', seal.signed_by ?? 'nobody'],
+              ['Signed by', seal.signed_by ?? 'no one'],
               ['Time stamp', seal.stamped_at !== null && `${seal.stamped_at.slice(0, 19)}Z by ${seal.stamped_by}`],
               [
                 'Letter',

@@ -333,7 +333,7 @@ function Rules({ view: { settings, signsSeals } }: { view: SettingsView }) {
           ],
           [
             'Without rows',
-            allow_empty === true ? 'any partner' : allow_empty === false ? 'nobody' : allow_empty.join(', '),
+            allow_empty === true ? 'any partner' : allow_empty === false ? 'no one' : allow_empty.join(', '),
           ],
           ['Payment links', settings.payment_link.provider],
           ['Payment receipts', settings.payment_receipts ? 'by e-mail' : 'off'],
