@@ -20,9 +20,9 @@ import { approvalHref } from './approvals.tsx';
 const WHOSE = ['mine', 'nobody'] as const;
 type AssigneeFilter = (typeof WHOSE)[number];
 const WHOSE_NAMES: Readonly<Record<AssigneeFilter | 'all', string>> = {
-  all: "Everybody's",
+  all: 'All assignees',
   mine: 'Mine',
-  nobody: "Nobody's",
+  nobody: 'Unassigned',
 };
 
 export const QUEUE = '/console/queue';
