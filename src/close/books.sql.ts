@@ -19,14 +19,14 @@ export function readBooksState(tx: Transaction): Promise<BooksState> {
   );
 }
 
-/** How far each bank account is reported, by account, and whether its files state balances. */
+/** The day up to which each bank account is reported, and whether its files state balances. */
 export function readBankFeeds(
   tx: Transaction,
 ): Promise<{ account: string; reported_to: string; balances_stated: boolean }[]> {
   return query(tx, `SELECT account, reported_to, balances_stated FROM bank_feeds ORDER BY account COLLATE "C"`);
 }
 
-/** The bank accounts that a month's books were closed without, and why; none while they are open. */
+/** The bank accounts without which a month's books were closed, and why; none while they are open. */
 export function readClosedWithout(tx: Transaction, month: Month): Promise<{ account: string; reason: string }[]> {
   return query(
     tx,
@@ -41,7 +41,7 @@ export function readClosedWithout(tx: Transaction, month: Month): Promise<{ acco
 /** A bank statement that does not continue the previous one. */
 interface BankGap {
   readonly account: string;
-  /** The exception that it is listed as, `bank-statement-7`. */
+  /** The id of its exception, `bank-statement-7`. */
   readonly exception: string;
   readonly reason: string;
 }
@@ -72,7 +72,7 @@ export async function readPossibleDuplicates(tx: Transaction, day: string): Prom
 
 type NewClose = Pick<ClosedBooks, 'month' | 'previous' | 'facts_to' | 'closed_at'>;
 
-/** Stores the balances at the end of the month: those of the books closed before, and the postings since. */
+/** Stores the balances at the end of the month: the balances of the books closed before, plus the postings since. */
 export async function insertBookBalances(tx: Transaction, { month, previous }: NewClose): Promise<void> {
   await execute(
     tx,

@@ -1,8 +1,8 @@
 /**
- * Closes the books of a month, the second of its two closes: no more facts are dated in it, and its trial balance is
- * stored and sealed. Ledger rows follow the billing close (`close.ts`).
- * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind,
- * bank_feed_gap, possible_duplicates_open, bank_account_unknown.
+ * Closes the books of a month, which is the second of its two closes. After that, no facts are dated in the month, and
+ * its trial balance is stored and sealed. Ledger rows follow the billing close (`close.ts`). Refusals:
+ * month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind, bank_feed_gap,
+ * possible_duplicates_open, bank_account_unknown.
  */
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
@@ -36,12 +36,12 @@ export interface BooksRequest {
   readonly without?: { readonly accounts: readonly string[]; readonly reason: string };
 }
 
-/** How far a bank account is reported. */
+/** The day up to which a bank account is reported. */
 export interface BankFeed {
   readonly account: string;
   /** `YYYY-MM-DD` */
   readonly reported_to: string;
-  /** Whether its files state balances: otherwise a missing file cannot be noticed. */
+  /** Whether its files state balances. If they do not, a missing file cannot be noticed. */
   readonly balances_stated: boolean;
   /** Whether `reported_to` reaches the end of the month. */
   readonly complete: boolean;
@@ -53,7 +53,7 @@ export interface BankFeed {
 export async function bankFeedsAt(tx: Transaction, settings: Settings, request: BooksRequest): Promise<BankFeed[]> {
   const feeds = await readBankFeeds(tx);
   const ended = new Map(Object.entries(settings.ended_bank_accounts));
-  // Books that are closed keep the reasons that they were closed with.
+  // Closed books keep the reasons with which they were closed.
   for (const { account, reason } of await readClosedWithout(tx, request.month)) ended.set(account, reason);
   for (const account of request.without?.accounts ?? []) {
     if (!feeds.some((each) => each.account === account)) {
@@ -100,7 +100,7 @@ export async function findObstacles(
   }
   const gaps = await readBankGaps(tx, lastDay(month));
   if (gaps.length > 0) obstacles.push(refuse('bank_feed_gap', { month, gaps }));
-  // Each is in the books as a separate payment until finance decides.
+  // Each possible duplicate is in the books as a separate payment until finance decides.
   const payments = await readPossibleDuplicates(tx, lastDay(month));
   if (payments.length > 0) obstacles.push(refuse('possible_duplicates_open', { month, payments }));
   return obstacles;
@@ -169,7 +169,7 @@ export function openBooks(state: BooksState): Month[] {
   return next === null || state.last_closed === null ? [] : monthsBetween(next, state.last_closed);
 }
 
-/** The day on which the job closes the books of a month, `YYYY-MM-DD`; null where the settings name none. */
+/** The day on which the job closes the books of a month, `YYYY-MM-DD`; null if the settings name none. */
 export function booksDueOn(month: Month, { books_close_day: day }: Settings): string | null {
   return day === null ? null : `${monthAfter(month)}-${String(day).padStart(2, '0')}`;
 }

@@ -67,7 +67,7 @@ export async function planClose(
   const check = request.forecast ? refuseStrangers : refuseMissingFeeds;
   const feeds = await readPartnerFeeds(tx, settings, first);
   check(feeds, decisionFor(feeds, request));
-  // No earlier month closes on the way to one that is refused.
+  // If a month is refused, no earlier month closes either.
   const { month, allowEmpty } = request;
   if (month !== undefined && month !== first && !request.forecast && !allowEmpty) {
     if ((await readPartnerFeeds(tx, settings, month)).empty) throw refuse('month_empty', { month });
@@ -76,8 +76,8 @@ export async function planClose(
 }
 
 /**
- * The operator's decisions apply to the named month. An earlier month, which has no rows, closes with it if no rows
- * were expected.
+ * The operator's decisions apply to the named month. Earlier months have no rows, and close with it if no rows were
+ * expected.
  */
 export function decisionFor(
   feeds: Feeds,
@@ -99,7 +99,7 @@ async function monthsOfPlan(
   const now = await readClosingTime(tx, environment);
   if (month === undefined) return next === undefined ? [] : dueMonths(next, zones, now);
   if (state.last_closed !== null && month <= state.last_closed) return [];
-  // A forecast may cover a month still running in some time zone, but no later one.
+  // A forecast may cover a month that has not ended in some time zone, but no later month.
   if (!request.forecast || month > monthOf(now, 'Etc/GMT-14')) refuseRunning(month, zones, settings, now);
   const from = next ?? month;
   if (month < from) throw refuse('before_first_month', { month, first: from });
@@ -108,8 +108,8 @@ async function monthsOfPlan(
 }
 
 /**
- * Closes the first month of the plan, which is made again under the ledger's lock: rows may have arrived since the run
- * began. Returns the month, or undefined if nothing is left to close.
+ * Closes the first month of the plan. The plan is made again under the ledger's lock, because rows may have arrived
+ * since the run began. Returns the month, or undefined if nothing is left to close.
  */
 export async function closeNext(
   tx: Transaction,
@@ -125,7 +125,7 @@ export async function closeNext(
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
   const feeds = await readPartnerFeeds(tx, { allow_empty: false }, month);
-  // Even where the settings allow it: the close records which feeds were missing.
+  // This is done even if the settings allow it, because the close records which feeds were missing.
   const missing = isIncomplete(feeds)
     ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
     : {};
@@ -142,7 +142,7 @@ export async function closeNext(
   await holdOddInvoices(tx, context, batch);
   await recordClosedMonth(tx, batch, previous);
   failpoint('close.recorded');
-  // A preview seals nothing: its month may not have ended.
+  // A preview seals nothing, because its month may not have ended.
   if (!request.preview) {
     const seal = await sealMonth(tx, { month, previous }, batch.now);
     failpoint('close.sealed');
@@ -158,7 +158,8 @@ const identity = async (tx: Transaction, { schema }: IssueContext) => ({
 });
 
 /**
- * Who could approve everything or a part, and what had to be approved, for the report of the close and the verifiers.
+ * Who could approve everything or only a part, and what had to be approved. The report of the close and the verifiers
+ * use it.
  */
 const approvalsAt = async (tx: Transaction, { settings }: IssueContext) => ({
   ...(await countApprovers(tx)),
@@ -179,14 +180,14 @@ export function dueMonths(from: Month, zones: readonly string[], now: DateTime):
   return due;
 }
 
-/** The month to be closed next, and whether it has ended everywhere; null before the first rows. */
+/** The month that must be closed next, and whether it has ended everywhere; null before the first rows. */
 export async function readNextMonth(tx: Transaction, now: DateTime): Promise<{ month: Month; due: boolean } | null> {
   const next = nextToClose(await readLedgerState(tx), undefined);
   if (next === undefined) return null;
   return { month: next, due: dueMonths(next, await readPartnerZones(tx), now).length > 0 };
 }
 
-/** The same with its feeds. */
+/** The same, with the month's feeds. */
 export async function readNextFeeds(
   tx: Transaction,
   settings: Pick<Settings, 'allow_empty'>,
@@ -210,7 +211,7 @@ function checkFirstMonth(state: LedgerState, { firstMonth, month }: CloseRequest
   if (first !== undefined && month !== undefined && month < first) throw refuse('before_first_month', { month, first });
 }
 
-/** Without partners, the issuer's zone decides: a future month must not close by mistake. */
+/** If there are no partners, the issuer's zone decides, because a future month must not close by mistake. */
 function refuseRunning(month: Month, zones: readonly string[], settings: Settings, now: DateTime): void {
   const end = endOfMonthEverywhere(month, zones.length > 0 ? zones : [settings.time_zone]);
   if (now < end.at) throw refuse('month_not_ended', { month, time_zone: end.zone, ends_at: end.at.toISO() });

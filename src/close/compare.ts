@@ -14,9 +14,9 @@ export interface ComparedLine {
   readonly partner_id: string;
   readonly policy_id: string;
   readonly currency: string;
-  /** What this ledger would invoice; null: nothing. */
+  /** What this ledger would invoice; null if nothing. */
   readonly here: string | null;
-  /** What the previous system invoiced; null: nothing. */
+  /** What the previous system invoiced; null if nothing. */
   readonly there: string | null;
   /** `here` less `there`. */
   readonly difference: string;
@@ -27,7 +27,8 @@ const COLUMNS = ['partner_id', 'policy_id', 'currency', 'amount'] as const;
 type Line = Readonly<Record<(typeof COLUMNS)[number], string>>;
 
 /**
- * The invoices of the previous system: CSV with partner_id, policy_id, currency and amount. Lines of one policy add up.
+ * The invoices of the previous system: CSV with partner_id, policy_id, currency and amount. Several lines of one policy
+ * are added up.
  */
 export function parseInvoiced({ name, bytes }: { readonly name: string; readonly bytes: Uint8Array }): Line[] {
   let records: { record: Record<string, string>; info: { lines: number } }[];
@@ -66,7 +67,7 @@ const problemOf = (line: number | null, reason: string): LineProblem => ({
 });
 const invalid = (file: string, problems: readonly LineProblem[]) => refuse('comparison_invalid', { file, problems });
 
-/** Every line that either has, by partner, policy and currency. */
+/** Every line that either side has, by partner, policy and currency. */
 export function compareInvoices(documents: readonly DocumentRow[], invoiced: readonly Line[]): ComparedLine[] {
   const here = sumsOf(
     documents.flatMap(({ document, partner_id, currency, lines }) =>

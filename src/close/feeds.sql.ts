@@ -15,8 +15,8 @@ export const readExpectedFeeds = (
 ): Promise<ExpectedFeed[]> =>
   query(
     tx,
-    // The documents of closed months say whose rows they bill; what came late may not be billed yet. A scalar subquery is
-    // one probe of the primary key for each partner and month; EXISTS may read the whole ledger.
+    // The documents of closed months show whose rows they bill, but late rows may not be billed yet. A scalar subquery
+    // is one probe of the primary key for each partner and month; EXISTS may read the whole ledger.
     `WITH compared AS MATERIALIZED (
        SELECT month FROM closed_months WHERE month < :month ORDER BY month DESC LIMIT :monthsCompared
      ), billed AS MATERIALIZED (
@@ -41,7 +41,7 @@ export const readExpectedFeeds = (
 export const readWhetherEmpty = (tx: Transaction, month: Month): Promise<{ empty: boolean }> =>
   queryOne(
     tx,
-    // The first partner with rows ends it.
+    // The search ends at the first partner with rows.
     `SELECT (SELECT true FROM partners p
              WHERE (SELECT true FROM ledger_rows r
                     WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1) LIMIT 1) IS NULL AS empty`,

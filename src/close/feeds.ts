@@ -10,18 +10,18 @@ import type { Month } from '../month.ts';
 import { type ToDo, toDo } from '../remedy.ts';
 import { type ExpectedFeed, readExpectedFeeds, readWhetherEmpty } from './feeds.sql.ts';
 
-/** A partner that skipped one of these months is not expected. With one closed month, that one decides. */
+/** A partner that skipped one of these months is not expected. If only one month is closed, that month decides. */
 const MONTHS_COMPARED = 2;
 
 export interface Feeds {
   readonly month: Month;
-  /** In the order of their ids; without those that the setting `allow_empty` names. */
+  /** Partners in the order of their ids, without those that the setting `allow_empty` names. */
   readonly expected: readonly ExpectedFeed[];
   /** Whether no row of any partner posts to the month. */
   readonly empty: boolean;
 }
 
-/** Which feeds a month should have and which of them have arrived. The months before it that are closed decide. */
+/** Which feeds a month should have and which of them have arrived. The closed months before it decide. */
 export async function readPartnerFeeds(
   tx: Transaction,
   { allow_empty: allowed }: Pick<Settings, 'allow_empty'>,

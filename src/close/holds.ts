@@ -1,6 +1,6 @@
 /**
- * Holds the invoices of a close whose totals are unusual by the setting `holds`: each is issued and due as usual, and
- * its e-mail waits until finance releases it (`src/documents/hold.ts`).
+ * Holds the invoices of a close whose totals are unusual according to the setting `holds`. Each is issued and due as
+ * usual, but its e-mail waits until finance releases it (`src/documents/hold.ts`).
  */
 import type { Transaction } from '../database/transaction.ts';
 import { holdDocument } from '../documents/hold.ts';

@@ -6,7 +6,7 @@ import type { IssueBatch } from '../documents/issue/issue.sql.ts';
 import type { Month } from '../month.ts';
 
 export interface LedgerState {
-  /** The month of the first close; null before it. */
+  /** The month of the first close; null before that close. */
   readonly first_month: Month | null;
   readonly last_closed: Month | null;
   /** The earliest month that a row belongs to; read only before the first close. */
@@ -76,7 +76,7 @@ export async function readIssueDays(tx: Transaction, months: readonly Month[]): 
   return new Map(rows.map(({ month, issued_on }) => [month, issued_on]));
 }
 
-/** A document in a currency that is not its partner's own. It is allowed, but more often a wrong row. */
+/** A document in a currency that is not its partner's own. This is allowed, but is more often caused by a wrong row. */
 export interface OtherCurrency {
   readonly month: Month;
   readonly partner_id: string;
@@ -193,14 +193,14 @@ export interface OddInvoice {
   readonly number: string;
   readonly currency: string;
   readonly gross: string;
-  /** The partner's largest month's invoice in this currency, of the 12 months before; null: none. */
+  /** The partner's largest monthly invoice in this currency in the 12 months before; null if there was none. */
   readonly largest: string | null;
   readonly is_above: boolean;
 }
 
 /**
- * Holds for the documents just issued, in number order. A partner without an earlier invoice is only held by amount.
- * Invoices count less credit notes against them; void, held and zero invoices do not count.
+ * Holds for the documents just issued, in number order. If a partner has no earlier invoice, only the limit by amount
+ * can hold its document. Invoices count less credit notes against them; void, held and zero invoices do not count.
  */
 export function readOddInvoices(
   tx: Transaction,

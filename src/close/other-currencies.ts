@@ -1,4 +1,4 @@
-/** Tells finance of documents in a currency that is not their partner's own, before and after they go out. */
+/** Informs finance of documents in a currency that is not their partner's own, before and after they are sent. */
 import { Amount } from '../money.ts';
 import type { OtherCurrency } from './months.sql.ts';
 

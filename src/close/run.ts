@@ -1,6 +1,6 @@
 /**
- * Runs a close: each month in its own transaction, oldest first; a preview in one that is rolled back.
- * `src/month-end/month-end.ts` does what follows (deliver, notify finance and the auditor).
+ * Runs a close. Each month closes in its own transaction, oldest first. A preview runs in one transaction that is
+ * rolled back. `src/month-end/month-end.ts` does what follows (deliver, notify finance and the auditor).
  */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -15,7 +15,7 @@ import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencie
 interface PreviewedClose {
   readonly months: readonly MonthFacts[];
   readonly documents: readonly DocumentRow[];
-  /** Of each month. A close is refused while one of them is incomplete. */
+  /** The feeds of each month. A close is refused while one of them is incomplete. */
   readonly feeds: readonly Feeds[];
 }
 
@@ -44,8 +44,8 @@ export async function closeMonths(
 }
 
 /**
- * What closing would issue, including what it would still refuse: the same code in one transaction, rolled back. `look`
- * reads more before the rollback.
+ * What closing would issue, including months that it would still refuse. Runs the same code in one transaction, which
+ * is rolled back. `look` reads more before the rollback.
  */
 export function previewClose<Seen = undefined>(
   database: Database,

@@ -14,8 +14,8 @@ export const GL_FORMATS = ['generic', 'quickbooks', 'xero', 'netsuite'] as const
 export type GlFormat = (typeof GL_FORMATS)[number];
 
 /**
- * Text written unchanged to a file for their program. An apostrophe in front, as in our other CSV files, would be
- * imported as part of the name, so text that a spreadsheet could run as a formula is refused.
+ * Text that is written unchanged to a file for the general-ledger program. Text that a spreadsheet could run as a
+ * formula is refused. An apostrophe in front, as in our other CSV files, would be imported as part of the name.
  */
 const written = (max: number) =>
   line(max)
@@ -29,7 +29,7 @@ const ruleSchema = z.strictObject({
   partner: line(128).min(1).optional(),
   policy: line(128).min(1).optional(),
   currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').optional(),
-  /** Theirs, by name or number. */
+  /** The general ledger's account, by name or number. */
   to: name(),
   /** Whether each partner has its own line, with its name. Default: true for receivables. */
   by_partner: z.boolean().optional(),
@@ -38,13 +38,13 @@ const ruleSchema = z.strictObject({
 });
 type AccountRule = z.output<typeof ruleSchema>;
 
-/** A luxon format. Journals are dated on the last day of a month, so no program can take the day for the month. */
+/** A luxon format. Journals are dated the last day of a month, so no program can mistake the day for the month. */
 const dateFormat = z.enum(['yyyy-MM-dd', 'MM/dd/yyyy', 'dd/MM/yyyy', 'dd.MM.yyyy', 'd LLL yyyy']);
 
 const accountsSchema = z
   .strictObject({
     accounts: z.array(ruleSchema).min(1, 'must name at least one account'),
-    /** The partner's name there, by partner_id; otherwise its name here. */
+    /** The partner's name in the general ledger, by partner_id. If omitted, its name here is used. */
     names: z.record(z.string(), name()).default({}),
     /** The name on lines by partner for an unknown payer. */
     unknown_payer: name().default('Unknown payer'),
@@ -53,7 +53,7 @@ const accountsSchema = z
     xero: z
       .strictObject({
         date_format: dateFormat.default('d LLL yyyy'),
-        /** The tax rate's name on every line: the journal's amounts are not taxed again. */
+        /** The name of the tax rate on every line. The journal's amounts must not be taxed again. */
         tax_rate: name().default('Tax Exempt'),
         /** The tracking categories of classes and locations. */
         class: name().default('Class'),
@@ -93,7 +93,7 @@ export const storedAccounts = (stored: unknown): Accounts => accountsSchema.pars
 export interface PostingKey {
   /** The control account, `income:sales`. */
   readonly control: string;
-  /** With its subaccount, `income:sales:skis`. */
+  /** The account with its subaccount, `income:sales:skis`. */
   readonly account: string;
   readonly partner_id: string | null;
   readonly policy_id: string | null;

@@ -1,8 +1,9 @@
 /**
- * Exports a month's journal for the general ledger. The parts of a month in a format together are its journal: the
- * first is all of it, a later one has what was posted since, or what moves to other accounts. An exported part never
- * changes. Refusals: before_first_month, month_not_closed, books_open, accounts_missing, accounts_invalid,
- * accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported, gl_not_tied.
+ * Exports a month's journal for the general ledger. All parts of a month in a format together are its journal. The
+ * first part is the whole journal. A later one contains what was posted since, or what moves to other accounts. An
+ * exported part never changes. Refusals: before_first_month, month_not_closed, books_open, accounts_missing,
+ * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported,
+ * gl_not_tied.
  */
 import { readBooksState } from '../close/books.sql.ts';
 import { accountsFile } from '../config/fields-file.ts';
@@ -45,24 +46,24 @@ import {
 export interface GlRequest {
   readonly month: Month;
   readonly format: GlFormat;
-  /** Exports a month whose books are open. */
+  /** Whether to export a month even if its books are open. */
   readonly preliminary?: boolean | undefined;
-  /** Moves exported amounts to the accounts that the map names now. */
+  /** Whether to move exported amounts to the accounts that the map names now. */
   readonly reclassify?: boolean | undefined;
 }
 
 export interface GlExportResult {
-  /** The part that this call recorded; if it recorded none, the last one. Undefined: the month has no postings. */
+  /** The part that this call recorded, or the last one if it recorded none. Undefined if the month has no postings. */
   readonly part: GlExport | undefined;
   readonly recorded: boolean;
   readonly files: readonly GlFile[];
   /** The lines of the part. */
   readonly lines: readonly GlLine[];
-  /** Our accounts that the map now assigns elsewhere than they were exported to, if nothing was moved. */
+  /** Our accounts that the map now assigns to a different account than they were exported to, if nothing was moved. */
   readonly movable: readonly GlLine[];
 }
 
-/** Records the journal of a month, or its changes; if there are none, returns the last part unchanged. */
+/** Records the journal of a month, or its changes. If there are no changes, returns the last part. */
 export async function exportGl(tx: Transaction, context: ActorContext, request: GlRequest): Promise<GlExportResult> {
   const { month, format } = request;
   // Nothing is posted or exported between this read and the commit.
@@ -118,8 +119,8 @@ async function readState(
 }
 
 /**
- * A rule for a partner or policy that does not exist is a typo: its postings would go to a more general rule's account
- * unnoticed.
+ * A rule for a partner or policy that does not exist is a typo. Its postings would go to the account of a more general
+ * rule, and no one would notice.
  */
 async function checkRules(tx: Transaction, { accounts }: Accounts, file: string): Promise<void> {
   const named = (field: 'partner' | 'policy') => [...new Set(accounts.flatMap((rule) => rule[field] ?? []))];
@@ -133,7 +134,7 @@ async function checkRules(tx: Transaction, { accounts }: Accounts, file: string)
   throw refuse('accounts_invalid', { file, problems });
 }
 
-/** The postings are the difference of the trial balances at the ends of both months, account by account. */
+/** The postings must equal the difference between the trial balances at the ends of both months, account by account. */
 async function checkTies(
   tx: Transaction,
   { month, after, postings }: { month: Month; after: Month | ''; postings: readonly Posting[] },
@@ -205,7 +206,7 @@ const tooPrecise = (format: GlFormat, lines: readonly GlLine[]): string[] =>
     ? [...new Set(lines.map(({ currency }) => currency))].filter((each) => (minorDigits(each) ?? 0) > 2).sort()
     : [];
 
-/** An account that the map no longer contains is not reported as moving. */
+/** If the map no longer contains an account, it is not reported as moving. */
 function isMapped(lines: readonly GlLine[]): (line: GlLine) => boolean {
   const known = new Set(lines.map(({ account, currency }) => `${account} ${currency}`));
   return ({ account, currency }) => known.has(`${account} ${currency}`);

@@ -62,7 +62,7 @@ export interface GlExport {
   readonly part: number;
   readonly kind: GlKind;
   readonly seal: string;
-  /** Whether the month's books were closed then. */
+  /** Whether the month's books were closed when it was exported. */
   readonly books_closed: boolean;
   readonly recorded_at: string;
 }

@@ -1,7 +1,7 @@
 /**
  * The files of a journal for each program. Pure: the same journal gives the same bytes, and `verify` writes them again.
- * Texts are written unchanged, because an importer must read the name that the program knows; no text that a
- * spreadsheet could run gets here (accounts.ts, journal.ts).
+ * Texts are written unchanged, because an importer must read the name that the program knows; text that a spreadsheet
+ * could run was refused before (accounts.ts, journal.ts).
  */
 import { stringify } from 'csv-stringify/sync';
 import { DateTime } from 'luxon';
@@ -9,7 +9,9 @@ import { lastDay, type Month, monthName } from '../month.ts';
 import type { Accounts, GlFormat } from './accounts.ts';
 import { balancedParts, type CurrencyJournal, type GlLine, type JournalLine, summarise } from './journal.ts';
 
-/** Raised when the files written below change: exports by an older writer keep their bytes and are not rewritten. */
+/**
+ * Increase this when the files written below change. Exports by an older writer keep their bytes and are not rewritten.
+ */
 export const WRITER = 2;
 
 export type GlKind = 'journal' | 'difference' | 'reclassification';
@@ -32,8 +34,8 @@ export interface GlFile {
 }
 
 /**
- * The journal's id in their program, `2026-09-1-USD-3f9a2c`: month, part, currency and seal. It identifies a second
- * import of the journal.
+ * The journal's id in the general-ledger program, `2026-09-1-USD-3f9a2c`: month, part, currency and seal. It reveals a
+ * second import of the journal.
  */
 export const externalId = ({ month, part, seal }: Pick<Journal, 'month' | 'part' | 'seal'>, currency: string): string =>
   `${month}-${part}-${currency}-${seal.slice(0, 6)}`;
@@ -42,7 +44,7 @@ export const externalId = ({ month, part, seal }: Pick<Journal, 'month' | 'part'
 export const XERO_LINES = 300;
 
 /**
- * QuickBooks Online accepts 1,000 rows in a file, including the heading, and so many characters of a journal number.
+ * QuickBooks Online accepts 1,000 rows in a file, including the heading, and this many characters in a journal number.
  */
 const QUICKBOOKS_LINES = 999;
 const QUICKBOOKS_NUMBER = 21;
@@ -54,7 +56,7 @@ const WRITERS: Readonly<Record<GlFormat, (journal: Journal, of: readonly Currenc
   netsuite: (journal, of) => [csvFile(journal, '', netsuiteRows(journal, of))],
 };
 
-/** None if all lines cancel out. */
+/** Empty if all lines cancel out. */
 export function filesOf(journal: Journal): GlFile[] {
   const of = summarise(journal.lines);
   return of.length === 0 ? [] : WRITERS[journal.format](journal, of);
@@ -114,8 +116,8 @@ const QUICKBOOKS =
   'Journal No.,Journal Date,Account Name,Debits,Credits,Description,Name,Currency,Location,Class'.split(',');
 
 /**
- * A journal there has one currency, so each currency is a journal. A journal too long for a file becomes several, each
- * balanced and with its own number; otherwise a file holds as many whole journals as fit.
+ * A journal there has one currency, so each currency is a journal. If a journal is too long for a file, it becomes
+ * several, each balanced and with its own number. Otherwise a file contains as many whole journals as fit.
  */
 function quickbooksFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
   const files: string[][][] = [];
@@ -143,7 +145,7 @@ const XERO = [
 
 /**
  * Manual journals there are in the organization's currency and have no name, so each currency has its own files, and
- * the description names the partner. Rows with one narration are one journal, so each file has its own.
+ * the description names the partner. Rows with the same narration are one journal, so each file has its own narration.
  */
 function xeroFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
   return of.flatMap(({ currency, lines }) => {

@@ -1,4 +1,7 @@
-/** A month's postings as lines of their accounts: mapped, compared with what was exported, summarized. Pure. */
+/**
+ * Turns a month's postings into lines of general-ledger accounts: maps them, compares them with what was exported, and
+ * summarizes them. Pure.
+ */
 import { Amount } from '../money.ts';
 import { couldRun } from '../text.ts';
 import { type Accounts, type PostingKey, ruleOf } from './accounts.ts';
@@ -9,7 +12,7 @@ export interface Posting extends PostingKey {
   readonly amount: string;
 }
 
-/** Where a posting goes in their books; '' if it has none. */
+/** Where a posting goes in the general ledger. A field is '' if it has no value. */
 interface Target {
   readonly to_account: string;
   readonly class: string;
@@ -43,14 +46,15 @@ function targetOf(accounts: Accounts, posted: PostingKey, partnerName: string | 
 }
 
 /**
- * Lines with their partners' current names: exported amounts stay in their accounts, but their customer may be renamed.
+ * Lines with their partners' current names. Exported amounts stay in their accounts, but a customer may have been
+ * renamed.
  */
 export const renamed = (accounts: Accounts, lines: readonly GlLine[], names: ReadonlyMap<string, string>): GlLine[] =>
   lines.map((line) =>
     line.name === '' ? line : { ...line, name: nameOf(accounts, line.partner_id, names.get(line.partner_id ?? '')) },
   );
 
-/** The partner's name in the map. Its id may be that of a property every object has, such as `constructor`. */
+/** The partner's name in the map. Its id may be the name of a property that every object has, such as `constructor`. */
 function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownName: string | undefined): string {
   if (partner === null) return unknown_payer;
   return (Object.hasOwn(names, partner) ? names[partner] : ownName) ?? partner;
@@ -84,7 +88,7 @@ export const runnableNames = (lines: readonly GlLine[]): string[] => [
   ...new Set(lines.filter(({ name }) => couldRun(name)).map(({ partner_id }) => partner_id ?? '')),
 ];
 
-/** Several payers with one name. Null is an unknown payer. */
+/** Several payers that share a name. Null is an unknown payer. */
 interface SharedName {
   readonly name: string;
   readonly partners: readonly (string | null)[];
@@ -113,7 +117,7 @@ export const latestTargets = (exported: readonly GlLine[]): Map<string, Target> 
     }),
   );
 
-/** What was posted since: the postings less what was exported of each of our accounts. */
+/** What was posted since the last export: the postings less what was exported, for each of our accounts. */
 export function postedSince(postings: readonly Posting[], exported: readonly GlLine[]): Posting[] {
   return summed([...postings, ...exported.map(negated)], keyOf).map(
     ({ control, account, partner_id, policy_id, currency, amount }) => ({
@@ -122,7 +126,7 @@ export function postedSince(postings: readonly Posting[], exported: readonly GlL
   );
 }
 
-/** What moves from the exported accounts to those of the lines. */
+/** The amounts that move from the exported accounts to those of the lines. */
 export const moved = (lines: readonly GlLine[], exported: readonly GlLine[]): GlLine[] =>
   summed([...lines, ...exported.map(negated)], (line) => keyOf(line) + targetKey(line));
 
@@ -147,7 +151,7 @@ function summed<Line extends Posting>(lines: readonly Line[], key: (line: Line) 
 
 /** A line of a file: what goes to one account, class, location and name. */
 export interface JournalLine extends Target {
-  /** Above zero: a debit. */
+  /** A debit is above zero. */
   readonly amount: Amount;
 }
 
@@ -159,7 +163,7 @@ export interface CurrencyJournal {
   readonly total: Amount;
 }
 
-/** The summarized journal by currency. Throws if debits and credits differ: that is a bug. */
+/** The summarized journal by currency. Throws if debits and credits differ, because that is a bug. */
 export function summarise(lines: readonly GlLine[]): CurrencyJournal[] {
   const currencies = [...new Set(lines.map(({ currency }) => currency))].sort();
   return currencies.flatMap((currency) => {
@@ -188,8 +192,8 @@ const sortKey = ({ to_account, memo, name, class: kind, location }: Target): str
 const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 /**
- * Parts of at most so many lines, each balanced: debits are matched with credits in turn, and a line that does not fit
- * is divided between two parts. A journal that fits is one part. `most` is at least 2.
+ * Divides a journal into balanced parts with at most `most` lines each. Debits are matched with credits in turn, and a
+ * line that does not fit is divided between two parts. A journal that fits is one part. `most` is at least 2.
  */
 export function balancedParts(lines: readonly JournalLine[], most: number): JournalLine[][] {
   if (lines.length <= most) return [[...lines]];

@@ -1,4 +1,4 @@
-/** The exports for the general ledger, with their state by each month's closed books. */
+/** The exports for the general ledger, each with its state compared with the month's closed books. */
 import type { Sheet } from '../sheet.ts';
 import type { ListedExport } from './exports.sql.ts';
 import { externalId } from './files.ts';

@@ -5,7 +5,7 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
-/** A closed month with the previous one; undefined if it is not closed. */
+/** A closed month, with the closed month before it; undefined if it is not closed. */
 export async function readClosedMonth(tx: Transaction, month: Month): Promise<{ previous: Month | null } | undefined> {
   const rows = await query<{ previous: Month | null }>(tx, `SELECT previous FROM closed_months WHERE month = :month`, {
     month,

@@ -64,7 +64,7 @@ interface ImportOptions {
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
   readonly actor: Actor;
-  /** The action that the rows come from. If absent: the import of the files, with their names and hashes. */
+  /** The action that the rows come from. If absent, it is the import of the files, with their names and hashes. */
   readonly action?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   readonly onProgress?: (bytes: number) => void;
 }
@@ -81,7 +81,7 @@ export async function importRows(
   await createStaging(tx);
   const { broken, staged, sha256 } = await stageFiles(tx, files, options);
   failpoint('import.staged');
-  // Importers wait for each other from here on, so these checks still hold when the rows are recorded.
+  // Only one importer at a time continues from here, so these checks still hold when the rows are recorded.
   await lockImporters(tx);
   await judge(tx, options);
   failpoint('import.judged');
@@ -159,7 +159,7 @@ async function stageFiles(
 
 async function judge(tx: Transaction, { skipInvalid, acceptDiffering = false }: ImportOptions): Promise<void> {
   await surveyStaged(tx);
-  // First, so that a row recorded while its partner was active stays a duplicate.
+  // This rule comes first, so that a row recorded while its partner was active stays a duplicate.
   await findKnownRows(tx);
   await findUnknownSellers(tx);
   if (!acceptDiffering) await findDifferingQuotes(tx);
@@ -171,8 +171,9 @@ async function judge(tx: Transaction, { skipInvalid, acceptDiffering = false }: 
 }
 
 /**
- * The reversals to reject so that no amount of a quote falls below zero: in the order of a quote's rows, each one that
- * would take it below. Without --skip-invalid the order of rows does not matter, so additions come first.
+ * The reversals to reject so that no amount of a quote falls below zero. The rows of a quote are added up in order, and
+ * each reversal that would take an amount below zero is rejected. Without --skip-invalid the order of rows does not
+ * matter, so additions come first.
  */
 function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileOrder: boolean }): number[] {
   const isReversal = (row: Overdrawn) => Number(row.kind === 'reversal');

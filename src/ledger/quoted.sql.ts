@@ -5,7 +5,9 @@ import { lastDay, type Month } from '../month.ts';
 
 const UNJUDGED = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 
-/** Staged rows whose id our API gave to a quote or requote with other content, or to one that had expired by then. */
+/**
+ * Staged rows whose id our API gave to a quote or requote with different content, or to one that had expired by then.
+ */
 export async function findDifferingQuotes(tx: Transaction): Promise<void> {
   await execute(
     tx,
@@ -116,7 +118,8 @@ export interface DifferingCuts {
 const differingCuts = (rows: string, which: string) => `
   SELECT s.partner_id, s.policy_id, s.currency, r.rate AS partner_cut_rate, count(*) AS rows,
          sum(s.partner_cut) AS partner_cut, sum(round(s.spot_price * r.rate, minor_digits(s.currency))) AS by_rate
-  -- OFFSET 0: the rows are read first, by their month. Otherwise the planner looked them up policy by policy.
+  -- OFFSET 0 makes PostgreSQL read the rows first, by their month. Without it, the planner looked them up policy by
+  -- policy.
   FROM (SELECT s.* FROM ${rows} s WHERE s.kind <> 'reversal' AND (${which}) OFFSET 0) AS s
   JOIN policies o USING (partner_id, policy_id)
   LEFT JOIN quotes q ON q.quote_id = s.quote_id AND q.partner_id = s.partner_id
@@ -131,12 +134,12 @@ const withDigits = ({ partner_cut, by_rate, ...row }: DifferingCuts): DifferingC
   by_rate: Amount.of(by_rate, row.currency).toString(),
 });
 
-/** For the staged rows to be recorded. */
+/** The same for the staged rows that will be recorded. */
 export async function readStagedCuts(tx: Transaction): Promise<DifferingCuts[]> {
   return (await query<DifferingCuts>(tx, differingCuts('staged', UNJUDGED))).map(withDigits);
 }
 
-/** For the rows that post after one month and up to another. */
+/** The same for the rows that post after one month and up to a second one. */
 export async function readDifferingCuts(
   tx: Transaction,
   months: { readonly after: string | null; readonly to: string },
@@ -147,8 +150,8 @@ export async function readDifferingCuts(
 
 /**
  * For the rows that post after a month. Only partners for which an import reported such rows since that month ended, or
- * that were changed since, can have any: the rows of all others are not read. No row is recorded before its own month,
- * and one of an earlier month posts later only if that had ended.
+ * that were changed since, can have any. The rows of all others are not read. No row is recorded before its own month,
+ * and a row of an earlier month posts later only if that month had ended.
  */
 export async function readOpenDifferingCuts(tx: Transaction, after: Month | null): Promise<DifferingCuts[]> {
   const rows = `(

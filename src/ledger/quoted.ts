@@ -1,7 +1,7 @@
 /**
  * Compares rows of files with what was agreed: the quote that our API made with the same id, and the policy's largest
- * price and cut. A row that differs from its quote is a conflict, one accepted after its quote expired or above the
- * largest price is refused, and a cut other than the policy's is reported.
+ * price and cut. A row that differs from its quote is a conflict. A row that was accepted after its quote expired, or
+ * above the largest price, is refused. A cut that differs from the policy's is reported.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
@@ -10,15 +10,16 @@ import { type DifferingCuts, type LimitedRow, readLimited, recordAboveLargest } 
 import { inTenThousandths } from './row.ts';
 
 /**
- * Quotes and requotes that take a quote above the largest price of their policy, or have another currency. The quote's
- * other rows count, from the ledger and this import: an earlier row of the file that is not itself too high, and a
- * reversal if no bad row can be skipped, because then it is recorded with them.
+ * Quotes and requotes that take a quote above the largest price of their policy, or have a different currency. The
+ * quote's other rows count too, in the ledger and in this import. Of the import, these are earlier rows of the file
+ * that are not too high themselves. Reversals count if no bad row can be skipped, because they are then recorded with
+ * the rest.
  */
 export async function findAboveLargest(tx: Transaction, given: { skipInvalid: boolean }): Promise<void> {
   await recordAboveLargest(tx, tooDear(await readLimited(tx, given)));
 }
 
-/** The rows that exceed the limit, each with its quote's total; skipped rows add nothing. */
+/** The rows that exceed the limit, each with its quote's total. Skipped rows do not count in the total. */
 function tooDear(rows: readonly LimitedRow[]): { seq: number; price: string }[] {
   const prices = new Map<string, bigint>();
   return rows.flatMap(({ seq, kind, currency, spot_price, price_before, largest_price, largest_in, ...row }) => {

@@ -1,6 +1,6 @@
 /**
  * Reading files of ledger rows, CSV with a header or NDJSON, as batches of records with their physical line. A record
- * that can't be read is a record with a problem, never an exception: the import reports it with all others.
+ * that cannot be read becomes a record with a problem, never an exception. The import reports it with all others.
  */
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -34,9 +34,12 @@ export interface SourceRecord {
   readonly texts: RowTexts;
   /** Why the record cannot be read as a row. */
   readonly problem?: RowProblem;
-  /** The record as in the file, without its line end, cut to LONGEST_RECORD characters. */
+  /** The record as it is in the file, without its line end, cut to LONGEST_RECORD characters. */
   readonly raw: string;
-  /** Nothing after this record can be trusted (a wrong header, an open quote): the file is refused as a whole. */
+  /**
+   * Set if nothing after this record can be trusted (a wrong header, an open quote). The file is then refused as a
+   * whole.
+   */
   readonly fatal?: boolean;
 }
 
@@ -77,7 +80,7 @@ export async function* readRecords(
 
 const PIECE_BYTES = 64 * 1024;
 
-/** Yields to the event loop between pieces; otherwise staging would block other requests. */
+/** Yields to the event loop between chunks. Otherwise staging would block other requests. */
 async function* pieces(content: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < content.length; at += PIECE_BYTES) {
     yield content.subarray(at, at + PIECE_BYTES);
@@ -99,7 +102,7 @@ const unreadable = (line: number, raw: string, problem: RowProblem, fatal = fals
 
 interface Line {
   readonly number: number;
-  /** Without its line end and byte order mark, cut to LONGEST_RECORD + 1 characters. */
+  /** The line without its line end and byte order mark, cut to LONGEST_RECORD + 1 characters. */
   readonly text: string;
 }
 
@@ -162,7 +165,7 @@ function ndjsonRecord({ number, text }: Line): SourceRecord {
   return objectRecord((hasNumber ? parseExactJson(text) : value) as Record<string, unknown>, text, number);
 }
 
-/** Finds what JSON.parse hides: a number, which must be read exactly, and a repeated name. */
+/** Finds what JSON.parse does not show: a number, which must be read exactly, and a repeated name. */
 function lookOver(object: Record<string, unknown>, text: string): { hasNumber: boolean; repeated: string | undefined } {
   let hasNumber = false;
   let marks = 0;
@@ -268,7 +271,8 @@ async function* csvLines(lines: AsyncIterable<Line[]>): AsyncGenerator<CsvLine[]
         yield [...records, { ...open, fields: 'open' }];
         return;
       }
-      // Count only the new line's quotes, however many lines a field has: after an open quote, an odd number closes it.
+      // Counts only the new line's quotes, however many lines a field has. After an open quote, an odd number of quotes
+      // closes it.
       if (line.text.split('"').length % 2 === 1) continue;
       const fields = fieldsOf(open.text);
       records.push({ ...open, fields: Array.isArray(fields) ? fields : 'open' });

@@ -1,6 +1,6 @@
 /**
- * The file of rejected rows, each with its place and the reason: the row as in its file, one JSON object per line; or CSV
- * with the columns of an import, which can be corrected in a spreadsheet and imported again.
+ * The file of rejected rows, each with its place and the reason. It has one JSON object per line, with the row as in
+ * its file; or it is CSV with the columns of an import, which can be corrected in a spreadsheet and imported again.
  */
 import { createWriteStream, statSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
@@ -12,7 +12,7 @@ import type { RowFormat, SourceFile, SourceRecord } from './read.ts';
 import { REJECT_FIELDS, ROW_FIELDS } from './row.ts';
 import { type BadRow, readBadRows } from './rows.sql.ts';
 
-/** By its extension; otherwise CSV if all files of the import are CSV. */
+/** The format follows from the extension. If that is unknown, it is CSV if all files of the import are CSV. */
 export function rejectFormat(path: string, files: readonly SourceFile[]): RowFormat {
   if (/\.csv$/i.test(path)) return 'csv';
   if (/\.(ndjson|jsonl)$/i.test(path)) return 'ndjson';
@@ -70,6 +70,6 @@ function isSameFile(one: string, other: string): boolean {
     const [a, b] = [statSync(one), statSync(other)];
     return a.dev === b.dev && a.ino === b.ino;
   } catch {
-    return false; // One does not exist or is not a file; opening it reports that.
+    return false; // If one does not exist or is not a file, opening it will report that.
   }
 }

@@ -1,6 +1,6 @@
 /**
  * An incoming ledger row and the rules for a single row (contract, Ledger rows). Rules that need partners, the ledger
- * or other rows are queries over all staged rows, in rows.sql.ts. Pure: the clock is passed in.
+ * or other rows are queries over all staged rows, in rows.sql.ts. Pure: the caller passes the time.
  */
 import { amountProblem, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
@@ -80,7 +80,7 @@ export const ROW_CODES = [
 export type RowCode = (typeof ROW_CODES)[number];
 
 export interface RowProblem {
-  /** Empty if the row as a whole is at fault; an unknown field keeps its name. */
+  /** Empty if the row as a whole is wrong. An unknown field keeps its name. */
   readonly field: string;
   readonly code: RowCode;
   readonly reason: string;

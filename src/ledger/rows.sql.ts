@@ -6,7 +6,7 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { Month } from '../month.ts';
 import type { ZoneMonth } from './zone-months.ts';
 
-// Rows without a finding; of duplicates, the first.
+// Rows without a finding, and the first row of each set of duplicates.
 const GOOD = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 
 /**
@@ -86,7 +86,10 @@ const sameContent = (one: string, other: string) => `
      ${other}.partner_cut, ${other}.invoice_amount, coalesce(${other}.requote_id, ''),
      coalesce(${other}.enrollment_id, ''))`;
 
-/** Rows that the ledger already has: equal content is a duplicate, other content a conflict. */
+/**
+ * Rows that the ledger already has. A row with equal content is a duplicate, and one with different content is a
+ * conflict.
+ */
 export async function findKnownRows(tx: Transaction): Promise<void> {
   await execute(
     tx,
@@ -100,10 +103,11 @@ export async function findKnownRows(tx: Transaction): Promise<void> {
   );
 }
 
-// A row's identity as an eight-byte hash: a million of them fit in memory. The join then compares the columns themselves.
+// A row's identity as an eight-byte hash, so that a million of them fit in memory. The join then compares the columns
+// themselves.
 const OWN_HASH = `hash_record_extended(ROW(s.partner_id, s.kind, s.own_id), 0)`;
 
-/** Duplicates and conflicts within this import: the first row in file order counts. */
+/** Duplicates and conflicts within this import. The first row in file order counts. */
 export async function findRepeatedRows(tx: Transaction): Promise<void> {
   await execute(
     tx,
@@ -188,7 +192,7 @@ const BAD_QUOTES = `
   UNION ALL
   SELECT s.partner_id, s.quote_id FROM findings f JOIN related s USING (seq) WHERE f.code <> 'duplicate'`;
 
-/** A row of a quote that a reversal would take below zero. */
+/** A row of a quote whose amounts a reversal would take below zero. */
 export interface Overdrawn {
   readonly seq: number;
   readonly partner_id: string;
@@ -204,8 +208,8 @@ export interface Overdrawn {
 }
 
 /**
- * The rows of this import, in file order, of every quote that a reversal among them overdraws: over the ledger and the
- * whole import, or, with --skip-invalid, at some point in file order.
+ * The rows of this import, in file order, of every quote that a reversal among them takes below zero. The ledger and
+ * the whole import are added up; with --skip-invalid, the sum counts at each point in file order.
  */
 export function overdrawnQuotes(tx: Transaction, { inFileOrder }: { inFileOrder: boolean }): Promise<Overdrawn[]> {
   const order = inFileOrder ? 's.seq' : `s.kind = 'reversal', s.seq`;
@@ -362,10 +366,10 @@ export interface Acceptance {
 
 /**
  * SQL that records acceptances by the posting rule; needs the ledger's lock. `wanted` names rows with the fields of
- * Acceptance; the other two are bindings: the months of their time zones, and their partners. The new rows are `added`. It
- * omits rows that the ledger already has by partner, kind and id (it waits for one being inserted) and rows whose partner
- * has changed its time zone. Rows are inserted in a fixed order, so that two servers cannot deadlock. Each row takes the
- * number of an event, which the statement that contains this records.
+ * Acceptance; the other two are bindings: the months of their time zones, and their partners. The new rows are `added`.
+ * It omits rows that the ledger already has by partner, kind and id (it waits for one being inserted) and rows whose
+ * partner has changed its time zone. Rows are inserted in a fixed order, so that two servers cannot deadlock. Each row
+ * takes the number of an event. The statement that contains this SQL records that event.
  */
 export const addAcceptances = (wanted: string, zoneMonths: string, partners: string): string => `
   ${partnerMonths(zoneMonths, partners)}, added AS (

@@ -24,7 +24,8 @@ export async function createStaging(tx: Transaction): Promise<void> {
        own_id text COLLATE "C" GENERATED ALWAYS AS (coalesce(reversal_id, requote_id, quote_id)) STORED
      ) ON COMMIT DROP`,
   );
-  // Findings of the rules, at most one per row: a duplicate is not recorded, anything else is reported. Without the index,
+  // Findings of the rules, at most one per row. A duplicate is not recorded; anything else is reported. Without the
+  // index,
   // 50,000 duplicates took 14 s.
   await execute(
     tx,
@@ -41,7 +42,7 @@ const CHUNK = 128 * 1024;
 
 export interface StagedCounts {
   readonly rows: number;
-  /** The number invalid on their own. */
+  /** The number of rows that are invalid on their own. */
   readonly bad: number;
 }
 
@@ -66,7 +67,7 @@ export async function openStager(
   let failure: unknown;
   const ended = finished(stream);
   ended.catch((error) => {
-    failure = error; // The next write or wait throws it.
+    failure = error; // The next write or wait throws this error.
   });
   let seq = 0;
   let bad = 0;

@@ -13,7 +13,7 @@ export interface ZoneMonth {
 const known = new Map<string, readonly ZoneMonth[]>();
 const MOST_KNOWN = 2000;
 
-/** A UTC month and its neighbors in a zone: an instant's local month is one of them. */
+/** The months of a zone around a UTC month. An instant's local month is one of them. */
 export function monthsAround(timeZone: string, utcMonth: Month): readonly ZoneMonth[] {
   const key = `${timeZone} ${utcMonth}`;
   const found = known.get(key) ?? workedOut(timeZone, utcMonth);

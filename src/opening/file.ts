@@ -1,7 +1,7 @@
 /**
  * The open items of the previous system, as CSV or a JSON array of objects with the same names (docs/files.md): open
- * invoices, open credits and unapplied cash. Read whole, or refused with its first mistakes, their lines and the
- * remedy. Pure. Refusals: opening_invalid, file_items_too_many.
+ * invoices, open credits and unapplied cash. A file is read whole, or refused with its first mistakes, their lines and
+ * the remedy. Pure. Refusals: opening_invalid, file_items_too_many.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
@@ -20,16 +20,16 @@ type OpeningKind = (typeof OPENING_KINDS)[number];
 export interface OpeningItem {
   readonly line: number;
   readonly kind: OpeningKind;
-  /** Its number there, which is kept. */
+  /** The item's number there, which is kept. */
   readonly number: string;
-  /** Null: cash of an unknown payer. */
+  /** Null for cash of an unknown payer. */
   readonly partner_id: string | null;
-  /** Issued on, or received on. */
+  /** The day on which it was issued or received. */
   readonly date: string;
-  /** Of an invoice; null otherwise. */
+  /** Set for an invoice; null otherwise. */
   readonly due_on: string | null;
   readonly currency: string;
-  /** Its open amount. */
+  /** The item's open amount. */
   readonly amount: string;
   /** The amount it was issued for. */
   readonly original_amount: string;
@@ -46,7 +46,7 @@ const MOST_ITEMS = 50_000;
 type Cells = Readonly<Record<string, string>>;
 
 interface Row {
-  /** Of the CSV; in JSON, the place in the array. */
+  /** The line of the CSV; in JSON, the place in the array. */
   readonly line: number;
   readonly cells: Cells;
 }
@@ -256,7 +256,7 @@ function readMoney(
   };
 }
 
-/** A number identifies one document and one payment. */
+/** A number identifies at most one document and one payment. */
 function repeatedNumbers(items: readonly OpeningItem[]): LineProblem[] {
   const first = new Map<string, OpeningItem>();
   return items.flatMap((item) => {

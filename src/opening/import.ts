@@ -1,6 +1,6 @@
 /**
- * Imports open items from the previous system, as of the end of the day of the cut-over: all of a file, or nothing. The
- * control totals, taken from that system, are compared to the cent before anything is recorded.
+ * Imports open items from the previous system, as of the end of the day of the cut-over. All items of a file are
+ * imported, or none. The control totals, taken from that system, are compared to the cent before anything is recorded.
  * Refusals: opening_invalid, opening_clash, opening_control_differs, opening_after_close, opening_books_closed,
  * date_in_future, settings_incomplete, argument_invalid.
  */
@@ -46,14 +46,14 @@ interface OpeningRequest {
 export interface OpeningImport {
   readonly file: string;
   readonly cut_over_on: string;
-  /** When the same file was imported before; then nothing is done. */
+  /** When the same file was imported before. If it was, nothing is done. */
   readonly already_imported: string | null;
   readonly opening_id: number;
   readonly totals: readonly OpeningTotal[];
   readonly items: readonly OpeningItem[];
 }
 
-/** `items`: those of the file, as they were read before the transaction. */
+/** `items` are those of the file, as they were read before the transaction. */
 export async function importOpening(
   tx: Transaction,
   context: ActorContext,

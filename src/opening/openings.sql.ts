@@ -149,25 +149,25 @@ export function readClashes(
 export interface CarriedItem {
   readonly kind: 'invoice' | 'credit' | 'cash';
   readonly number: string;
-  /** For an invoice or credit; null for cash. */
+  /** Set for an invoice or credit; null for cash. */
   readonly document_id: number | null;
-  /** Of cash. */
+  /** Set for cash. */
   readonly payment_id: number | null;
   readonly partner_id: string | null;
   readonly date: string;
   readonly due_on: string | null;
   readonly currency: string;
-  /** Carried over. */
+  /** The amount carried over. */
   readonly amount: string;
   readonly original_amount: string;
   readonly balance: string;
-  /** Reversed: it no longer counts. */
+  /** Whether it was reversed and no longer counts. */
   readonly reversed: boolean;
   /** Why it cannot be reversed; null if it can. */
   readonly used: 'paid' | 'credited' | 'written_off' | 'applied' | null;
 }
 
-/** The items of an opening, or of all, or those with these numbers that are not reversed; in the order of the file. */
+/** The items of an opening, of all openings, or with these numbers and not reversed. In the order of the file. */
 export function readItems(
   tx: Transaction,
   filter: { openingId?: number; numbers?: readonly string[] },
@@ -210,7 +210,7 @@ export interface OpeningRow {
   readonly reversed: number;
 }
 
-/** All openings, or one, or those of a file, in order. */
+/** All openings, one opening, or those of a file, in order. */
 export function readOpenings(
   tx: Transaction,
   filter: { openingId?: number; sha256?: string } = {},

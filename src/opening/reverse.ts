@@ -1,7 +1,7 @@
 /**
- * Reverses some items of an opening, or all that are left, as long as nothing was applied to them. Documents are voided
- * and cash is taken back as a mistake, dated today, against the opening balance. Refusals: opening_unknown,
- * opening_item_unknown, opening_items_used, clock_behind, argument_invalid.
+ * Reverses some items of an opening, or all that are left, provided that nothing was applied to them. Documents are
+ * voided, and cash is taken back as a mistake. Both are dated today and booked against the opening balance. Refusals:
+ * opening_unknown, opening_item_unknown, opening_items_used, clock_behind, argument_invalid.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';

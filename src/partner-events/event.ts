@@ -1,6 +1,6 @@
 /**
- * A partner's events as it reads them. An event's content is composed from its row or fact, so it never changes. A list
- * and a webhook give the same text.
+ * A partner's events in the form in which the partner reads them. An event's content is composed from its row or fact,
+ * so it never changes. A list and a webhook give the same text.
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../database/transaction.ts';
@@ -46,7 +46,7 @@ export interface PartnerEvent {
   readonly data: object;
 }
 
-/** What to read: the events of a partner after a position, of a type or of all. */
+/** What to read: a partner's events after a position, of one type or of all types. */
 export interface EventFilter {
   readonly partnerId: string;
   readonly after: number;
@@ -97,7 +97,7 @@ function eventId(installationId: string, partnerId: string, position: number): s
   return `evt_${hash.slice(0, 32)}`;
 }
 
-/** As in the answers of the calls that accept and reverse. */
+/** Amounts as in the answers of the calls that accept and reverse. */
 function rowData(row: LedgerEventRow): object {
   const exact = (text: string) => new ExactNumber(Amount.of(text, row.currency).toString());
   const [spotPrice, partnerCut, invoiceAmount] = [

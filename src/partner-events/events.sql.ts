@@ -88,7 +88,7 @@ export interface Cut extends Marks {
   readonly recorders: readonly string[];
 }
 
-/** Three statements, in this order: a row is billed by a later fact, so the rows are read after the facts. */
+/** Three statements, in this order. A row is billed by a later fact, so the rows are read after the facts. */
 export async function readCut(tx: Transaction): Promise<Cut> {
   const { facts } = await queryOne<{ facts: number }>(tx, LAST_FACT);
   const { entries } = await queryOne<{ entries: number }>(tx, LAST_ENTRY);

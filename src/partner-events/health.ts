@@ -7,13 +7,13 @@ import { readWebhooks } from './webhooks.sql.ts';
 
 export interface WebhookHealth {
   readonly active: number;
-  /** Events that are published and not acknowledged. */
+  /** The number of events that are published but not acknowledged. */
   readonly waiting: number;
   readonly troubled: readonly (Pick<
     Webhook,
     'partner_id' | 'url' | 'state' | 'waiting' | 'failing_since' | 'paused_at' | 'last_failure'
   > & {
-    /** The secret was derived from a key other than this environment's. */
+    /** Whether the secret was derived from a key other than this environment's. */
     readonly unsigned: boolean;
   })[];
 }

@@ -1,15 +1,15 @@
 /**
- * One request to a partner's URL. In production it goes by https only to public addresses, checked when the name is
- * resolved, so no one can make this program call a machine in its own network. Redirects are not followed.
+ * One request to a partner's URL. In production it goes by https, and only to public addresses. They are checked when
+ * the name is resolved, so no one can make this program call a machine in its own network. Redirects are not followed.
  */
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 
-/** From the connection to the end of the answer. */
+/** The time limit, from the connection to the end of the answer. */
 const TIMEOUT_MILLISECONDS = 10_000;
-/** The rest of an answer is not read. */
+/** The rest of a longer answer is not read. */
 const LARGEST_ANSWER = 64 * 1024;
 
 const NOT_PUBLIC = new BlockList();
@@ -21,7 +21,8 @@ for (const network of [
   const [address = '', prefix] = network.split('/');
   NOT_PUBLIC.addSubnet(address, Number(prefix), 'ipv4');
 }
-// Within 2000::/3: Teredo and 6to4, which lead to IPv4 addresses, and the documentation range.
+// Ranges within 2000::/3 that are not public: Teredo and 6to4, which lead to IPv4 addresses, and the documentation
+// range.
 NOT_PUBLIC.addSubnet('2001::', 32, 'ipv6');
 NOT_PUBLIC.addSubnet('2001:db8::', 32, 'ipv6');
 NOT_PUBLIC.addSubnet('2002::', 16, 'ipv6');
@@ -29,13 +30,13 @@ NOT_PUBLIC.addSubnet('3fff::', 20, 'ipv6');
 const UNICAST = new BlockList();
 UNICAST.addSubnet('2000::', 3, 'ipv6');
 
-/** Whether an address is one of the public internet. An IPv4 address inside an IPv6 one never is. */
+/** Whether an address belongs to the public internet. An IPv4 address inside an IPv6 one never does. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv6(address)) return UNICAST.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6');
   return isIP(address) === 4 && !NOT_PUBLIC.check(address, 'ipv4');
 }
 
-/** What is wrong with a URL to send to; undefined if nothing. Names are checked again whenever they are resolved. */
+/** What is wrong with a URL to send to; undefined if nothing is. Names are checked again whenever they are resolved. */
 export function urlProblem(url: string, onlyPublic: boolean): string | undefined {
   if (!URL.canParse(url)) return 'is not a URL such as https://partner.example/events';
   const { protocol, hostname, username, password, hash } = new URL(url);
@@ -83,7 +84,7 @@ export interface Poster {
   readonly close: () => void;
 }
 
-/** Keeps its connection to one partner. */
+/** Keeps its connection to one partner open. */
 export function openPoster(onlyPublic: boolean): Poster {
   const options = { keepAlive: true, maxSockets: 1, ...(onlyPublic && { lookup: publicLookup() }) };
   const agents = { 'https:': new https.Agent(options), 'http:': new http.Agent(options) };
@@ -119,7 +120,7 @@ function request(url: string, options: https.RequestOptions, body: string): Prom
         read += chunk.length;
         if (read > LARGEST_ANSWER) answer.destroy();
       });
-      // However the body ends: only the status counts.
+      // It does not matter how the body ends, because only the status counts.
       answer.on('close', () => {
         clearTimeout(timeout);
         resolve({ status: answer.statusCode ?? 0, retryAfter: seconds > 0 ? seconds : undefined });

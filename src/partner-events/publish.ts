@@ -1,11 +1,12 @@
 /**
- * Publishes events: indexes, in one order per partner, the ledger rows and facts that were committed since the last time.
+ * Publishes events: indexes the ledger rows and facts that were committed since the last time, in one order per
+ * partner.
  *
  * Rows and facts get their ids before they are committed, so a low id may appear after a higher one. The publisher
  * reads the last ids assigned, then waits until every transaction that was recording at that moment has ended: each
  * holds a shared advisory lock from before its first id (ledger_rows_in_order, make_fact), and pg_locks shows its
- * holders. From then on every id up to those is committed or never will be. Taking the lock exclusively would show the
- * same, but while that waits for a long import, every acceptance would wait behind it. This way no one waits.
+ * holders. From then on, every id up to those is committed or never will be. Taking the lock exclusively would ensure
+ * the same. But while it waited for a long import, every acceptance would wait behind it. This way no acceptance waits.
  */
 import type { Database } from '../database/database.ts';
 import { LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
@@ -21,11 +22,14 @@ const ROWS_AT_ONCE = 50_000;
 
 export class Publisher {
   private readonly database: Pick<Database, 'transaction'>;
-  /** A cut whose recorders have not all ended yet. Kept, so that the next attempt waits for no later ones. */
+  /**
+   * A cut for which some recording transactions have not ended yet. It is kept, so that the next attempt does not wait
+   * for later ones.
+   */
   private waiting: Cut | undefined;
   private published: Marks = { entries: 0, facts: 0 };
   private last: Promise<void> = Promise.resolve();
-  /** The next run, not started yet. */
+  /** The next run, which has not started yet. */
   private next: Promise<void> | undefined;
 
   constructor(database: Pick<Database, 'transaction'>) {
@@ -34,7 +38,7 @@ export class Publisher {
 
   /**
    * Publishes what is committed now. Gives up after `patience` milliseconds while a transaction is recording, such as a
-   * long import. Calls at the same time share a run that begins after them.
+   * long import. Calls made at the same time share a run that begins after them.
    */
   publish(patience: number): Promise<void> {
     this.next ??= this.last
@@ -54,7 +58,10 @@ export class Publisher {
     await this.publishTo(cut, deadline);
   }
 
-  /** False if more is left: a transaction from the time of the cut is still recording, or there was a lot. */
+  /**
+   * False if more is left, because a transaction from the time of the cut is still recording or because there was a
+   * lot.
+   */
   private async publishTo(cut: Cut, deadline: number): Promise<boolean> {
     const { database } = this;
     this.waiting = cut;
@@ -83,7 +90,7 @@ function whereAnotherPublishes(error: unknown): undefined {
 
 const isUpTo = (done: Marks, cut: Marks): boolean => done.entries >= cut.entries && done.facts >= cut.facts;
 
-/** Publishes the next rows up to the cut, and its facts with the last of them. One publisher at a time does. */
+/** Publishes the next rows up to the cut, and its facts with the last of them. Only one publisher does so at a time. */
 async function publishNext(tx: Transaction, cut: Marks): Promise<Marks> {
   const from = await lockPublished(tx);
   if (isUpTo(from, cut)) return from;

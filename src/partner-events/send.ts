@@ -3,8 +3,8 @@
  * partner's server acknowledged is stored after each answer, so after a kill the next worker starts with the event in
  * transit. A failure is retried at growing intervals for three days; then the webhook is paused until it is resumed.
  *
- * A partner is claimed, not an event: a later event may not overtake an earlier one, and only one position per partner
- * must be remembered.
+ * A worker claims a partner, not an event. So no later event overtakes an earlier one, and only one position per
+ * partner must be stored.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,7 +37,7 @@ interface SendContext extends WebhookContext, WebhookReporter {
   readonly database: Database;
 }
 
-/** Partners served at once. */
+/** How many partners are served at once. */
 const AT_ONCE = 16;
 /** How long one partner is served before others get their turn. */
 const TURN_MILLISECONDS = 20_000;
@@ -76,12 +76,12 @@ async function publishForever({ database, onEventsFailed }: SendContext, stop: A
       (error: unknown) => ({ error }),
     );
     await sleep(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});
-    // If the database is gone, all work has ended meanwhile and reported why.
+    // If the database is gone, all work has ended by now and has reported why.
     if (failure !== undefined && !stop.aborted) onEventsFailed?.(failure.error);
   }
 }
 
-/** Does work with a sender. Without a key there is nothing to send, which `status` reports. */
+/** Runs `work` with a sender. Without a key there is nothing to send, which `status` reports. */
 async function withSender(
   context: SendContext,
   work: (sender: Sender) => Promise<void>,
@@ -118,7 +118,10 @@ class Sender {
     return workOn(this.claims, due, { atOnce: AT_ONCE, work, stop: this.stop, stays });
   }
 
-  /** Sends a partner's events until there are no more, one fails, or it is the turn of others. False: it threw. */
+  /**
+   * Sends a partner's events until there are no more, one fails, or it is the turn of others. Returns false if it
+   * threw.
+   */
   private async turn(partnerId: string): Promise<boolean> {
     const { database, environment, onEventsFailed } = this.context;
     const poster = openPoster(isProduction(this.context));
@@ -143,7 +146,7 @@ class Sender {
     }
   }
 
-  /** True if there may be more. */
+  /** Returns true if there may be more. */
   private async sendPage(partnerId: string, poster: Poster, until: number, taken: () => void): Promise<boolean> {
     const { database, environment } = this.context;
     const { webhook, installationId, events } = await database.reading(async (tx) => {
@@ -167,7 +170,7 @@ class Sender {
     return events.length === PAGE;
   }
 
-  /** False if it failed, or the webhook was changed meanwhile. */
+  /** Returns false if it failed, or if the webhook was changed meanwhile. */
   private async sendEvent(
     webhook: WebhookRow & { readonly url: string },
     poster: Poster,

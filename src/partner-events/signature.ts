@@ -29,7 +29,7 @@ export function requiredKey({ webhookKey }: { readonly webhookKey?: string | und
   throw refuse('webhook_key_unusable', { variable: WEBHOOK_SIGNING_KEY, reason: 'is not set' });
 }
 
-/** The headers of one event; signed with each of the secrets, so that the receiver may have either. */
+/** The headers of one event. It is signed with each of the secrets, so that the receiver may use either. */
 export function signedHeaders(
   secrets: readonly Buffer[],
   { eventId, seconds, body }: { readonly eventId: string; readonly seconds: number; readonly body: string },

@@ -1,6 +1,7 @@
 /**
- * Webhooks of partners: off unless one is set. Each change has an audit event, which never has a secret.
- * Refusals: partner_unknown, webhook_url_invalid, webhook_missing, webhook_position_unknown, webhook_key_unusable.
+ * Webhooks of partners. A partner has none unless one is set. Each change has an audit event, which never contains a
+ * secret. Refusals: partner_unknown, webhook_url_invalid, webhook_missing, webhook_position_unknown,
+ * webhook_key_unusable.
  */
 
 import type { DateTime } from 'luxon';
@@ -35,7 +36,7 @@ export interface Webhook {
   readonly last_failure: string | null;
   readonly next_attempt_at: string | null;
   readonly paused_at: string | null;
-  /** Until then events are signed with the previous secret, too. */
+  /** Until this time, events are signed with the previous secret, too. */
   readonly previous_secret_until: string | null;
 }
 
@@ -113,7 +114,10 @@ export async function rotateWebhook(tx: Transaction, context: WebhookContext, pa
   return { ...(await webhookNamed(tx, partnerId)), secret };
 }
 
-/** Sends again at once, after a pause or while it waits for its next attempt; from another position if one is named. */
+/**
+ * Resumes sending at once after a pause, or while it waits for the next attempt. If a position is named, it starts from
+ * there.
+ */
 export async function resumeWebhook(
   tx: Transaction,
   context: WebhookContext,
@@ -164,7 +168,7 @@ export const isProduction = ({ environment }: Pick<WebhookContext, 'environment'
 
 const hoursAfter = (now: DateTime<true>, hours: number): string => now.plus({ hours }).toUTC().toISO();
 
-/** Signing with another key would give the partner's server signatures that it cannot check. */
+/** If it signed with a different key, the partner's server would get signatures that it cannot check. */
 function checkKey(row: WebhookRow, key: string): void {
   if (row.key_check === keyCheck(key)) return;
   const reason = `is not the key that the secret of ${row.partner_id} was derived from`;

@@ -4,7 +4,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export interface WebhookRow {
   readonly partner_id: string;
-  /** Null: removed. */
+  /** Null if it was removed. */
   readonly url: string | null;
   readonly secret_version: number;
   readonly key_check: string;
@@ -16,13 +16,13 @@ export interface WebhookRow {
   readonly last_failure: string | null;
   readonly next_attempt_at: string | null;
   readonly paused_at: string | null;
-  /** Events after the acknowledged one. */
+  /** The number of events after the acknowledged one. */
   readonly waiting: number;
   /** The position of the partner's last event. */
   readonly last: number;
 }
 
-/** Webhooks that are not removed, or that of one partner, removed or not. */
+/** All webhooks that are not removed, or one partner's webhook, removed or not. */
 export const readWebhooks = (tx: Transaction, partnerId: string | null = null): Promise<WebhookRow[]> =>
   query(
     tx,
@@ -77,7 +77,7 @@ export async function removeUrl(tx: Transaction, partnerId: string): Promise<voi
 
 // --- Sending ----------------------------------------------------------------------------------------------------------
 
-/** Partners with events to send now and a secret by this key, the longest waiting first. */
+/** Partners with events to send now and a secret derived from this key. The one that has waited longest is first. */
 export const dueWebhooks = (asked: () => { readonly now: string; readonly keyCheck: string }): DueItems => ({
   kind: 'webhook',
   due: (free) => `
@@ -94,7 +94,7 @@ export const dueWebhooks = (asked: () => { readonly now: string; readonly keyChe
 export const beginTurn = (tx: Transaction, turn: { partnerId: string; now: string }): Promise<number> =>
   execute(tx, `UPDATE webhooks SET attempted_at = :now::timestamptz WHERE partner_id = :partnerId`, turn);
 
-/** The webhook state that an answer belongs to. After a change it is not recorded any more. */
+/** The webhook state that an answer belongs to. If the webhook has changed, the answer is not recorded. */
 interface WebhookState {
   readonly partnerId: string;
   readonly url: string;

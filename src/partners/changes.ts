@@ -63,7 +63,7 @@ export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<
 
 // --- Partners, and partners by their events -----------------------------------------------------------
 
-/** The fields of an arrangement, which applies from a month on; earlier arrangements are kept. */
+/** The fields of an arrangement, which applies from a given month on. Earlier arrangements are kept. */
 const OF_ARRANGEMENT = [
   'arrangement',
   'connected_account_id',

@@ -43,7 +43,7 @@ export async function insertSecret(tx: Transaction, secret: NewSecret): Promise<
   );
 }
 
-/** Revokes a client; false if it was revoked before. */
+/** Revokes a client; returns false if it was revoked before. */
 export async function insertRevocation(
   tx: Transaction,
   revocation: { clientId: string; eventId: number; now: string },
@@ -62,7 +62,7 @@ export interface ClientRow {
   readonly partner_id: string;
   readonly created_at: string;
   readonly revoked_at: string | null;
-  /** To within minutes; null: never. */
+  /** Accurate to within minutes; null if never. */
   readonly last_used_at: string | null;
   readonly last_sequence: number;
   /** The live secrets, newest first; `ends_at` is null for one without an end. */
@@ -74,8 +74,8 @@ export interface ClientRow {
 }
 
 /**
- * Clients with the secrets that are live at an instant: of the last two, those neither expired nor ended by their
- * successor. A revoked client has none.
+ * Clients with the secrets that are live at an instant. These are those of the last two that have neither expired nor
+ * been ended by their successor. A revoked client has none.
  */
 export function readClients(
   tx: Transaction,

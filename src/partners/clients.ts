@@ -1,6 +1,6 @@
 /**
  * API clients of partners: created with a secret that is shown once, rotated with an overlap of at most two live
- * secrets, revoked for good. Refusals: partner_unknown, client_unknown, client_revoked, client_secrets_live.
+ * secrets, and revoked permanently. Refusals: partner_unknown, client_unknown, client_revoked, client_secrets_live.
  */
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -39,7 +39,7 @@ export interface Rotation extends Credentials {
   readonly previous_ends_at: string;
 }
 
-/** How long the old secret works beside the new one by default. */
+/** How long the old secret works in addition to the new one by default. */
 export const OVERLAP_DAYS = 7;
 
 export async function createClient(
@@ -111,7 +111,7 @@ export async function rotateSecret(
   };
 }
 
-/** Stops its secrets and tokens at once. Revoking again changes nothing. */
+/** Stops the client's secrets and tokens at once. Revoking again changes nothing. */
 export async function revokeClient(
   tx: Transaction,
   clientId: string,
@@ -150,7 +150,7 @@ export async function authenticate(
   const known = IDENTIFIER.test(given.clientId);
   const [client] = known ? await readClients(tx, { clientId: given.clientId, now: given.now.toISO() }) : [];
   const hash = Buffer.from(secretHash(given.secret), 'hex');
-  // Always compare twice; for an unknown client, with a hash that no secret has.
+  // Always compares twice. For an unknown client, it compares with a hash that no secret has.
   const live = client?.live_secrets ?? [];
   const matches = [0, 1].map((index) => timingSafeEqual(hash, Buffer.from(live[index]?.sha256 ?? NO_HASH, 'hex')));
   return client !== undefined && matches.includes(true)

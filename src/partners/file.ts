@@ -32,7 +32,7 @@ const policySchema = z.strictObject({
   active: z.boolean().default(true),
   partner_cut_rate: z.string().regex(RATE, 'must be a decimal from 0 to 1'),
   price: z.strictObject({ rate: decimal, minimum: decimal }).optional(),
-  /** The highest total of one quote with its requotes, in the partner's currency; null: no limit. */
+  /** The highest total of one quote with its requotes, in the partner's currency; null for no limit. */
   largest_price: decimal.nullable().default(null),
 });
 
@@ -85,7 +85,7 @@ const partnerSchema = z
     connected_account_id: identifier.optional(),
     merchant_of_record: z.enum(['platform', 'third_party']).optional(),
     split: z.enum(['real_time', 'sequential']).optional(),
-    /** The currencies in which the partner's platform is paid out: it has balances only in these. */
+    /** The currencies in which the partner's platform is paid out. It has balances only in these. */
     settlement_currencies: z
       .array(currency)
       .min(1, 'must name a currency')

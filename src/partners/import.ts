@@ -1,9 +1,9 @@
 /**
  * Imports partners: adds new ones, updates known ones and deletes none. Records what changed, field by field. A new
- * arrangement, or another account after one that was used, needs a month without ledger rows. No import may change the
- * source of an account in a month that has balance transactions. A parent must be another partner that this one does
- * not pay for in turn.
- * Refusals: partners_invalid, partner_parent_invalid, arrangement_change, we_are_fixed.
+ * arrangement needs a month without ledger rows, and so does a different account after one that was used. No import may
+ * change the source of an account in a month that has balance transactions. A parent must be a different partner, and
+ * one that this partner does not pay for. Refusals: partners_invalid, partner_parent_invalid, arrangement_change,
+ * we_are_fixed.
  */
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -38,7 +38,7 @@ export interface PartnerImport {
   readonly unchanged: number;
 }
 
-/** The actor and the file. Partners are updated in place and the file is not stored: its hash identifies it. */
+/** The actor and the file. Partners are updated in place, and the file is not stored. Its hash identifies it. */
 interface ImportedFile {
   readonly file: string;
   readonly sha256: string;
@@ -52,7 +52,8 @@ export async function importPartners(
   partners: readonly PartnerRecord[],
   { file, sha256, actor, now: instant, settings }: ImportedFile,
 ): Promise<PartnerImport & { readonly changes: readonly PartnerChange[] }> {
-  // No ledger import is between its checks and its commit: each sees all partners either before or after this import.
+  // This lock waits until no ledger import is between its checks and its commit. Each import then reads all partners
+  // either before or after this one.
   await lockImporters(tx);
   await settleWeAre(tx, settings);
   refuseParents(partners, await readParents(tx));
@@ -91,7 +92,7 @@ function refuseParents(
         throw refuseBecause(`its parent ${at} is not known. Import ${at} first, or in the same file`);
       passed.push(at);
       if (at === partner_id) throw refuseBecause(`it would be its own parent (${passed.join(' < ')})`);
-      // A cycle that this partner only leads to is refused when a partner in the cycle is imported.
+      // If this partner only leads to a cycle, the cycle is refused when one of its partners is imported.
       if (passed.indexOf(at) < passed.length - 1) break;
     }
   }
@@ -106,7 +107,7 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
   if (different.length === 0) return [];
 
   const accounts = different.flatMap((each) => accountsChangedBy(each, present.get(each.partner_id)));
-  // A row's arrangement is decided when it is recorded: no row or balance transaction may be recorded meanwhile.
+  // A row's arrangement is decided when it is recorded, so no row or balance transaction may be recorded meanwhile.
   if (accounts.length > 0) await lockLedgerWhole(tx);
   await refuseMonthsWithRows(tx, different, present);
   await refuseReplacedAccounts(tx, different, present);
@@ -157,7 +158,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
       });
     }
   }
-  // Another account, or another source, may follow from a later month on; earlier months keep what they have.
+  // A different account or source may follow from a later month on. Earlier months keep what they have.
   const next = {
     arrangement,
     connected_account_id: partner.connected_account_id ?? null,
@@ -216,7 +217,7 @@ async function refuseMonthsWithRows(
   }
 }
 
-/** An account that was used stays the account of its months: its money is for their quotes, and more may come. */
+/** An account that was used stays the account of its months. Its money is for their quotes, and more may come. */
 async function refuseReplacedAccounts(
   tx: Transaction,
   different: readonly Arrangement[],
@@ -246,7 +247,7 @@ async function refuseReplacedAccounts(
 
 type ArrangementTerms = Omit<Arrangement, 'partner_id' | 'from_month'>;
 
-/** Connected as before, but by another account. */
+/** Whether the partner is connected as before, but by a different account. */
 function hasOtherAccount(one: ArrangementTerms, before: Arrangement): boolean {
   return (
     one.arrangement === 'connected_account' &&
@@ -257,7 +258,7 @@ function hasOtherAccount(one: ArrangementTerms, before: Arrangement): boolean {
 
 const sourceOf = ({ balance_transactions_from }: ArrangementTerms) => balance_transactions_from ?? 'processor';
 
-/** The same account, but its balance transactions come from the other source. */
+/** Whether the account is the same, but its balance transactions come from the other source. */
 function hasOtherSource(one: ArrangementTerms, before: Arrangement): boolean {
   return (
     one.arrangement === 'connected_account' &&

@@ -56,7 +56,7 @@ export function upsertPartners(
        parent = excluded.parent, account_statement = excluded.account_statement,
        e_invoice = excluded.e_invoice, buyer_reference = excluded.buyer_reference,
        electronic_address = excluded.electronic_address,
-       -- Inactive since the first import that set it.
+       -- The time of the first import that made the partner inactive.
        inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
                              ELSE coalesce(stored.inactive_since, excluded.inactive_since) END,
        imported_at = excluded.imported_at
@@ -167,7 +167,7 @@ export function latestMonthsWithRows(
 
 export interface AccountUse {
   readonly partner_id: string;
-  /** The latest month with ledger rows; null: none. */
+  /** The latest month with ledger rows; null if there is none. */
   readonly month: Month | null;
   readonly has_balance_transactions: boolean;
 }
@@ -285,7 +285,7 @@ export const upsertWeAre = (tx: Transaction, asked: WeAre): Promise<number> =>
 
 export type Asked = Pick<Settings, 'we_are'>;
 
-/** The recorded role if the settings differ from it; null if they agree, or can still decide. */
+/** The recorded role, if the settings differ from it; null if they agree or may still change it. */
 export async function recordedOtherwise(tx: Transaction, { we_are: asked }: Asked): Promise<WeAre | null> {
   const { recorded } = await queryOne<{ recorded: WeAre | null }>(
     tx,

@@ -15,11 +15,11 @@ export interface PartnerSession extends PartnerContact {
 
 const CONTACT = `p.partner_id, p.name AS partner_name, p.contact_name, p.contact_email`;
 
-/** Whether `held`, a link or session, is the current contact's. */
+/** Whether `held`, a link or session, belongs to the current contact. */
 const isOfContact = (held: string) =>
   `p.inactive_since IS NULL AND (p.contact_name, p.contact_email) = (${held}.contact_name, ${held}.contact_email)`;
 
-/** For the contact on file, if there is one. Forgets links that have expired. */
+/** Stores a link for the contact on file, if there is one. Deletes links that have expired. */
 export const insertPartnerLink = (
   tx: Transaction,
   given: { partnerId: string; sha256: string; expiresAt: string; now: string },
@@ -47,7 +47,7 @@ export const usePartnerLink = (tx: Transaction, given: { sha256: string; now: st
     given,
   );
 
-/** Forgets sessions that have ended. */
+/** Deletes sessions that have ended. */
 export const insertPartnerSession = (
   tx: Transaction,
   given: Omit<PartnerContact, 'partner_name'> & { sha256: string; now: string; endsAt: string; eventId: number },
@@ -107,7 +107,7 @@ export async function endPartnerSession(tx: Transaction, secret: string): Promis
   await execute(tx, `DELETE FROM partner_sessions WHERE sha256 = :sha256`, { sha256: hashOf(secret) });
 }
 
-/** After a restore: every contact must request a new link. */
+/** Used after a restore: every contact must request a new link. */
 export async function forgetPartnerSignIns(tx: Transaction): Promise<void> {
   await execute(tx, `DELETE FROM partner_sessions`);
   await execute(tx, `DELETE FROM partner_sign_in_links`);

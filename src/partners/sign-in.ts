@@ -1,6 +1,6 @@
 /**
- * How a partner's invoicing contact signs in to the partner's place: by a link that is sent to the address on file and
- * works once. Links and sessions end when the partner gets another contact or is deactivated.
+ * How a partner's invoicing contact signs in to the partner pages: by a link that is sent to the address on file and
+ * works once. Links and sessions end when the partner gets a different contact or is deactivated.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { type Actor, type ActorContext, type Installation, recordEvent, thisProcess } from '../people/audit-events.ts';
@@ -20,7 +20,7 @@ export const contactAsActor = ({ contact_email }: PartnerContact): Actor => this
 
 interface MadePartnerLink {
   readonly contact: PartnerContact;
-  /** Sent once; its hash is stored. */
+  /** The secret is sent once, and only its hash is stored. */
   readonly secret: string;
   readonly expires_at: string;
 }
@@ -41,7 +41,8 @@ export async function makePartnerLink(
 }
 
 /**
- * Uses up a link and begins a session. Returns the secret for its cookie; of two concurrent calls, only one gets it.
+ * Uses up a link and begins a session. Returns the secret for the session's cookie. Of two concurrent calls, only one
+ * gets it.
  */
 export async function takePartnerLink(
   tx: Transaction,

@@ -55,7 +55,7 @@ export interface Due {
   readonly step: number | null;
 }
 
-/** Accepted before, refused, or to be recorded. */
+/** Either accepted before, refused, or still to be recorded. */
 type Verdict = { readonly accepted: AcceptanceAnswer } | { readonly refusal: Refusal } | { readonly due: Due };
 
 /**
@@ -83,7 +83,7 @@ export async function accept(tx: Transaction, wanted: AcceptanceRequest): Promis
   throw unsettled(wanted);
 }
 
-/** A bug: a row that was recorded meanwhile is visible to the next read. */
+/** This is a bug: a row that was recorded meanwhile is visible to the next read. */
 export const unsettled = ({ kind, id }: AcceptanceRequest): Error =>
   new Error(`${kind} ${id} could not be recorded and is not recorded`);
 
@@ -189,7 +189,7 @@ const pricesOf = (quote: QuoteState): Omit<AcceptanceAnswer, 'enrollmentId' | 'a
   invoiceAmount: quote.invoice_amount,
 });
 
-/** One text per instant, whether new or read back, so that the same answer has the same bytes. */
+/** An instant has the same text whether it is new or read back, so that the same answer has the same bytes. */
 export const instant = (text: string): string => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
 
 /** What a requote adds to the price accepted before it. */
@@ -207,7 +207,7 @@ export function incrementsOf(requote: RequoteFacts): Omit<AcceptanceAnswer, 'enr
   };
 }
 
-/** Refuses a requote if its quote was reversed or another price was accepted after the requote was made. */
+/** Refuses a requote if its quote was reversed, or if a different price was accepted after the requote was made. */
 function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
   const { quote_id, requote_id } = requote;
   if (quote.reversed) throw refuse('quote_reversed', { quote_id });
@@ -228,9 +228,9 @@ export function isStale(requote: RequoteState, quote: QuoteState): boolean {
 // --- Recording ------------------------------------------------------------------------------------------------------------
 
 /**
- * Records acceptances of different quotes in one statement, by the posting rule. Needs the ledger's lock. Undefined for
- * one that was not recorded because the ledger already has its row or the partner changed its time zone; another check
- * decides it. Fails with isOvertaken if another requote of a quote was accepted meanwhile.
+ * Records acceptances of different quotes in one statement, by the posting rule. Needs the ledger's lock. An acceptance
+ * is undefined if it was not recorded because the ledger already has its row or the partner changed its time zone;
+ * checking it again decides it. Fails with isOvertaken if a different requote of a quote was accepted meanwhile.
  */
 export async function record(tx: Transaction, dues: readonly Due[]): Promise<(AcceptanceAnswer | undefined)[]> {
   const recorded = await recordAcceptances(
@@ -254,7 +254,9 @@ export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Ac
 
 const kindOf = ({ requoteId }: AcceptanceAnswer) => (requoteId === null ? 'quote_accepted' : 'requote_accepted');
 
-/** The months that they may belong to in their zones: only a few for any number of acceptances. */
+/**
+ * The months that the acceptances may belong to in their zones. There are only a few, for any number of acceptances.
+ */
 function monthsOf(dues: readonly Due[]): ZoneMonth[] {
   const months = new Map<string, ZoneMonth>();
   for (const { wanted, timeZone } of dues) {

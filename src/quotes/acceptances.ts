@@ -1,7 +1,7 @@
 /**
  * Acceptances in a server. Those that arrive while others are in progress are judged together and recorded together, so
  * that they share one commit, one ledger lock and one round trip. Each has its own answer, and none fails or waits
- * because of another: if a batch fails because of one, they are retried one by one.
+ * because of a different one. If one makes a batch fail, they are retried one by one.
  *
  * Judging and recording run side by side: while a close holds the ledger, repeated and refused acceptances are answered
  * and new ones wait.
@@ -103,7 +103,7 @@ export class Acceptances<Answer> {
     } catch (error) {
       this.notRecorded(error, firsts, lock.held);
     }
-    // The same quote again, or another requote of it: the first one decides, and the ledger has it now.
+    // The same quote again, or a different requote of it. The first one decides, and is now in the ledger.
     for (const { request } of others) this.judging.add(request);
   }
 

@@ -32,7 +32,7 @@ export interface PartnerCall {
   readonly now: DateTime<true>;
 }
 
-/** A call that makes a price, with the settings' rules for prices. */
+/** A call that makes a price, together with the settings' rules for prices. */
 interface AskedPrice extends PartnerCall {
   readonly rules: Settings['quotes'];
 }
@@ -40,7 +40,7 @@ interface AskedPrice extends PartnerCall {
 const expiryOf = ({ now, rules }: AskedPrice): string | null =>
   rules.valid_days === null ? null : now.toUTC().plus({ days: rules.valid_days }).toISO();
 
-/** Prices by the terms, up to the largest price of the settings. */
+/** Computes prices by the terms, up to the largest price in the settings. */
 function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: Settings['quotes']): Price {
   const price = priceOf(insured, terms);
   const { currency } = terms;
@@ -51,7 +51,7 @@ function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: 
   return price;
 }
 
-/** Refuses a price above the policy's largest, or in another currency, which cannot be compared with it. */
+/** Refuses a price above the policy's largest, or in a different currency, which cannot be compared with it. */
 export function refuseAbove(
   { policy_id, largest_price, partner_currency }: PolicyLimit & { readonly policy_id: string },
   price: Amount,
@@ -164,7 +164,7 @@ async function leastAbove(
   return (await isConnected(tx, { partnerId, now: now.toISO() })) ? least : undefined;
 }
 
-/** The partner's own quote. Another partner's quote is refused like an unknown one. */
+/** The partner's own quote. A different partner's quote is refused like an unknown one. */
 export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: PartnerCall): Promise<QuoteState> {
   const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
   const quote = found?.quote;

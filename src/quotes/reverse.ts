@@ -25,7 +25,7 @@ interface WantedReversal {
   readonly reversalId: string;
   /** The requote that it reverses, if any. */
   readonly requoteId: string | undefined;
-  /** If absent: everything left of the quote. */
+  /** If absent, everything left of the quote is reversed. */
   readonly amounts: ReversalAmounts | undefined;
 }
 
@@ -34,8 +34,9 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   const { caller, now } = asked;
   const { partnerId, clientId } = caller;
   const { quoteId, reversalId, requoteId } = wanted;
-  // No other reversal or acceptance of a requote comes between this read and its row. An imported row needs no such
-  // lock: it states its amounts, so beside an acceptance it acts as if it came later.
+  // No other reversal and no acceptance of a requote can come between this read and the row recorded here. An imported
+  // row needs no such lock, because it states its amounts. Next to a concurrent acceptance, it acts as if it came
+  // later.
   await lockImporters(tx);
   await lockLedgerWhole(tx);
   const known = await readReversal(tx, { partnerId, reversalId });
@@ -80,7 +81,10 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
 
 const invalid = (path: string, reason: string) => refuse('request_invalid', { problems: [{ path, reason }] });
 
-/** The recorded reversal, if the request means the same one. Without amounts, it means one that left nothing. */
+/**
+ * The recorded reversal, if the request means the same one. A request without amounts means a reversal that left
+ * nothing.
+ */
 function sameReversal(
   known: ReversalRow,
   { quoteId, reversalId, requoteId, amounts }: WantedReversal,

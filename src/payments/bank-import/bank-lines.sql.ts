@@ -116,7 +116,7 @@ export interface EqualLineRow {
   readonly equal_line_id: number;
   readonly account: string;
   readonly bank_reference: string | null;
-  /** The name of a different file that has the line, if it is of the same account; otherwise null. */
+  /** The name of a different file that has the line, if it belongs to the same account; otherwise null. */
   readonly other_file: string | null;
   /** Null if it came in the same file and has no outcome yet. */
   readonly outcome: NewOutcome['outcome'] | null;

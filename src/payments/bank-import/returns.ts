@@ -69,7 +69,7 @@ export async function recordDebits(
     const { payment_reversal_id, reopened } = reversed.get(bankIdentity(each.account, each.identity)) as ReversalResult;
     const why = `${nameOf(payment_id)} is returned by the bank: ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
     outcomes.push({ bank_line_id: each.id, outcome: 'return', payment_reversal_id, reason: why });
-    // A paid invoice is open again, so finance must be told.
+    // A paid invoice is open again, so finance must know.
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
   }
   await insertOutcomes(tx, context, outcomes);

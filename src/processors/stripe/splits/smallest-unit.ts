@@ -72,7 +72,7 @@ export function fromSmallestUnit(units: string, currency: string): string | unde
 
 /**
  * The number of decimals that Stripe uses for a currency, which is not always that of ISO 4217. Undefined if Stripe
- * accepts no payments in it.
+ * accepts no payments in the currency.
  */
 export const processorDecimals = (currency: string): number | undefined =>
   NOT_ACCEPTED_BY_STRIPE.includes(currency)
