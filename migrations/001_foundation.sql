@@ -13,7 +13,7 @@ EXCEPTION
   WHEN insufficient_privilege THEN
     RAISE NOTICE 'no role reckoner_app: this user may not make or take roles, triggers guard alone';
   WHEN duplicate_object OR unique_violation THEN
-    -- Another database of this server has just made the role.
+    -- A migration of another database on this server has just created the role.
     EXECUTE format('GRANT reckoner_app TO %I', current_user);
 END
 $$;
@@ -44,7 +44,7 @@ $$;
 
 -- A statement is refused as a whole, even if it would touch no row. With an exception, an UPDATE or DELETE is allowed
 -- for rows that match its condition on OLD and NEW (`reckoner purge`). It calls a function whose body is parsed here,
--- so that a temporary table of a name in it changes nothing.
+-- once, so a temporary table cannot replace a table that it names.
 CREATE PROCEDURE make_append_only(target regclass, allowed text DEFAULT NULL, condition text DEFAULT NULL,
                                   of_app text DEFAULT 'SELECT, INSERT')
 LANGUAGE plpgsql AS $$
@@ -101,19 +101,19 @@ BEGIN
 END
 $$;
 
--- Facts: append-only rows that a seal covers. Each has a number, fact_id, in the order of recording over all tables,
--- and a seal covers the facts after the last one of the previous seal. USAGE without UPDATE: the app cannot set the
+-- Facts: append-only rows that a seal covers. Each has a number, fact_id, in the order of recording over all tables. A
+-- seal covers the facts after the last one that the previous seal covers. USAGE without UPDATE: the app cannot set the
 -- sequence.
 CREATE SEQUENCE fact_numbers;
 CALL grant_to_app('SELECT, USAGE', 'fact_numbers');
 
--- Parsed here, so that it always names this sequence: a temporary sequence of the same name changes nothing.
+-- Parsed here, so it always means this sequence, even if there is a temporary sequence of the same name.
 CREATE FUNCTION next_fact_number() RETURNS bigint LANGUAGE sql
 RETURN nextval('fact_numbers');
 
--- The database numbers a fact, whatever the statement says: a chosen number could be under no seal. Rolled-back
--- transactions leave gaps in the numbers. Under a seal a gap hides nothing: the seal states how many facts of each
--- table it covers. Numbers without gaps would make every writer wait for the previous one to commit.
+-- The database numbers every fact, whatever number a statement gives: no seal might cover a number chosen by a caller.
+-- Rolled-back transactions leave gaps in the numbers. Under a seal a gap hides nothing: the seal states how many facts
+-- of each table it covers. Numbers without gaps would make every writer wait for the previous one to commit.
 CREATE FUNCTION number_fact() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.fact_id := next_fact_number();
@@ -147,8 +147,8 @@ BEGIN
 END
 $$;
 
--- Few facts are recorded while the ledger is paused: events, pauses, access, holds, and the outcome of an e-mail in
--- progress or returned, because a mail server reports it only once.
+-- Only a few facts can be recorded while the ledger is paused: events, pauses, access, holds, and the outcome of an
+-- e-mail that is in progress or was returned, because a mail server reports it only once.
 CREATE PROCEDURE make_fact(target regclass, while_paused boolean DEFAULT false) LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL CONSTRAINT %I CHECK (fact_id > 0)', target,
@@ -171,8 +171,8 @@ CREATE FUNCTION month_after(month text) RETURNS text STABLE STRICT LANGUAGE sql 
   SELECT to_char((month || '-01')::date + interval '1 month', 'YYYY-MM')
 $$;
 
--- The rule of identifiers, for any writer: it rules out two that look alike and hidden characters. A bounded repetition
--- instead of length() took 30 µs per value, this takes 0.5.
+-- The rule for all identifiers: no two may look alike, and none may contain hidden characters. A
+-- bounded repetition instead of length() took 30 µs per value; this takes 0.5 µs.
 CREATE FUNCTION is_identifier(value text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN value ~ '^[A-Za-z0-9][A-Za-z0-9._:-]*$' AND length(value) <= 128;
 
@@ -195,8 +195,8 @@ CREATE TABLE installation (
 );
 CALL make_append_only('installation');
 
--- What the migrations made on this server, for `verify` to compare with (src/database/schema.ts). Only the owner adds
--- to it, and an event names each row by its SHA-256. It belongs to this database: no backup contains it.
+-- What the migrations created on this server; `verify` compares it with what is there (src/database/schema.ts). Only
+-- the owner adds to it, and an event names each row by its SHA-256. It belongs to this database: no backup contains it.
 CREATE TABLE schema_records (
   schema_record_id bigint PRIMARY KEY,
   recorded_at timestamptz NOT NULL DEFAULT now(),
@@ -223,9 +223,10 @@ RETURN run.finished_at < now() - interval '400 days'
 CALL make_append_only('job_runs', 'DELETE', 'job_run_may_go(OLD)');
 CALL grant_to_app('DELETE', 'job_runs');
 
--- The security log: requests refused by the server, counted by kind, network and client per hour, so that an attack
--- cannot fill the disk. The program only adds to it; the owner of the database may delete rows, since they contain
--- addresses of persons. Audit events, which are append-only and sealed, record who changed clients and instructions.
+-- The security log: requests refused by the server, counted per hour by kind, network and client, so that an attack
+-- cannot fill the disk. The program only adds to it; the owner of the database may delete rows, because they contain
+-- people's network addresses. Audit events, which are append-only and sealed, record who changed clients and
+-- instructions.
 CREATE TABLE security_events (
   security_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT security_event_kind_known
@@ -233,7 +234,7 @@ CREATE TABLE security_events (
                     'sign_in_refused', 'sign_in_locked')),
   -- An IPv4 address or a /64; 'others' counts the excess that is not distinguished.
   network text NOT NULL CONSTRAINT security_event_network_short CHECK (length(network) <= 64),
-  -- The client claimed by the caller.
+  -- The client that the caller claimed to be.
   client_id text CONSTRAINT security_event_client_short CHECK (length(client_id) <= 128),
   tries bigint NOT NULL CONSTRAINT security_event_counted CHECK (tries > 0),
   first_at timestamptz NOT NULL,
@@ -244,7 +245,7 @@ CREATE TABLE security_events (
 CREATE INDEX security_events_latest ON security_events (last_at);
 CALL grant_to_app('SELECT, INSERT', 'security_events');
 
--- Items that needed attention when each job last ran, how many of each, and when they were last reported. A working
+-- The items that needed attention when each job last ran, the count of each, and when it was last reported. Working
 -- state: a job exits 4 for new items (src/reports/job-attention.ts).
 CREATE TABLE job_attention (
   job text NOT NULL,

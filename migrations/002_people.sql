@@ -4,7 +4,7 @@
 CREATE FUNCTION acting_user() RETURNS bigint STABLE LANGUAGE sql
 RETURN nullif(current_setting('reckoner.user_id', true), '')::bigint;
 
--- For the details of its events: the approval that this transaction acts under, or the amounts that needed none.
+-- Recorded in the details of its events: the approval of this transaction, or the amounts that needed no approval.
 CREATE FUNCTION approval_details() RETURNS jsonb STABLE LANGUAGE sql
 RETURN coalesce(nullif(current_setting('reckoner.approval', true), '')::jsonb, '{}');
 
@@ -13,7 +13,7 @@ CREATE TABLE audit_events (
   occurred_at timestamptz NOT NULL,
   -- Noun and verb, as in the command: invoice.void.
   action text NOT NULL CONSTRAINT event_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
-  -- Its subject: a document's number, a partner, a month, a file.
+  -- What it acted on: a document's number, a partner, a month, a file.
   subject text NOT NULL,
   details jsonb NOT NULL,
   -- The value of --by; for a job, its name. The next two come from the machine.
@@ -30,19 +30,19 @@ CREATE INDEX audit_events_of_action ON audit_events (action, event_id);
 -- Events without a user are found by the claimed name, or else by the machine's user.
 CREATE INDEX audit_events_of_user ON audit_events (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX audit_events_of_name ON audit_events (lower(coalesce(claimed_by, os_user))) WHERE user_id IS NULL;
--- What approvals sum up (src/people/approval-thresholds.ts).
+-- The amounts that approvals add up (src/people/approval-thresholds.ts).
 CREATE INDEX audit_events_compared ON audit_events (user_id, occurred_at) WHERE jsonb_exists(details, 'compared');
 -- Events are recorded in the order of their times, unless a clock was set.
 CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize = on);
 CALL make_fact('audit_events', while_paused => true);
--- An acceptance over HTTP takes its event's number for its row, then records both in one statement.
+-- An acceptance over HTTP first takes a number for its event, which its row names, then records both in one statement.
 CALL grant_to_app('USAGE', 'audit_events_event_id_seq');
 
 -- Users: persons, and programs such as cron. Facts, because they determine who may act.
 CREATE TABLE users (
   user_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT user_kind_known CHECK (kind IN ('person', 'program')),
-  -- The e-mail address of a person, the name of a program.
+  -- A person's e-mail address, or a program's name.
   login text COLLATE "C" NOT NULL
     CONSTRAINT user_login_form CHECK (login = lower(login) AND (kind = 'person') = (strpos(login, '@') > 0)),
   name text NOT NULL CONSTRAINT user_has_name CHECK (btrim(name) <> ''),
@@ -73,7 +73,7 @@ CREATE TABLE user_roles (
   role text NOT NULL CONSTRAINT user_role_known CHECK (role IN ('viewer', 'finance', 'approver', 'administrator')),
   -- Null: all partners.
   partner_id text COLLATE "C",
-  -- An administrator's decision, or a claim of the identity provider: each revokes only what it granted.
+  -- Granted by an administrator or by a claim of the identity provider. Each revokes only what it granted.
   source text NOT NULL CONSTRAINT user_role_source_known CHECK (source IN ('administrator', 'claim')),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -134,7 +134,7 @@ CALL grant_to_app('SELECT', 'present_work_assignments');
 
 -- Working state from here on: it expires, and no seal covers it.
 
--- How often a passkey has signed, by its own count: a smaller count reveals a copy.
+-- How many times a passkey has signed, by its own counter. A count that goes down reveals a copy.
 CREATE TABLE passkey_uses (
   passkey_id bigint PRIMARY KEY REFERENCES passkeys,
   counter bigint NOT NULL,
@@ -152,7 +152,7 @@ CREATE TABLE sign_in_links (
 CREATE INDEX sign_in_links_of_user ON sign_in_links (user_id);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sign_in_links');
 
--- The challenge of a started sign-in, under the hash of the browser's cookie.
+-- The challenge of a sign-in in progress, by the hash of the browser's cookie.
 CREATE TABLE sign_in_challenges (
   sha256 text COLLATE "C" PRIMARY KEY,
   kind text NOT NULL CONSTRAINT sign_in_challenge_known CHECK (kind IN ('passkey', 'new_passkey', 'provider')),
@@ -169,7 +169,7 @@ CREATE TABLE sessions (
     CONSTRAINT session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   user_id bigint NOT NULL REFERENCES users,
   method text NOT NULL CONSTRAINT session_method_known CHECK (method IN ('link', 'passkey', 'provider')),
-  -- Where it was started.
+  -- Where the session was started.
   network text NOT NULL,
   browser text NOT NULL,
   created_at timestamptz NOT NULL,
@@ -181,8 +181,8 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_of_user ON sessions (user_id);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sessions');
 
--- Pauses: while one is open, nothing is closed, issued, sent or recorded (begin_recording). A restore leaves one: the
--- ledger is as of `state_of`, but later events may have been seen outside.
+-- Pauses: while one is open, nothing is closed, issued, sent or recorded (begin_recording). A restore opens one: the
+-- ledger is as it was at `state_of`, but others may have seen what happened later.
 CREATE TABLE pauses (
   pause_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   cause text NOT NULL CONSTRAINT pause_cause_known CHECK (cause IN ('command', 'restore')),
@@ -205,7 +205,7 @@ CREATE VIEW open_pauses AS
 SELECT * FROM pauses p WHERE NOT EXISTS (SELECT FROM resumptions r WHERE r.pause_id = p.pause_id);
 CALL grant_to_app('SELECT', 'open_pauses');
 
--- For previews, which are rolled back. If no pause is open, nothing is written and no lock taken.
+-- For previews, which are rolled back. If no pause is open, it writes nothing and takes no lock.
 CREATE FUNCTION end_open_pauses() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF is_paused() THEN

@@ -30,14 +30,15 @@ CREATE TABLE partners (
     CONSTRAINT partner_e_invoice_known CHECK (e_invoice IN ('none', 'facturx', 'ubl', 'xrechnung')),
   buyer_reference text NOT NULL DEFAULT '',
   electronic_address text NOT NULL DEFAULT '',
-  -- NULL: active. Quotes accepted from this instant on are refused.
+  -- NULL: active. From this instant on, acceptances of quotes are refused.
   inactive_since timestamptz,
   imported_at timestamptz NOT NULL
 );
 CREATE INDEX partners_of_parent ON partners (parent) WHERE parent IS NOT NULL;
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'partners');
 
--- Imports of partners wait for each other (src/database/ledger-lock.ts), so no two add half of a cycle each.
+-- Imports of partners wait for each other (src/database/ledger-lock.ts), so two of them cannot each add half of a
+-- cycle.
 CREATE FUNCTION refuse_cyclic_parent() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (
@@ -57,7 +58,7 @@ $$;
 CREATE CONSTRAINT TRIGGER partner_parent_not_cyclic AFTER INSERT OR UPDATE OF parent ON partners
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.parent IS NOT NULL) EXECUTE FUNCTION refuse_cyclic_parent();
 
--- The partners that pay for each: its parent, the parent's parent, and so on.
+-- Who pays for each partner: its parent, the parent's parent, and so on.
 CREATE VIEW partner_payers AS
 WITH RECURSIVE above AS (
   SELECT partner_id, parent AS payer_id, 1 AS distance FROM partners WHERE parent IS NOT NULL
@@ -71,7 +72,8 @@ CALL grant_to_app('SELECT', 'partner_payers');
 -- A role may be limited to one partner.
 ALTER TABLE user_roles ADD CONSTRAINT user_role_of_a_partner FOREIGN KEY (partner_id) REFERENCES partners;
 
--- The arrangement from a month on. The one with the latest month not after a row's own month applies to the row.
+-- An arrangement applies from a month on. A row has the one with the latest month that is not after the row's own
+-- month.
 CREATE TABLE partner_arrangements (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   from_month billing_month NOT NULL,
@@ -85,8 +87,8 @@ CREATE TABLE partner_arrangements (
     CONSTRAINT connected_account_type_known CHECK (connected_account_type IN ('standard', 'express', 'custom')),
   connected_account_state text CONSTRAINT connected_account_state_known
     CHECK (connected_account_state IN ('invited', 'onboarding', 'active', 'restricted', 'disconnected')),
-  -- Who reports the account's balance transactions. NULL: the processor. An account without a key for us is known only
-  -- from the partner's settlement files.
+  -- Who reports the account's balance transactions. NULL: the processor. If we have no key for an account, we know it
+  -- only from the partner's settlement files.
   balance_transactions_from text CONSTRAINT balance_transactions_from_known
     CHECK (balance_transactions_from IN ('processor', 'settlement_file')),
   PRIMARY KEY (partner_id, from_month),
@@ -147,8 +149,8 @@ CREATE TABLE api_clients (
 CREATE INDEX api_clients_of_partner ON api_clients (partner_id);
 CALL make_fact('api_clients', while_paused => true);
 
--- The secrets of a client are a chain. Only the last two can be valid, and the second to last only until the time named
--- by its successor, so three valid secrets cannot be recorded.
+-- The secrets of a client are a chain. Only the last two can be valid, and the earlier of them only until the time that
+-- the later one states. So three valid secrets cannot be recorded.
 CREATE TABLE client_secrets (
   client_id text COLLATE "C" NOT NULL REFERENCES api_clients,
   sequence integer NOT NULL CONSTRAINT client_secret_sequence_positive CHECK (sequence > 0),
@@ -193,8 +195,8 @@ CREATE TABLE signing_keys (
 CREATE INDEX signing_keys_in_use ON signing_keys (published_until);
 CALL make_append_only('signing_keys');
 
--- Wrong secrets at the token exchange and at sign-ins, and requests for sign-in links, counted for all servers: by
--- network, and by client of a network or payment page. A key's row is removed a while after its window has ended.
+-- Counts, over all servers, of wrong secrets at the token exchange and at sign-ins and of requests for sign-in links:
+-- by network, and by client of a network or payment page. A key's row is removed a while after its window has ended.
 CREATE TABLE failed_exchanges (
   key text PRIMARY KEY CONSTRAINT failed_exchange_key_length CHECK (length(key) <= 200),
   failures integer NOT NULL,
@@ -203,8 +205,8 @@ CREATE TABLE failed_exchanges (
 CREATE INDEX failed_exchanges_ended ON failed_exchanges (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'failed_exchanges');
 
--- Requests of the current minute, counted for all servers: by kind of request, and network or client. A working state:
--- after a crash of the server it is empty, and counting starts again.
+-- Counts, over all servers, of the current minute's requests: by kind of request, and by network or client. Working
+-- state: after a crash of the server it is empty, and counting starts again.
 CREATE UNLOGGED TABLE request_counts (
   key text COLLATE "C" PRIMARY KEY CONSTRAINT request_count_key_length CHECK (length(key) <= 200),
   requests integer NOT NULL,
@@ -213,8 +215,9 @@ CREATE UNLOGGED TABLE request_counts (
 CREATE INDEX request_counts_ended ON request_counts (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'request_counts');
 
--- The partner's place, which an invoicing contact enters by a link in an e-mail. Working state: it expires, and no seal
--- covers it. A link and a session are valid only while the partner is active and has the contact who received the link.
+-- The portal: a partner's pages, which an invoicing contact opens by a link in an e-mail. Working state: it expires,
+-- and no seal covers it. A link and a session are valid only while the partner is active and has the contact who
+-- received the link.
 CREATE TABLE partner_sign_in_links (
   sha256 text COLLATE "C" PRIMARY KEY CONSTRAINT partner_sign_in_link_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
@@ -240,8 +243,8 @@ CREATE INDEX partner_sessions_ended ON partner_sessions (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_sessions');
 
 -- Our role (settings.json, we_are): the partners' supplier, whose sales are the invoice amounts, or the principal,
--- whose sales are the whole prices and whose partners' cuts are an expense. The journal follows it, so it is recorded
--- with the first partners and fixed once there is a row.
+-- whose sales are the whole prices and whose partners' cuts are an expense. The journal depends on it, so it is
+-- recorded with the first partners and cannot change once there is a row.
 CREATE TABLE presentation (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT presentation_only_one CHECK (only_one),
   we_are text NOT NULL CONSTRAINT presentation_known CHECK (we_are IN ('supplier_to_partner', 'principal'))

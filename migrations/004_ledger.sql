@@ -18,8 +18,8 @@ CREATE TABLE closed_months (
 CALL make_append_only('closed_months');
 CALL refuse_rows_while_paused('closed_months');
 
--- The first instant of a month in a time zone. If clocks are set back to midnight there are two, and the first counts,
--- as in src/month.ts. For a zone unknown to this server, the month begins when it begins anywhere on Earth.
+-- The first instant of a month in a time zone. If clocks are set back to midnight there are two, and the first one
+-- counts, as in src/month.ts. For a zone unknown to this server, the month begins when it begins anywhere on Earth.
 CREATE FUNCTION first_instant(month text, zone text) RETURNS timestamptz STABLE LANGUAGE plpgsql AS $$
 DECLARE
   midnight timestamp := (month || '-01')::timestamp;
@@ -121,7 +121,7 @@ $$;
 
 CREATE TABLE ledger_rows (
   partner_id text COLLATE "C" NOT NULL,
-  -- The month that the row is billed in: its own while that is open, otherwise the earliest open one.
+  -- The month in which the row is billed: its own month if that is open, otherwise the earliest open month.
   posted_month text COLLATE "C" NOT NULL,
   entry_id bigint GENERATED ALWAYS AS IDENTITY,
   kind text COLLATE "C" NOT NULL,
@@ -159,23 +159,25 @@ CREATE TABLE ledger_rows (
   CONSTRAINT ledger_rows_ids_form CHECK (
     is_identifier(quote_id) AND is_identifier(requote_id) IS NOT FALSE AND is_identifier(reversal_id) IS NOT FALSE
     AND is_identifier(enrollment_id) IS NOT FALSE),
-  -- A month that no close can reach would never be billed. Per row, LIKE costs a tenth of the domain's pattern.
+  -- A row in a month that no close can reach would never be billed. LIKE takes a tenth of the time of the domain's
+  -- pattern.
   CONSTRAINT ledger_rows_months_form CHECK (month LIKE '____-__' AND posted_month LIKE '____-__'),
   CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement IN ('invoicing', 'connected_account')),
   CONSTRAINT ledger_rows_posted_in_own_month_or_later CHECK (posted_month >= month)
 );
--- A row is identified by partner, kind and its own id: the reversal's, or the requote's, or the quote's.
+-- A row is identified by its partner, its kind and its own id: that of its reversal, or else its requote, or else its
+-- quote.
 CREATE UNIQUE INDEX ledger_rows_known_once
   ON ledger_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
--- Additions to and reversals of a quote after its acceptance: few rows, so a small index.
+-- The rows that follow the acceptance of a quote: additions and reversals. They are few, so the index is small.
 CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE kind <> 'quote_accepted';
 -- Finds the quote of a transfer that names only an enrollment, without reading the ledger. Connected accounts only.
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id)
   WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
--- When an account last sold something. Connected accounts only.
+-- Finds when an account last sold something. Connected accounts only.
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows (partner_id, accepted_at)
   WHERE arrangement = 'connected_account';
--- The quotes of a month to reconcile. Connected accounts only.
+-- Finds the quotes of a month to reconcile. Connected accounts only.
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows (posted_month, partner_id, quote_id)
   WHERE arrangement = 'connected_account';
 -- A close reads a whole month. Rows arrive in the order of posting, so a block range index finds them and costs an import
@@ -190,7 +192,7 @@ CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows
 -- Verification compares the ids with the last one assigned.
 CALL grant_to_app('SELECT', 'ledger_rows_entry_id_seq');
 
--- An identifier: it compares byte by byte.
+-- An identifier, so it is compared byte by byte.
 CREATE DOMAIN identifier AS text COLLATE "C";
 
 -- own_id(e) is the row's own id. PostgreSQL inlines it, so that ledger_rows_known_once finds a row by it.
@@ -217,8 +219,8 @@ $$;
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
 
--- Instead of a foreign key, which looks up the policy of each row in a separate query: 4.6 of the 21 µs that a row took
--- to insert. Policies are never removed, so one query per statement is enough.
+-- Instead of a foreign key, which looks up the policy of each row in a separate query: that took 4.6 of the 21 µs of
+-- inserting a row. Policies are never removed, so one query per statement is enough.
 CREATE FUNCTION refuse_unknown_policy() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   stranger record;
@@ -237,8 +239,8 @@ $$;
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
 
--- Instead of a foreign key, for the same reason: events are not removed either. An acceptance records its event in the
--- statement that records its row, and triggers run after both.
+-- Instead of a foreign key, for the same reason: events are never removed either. An acceptance records its event in
+-- the statement that records its row, and triggers run after both.
 CREATE FUNCTION refuse_unknown_event() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   missing bigint;

@@ -30,7 +30,7 @@ CREATE TABLE quotes (
   CONSTRAINT quote_cut_follows_terms CHECK (partner_cut = round(spot_price * partner_cut_rate, minor_digits(currency)))
 );
 CREATE INDEX quotes_of_partner ON quotes (partner_id, quoted_at);
--- `reckoner purge` reads by it.
+-- `reckoner purge` uses this index.
 CREATE INDEX quotes_expired ON quotes (expires_at, quote_id);
 
 -- A quote with a ledger row is kept, whether the API or a file recorded the row.
@@ -56,7 +56,7 @@ CREATE TABLE quote_acceptances (
 );
 CALL make_fact('quote_acceptances');
 
--- A requote is a step from the last accepted price to a new one. The steps of a quote count from 1.
+-- A requote is a step from the last accepted price to a new one. The steps of a quote are numbered from 1.
 CREATE TABLE requotes (
   requote_id text COLLATE "C" PRIMARY KEY CONSTRAINT requote_id_form CHECK (is_identifier(requote_id)),
   quote_id text COLLATE "C" NOT NULL CONSTRAINT requote_is_of_an_accepted_quote REFERENCES quote_acceptances,
@@ -96,7 +96,8 @@ RETURN requote.expires_at < now() - interval '30 days'
 CALL make_append_only('requotes', 'DELETE', 'requote_may_go(OLD)');
 CALL grant_to_app('DELETE', 'requotes');
 
--- One requote is accepted per step, and each step follows the previous one: an accepted price is never restated.
+-- At most one requote is accepted per step, and each step follows the previous one, so an accepted price is never
+-- restated.
 CREATE TABLE requote_acceptances (
   quote_id text COLLATE "C" NOT NULL,
   step integer NOT NULL,
@@ -123,7 +124,7 @@ CREATE TABLE idempotency_keys (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   idempotency_key text COLLATE "C" NOT NULL
     CONSTRAINT idempotency_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
-  -- Hash of method, path and body: another request with the same key is refused.
+  -- Hash of method, path and body: a different request with the same key is refused.
   request_sha256 text NOT NULL CONSTRAINT idempotency_request_is_a_hash CHECK (request_sha256 ~ '^[0-9a-f]{64}$'),
   status integer NOT NULL,
   answer text NOT NULL,

@@ -14,18 +14,20 @@ CREATE TABLE seals (
 CALL make_append_only('seals');
 
 -- Checkpoints of the open month: each seals the rows and facts since the previous one, so that changes before the
--- month's close are found too. A fact itself: the month's seal covers it.
+-- month's close are found too. A checkpoint is a fact too: the month's seal covers it.
 CREATE TABLE checkpoints (
   checkpoint_number bigint PRIMARY KEY CONSTRAINT checkpoint_number_positive CHECK (checkpoint_number > 0),
   -- NULL for the first only: the checkpoints are one unbroken chain.
   previous bigint CONSTRAINT checkpoints_chain UNIQUE NULLS NOT DISTINCT REFERENCES checkpoints,
-  -- The number of the last fact and the last entry_id before it. Its own event is the last fact that it covers.
+  -- The number of the last fact and the last entry_id before it. The checkpoint's own event is the last fact that it
+  -- covers.
   facts_to bigint NOT NULL,
   entries_to bigint NOT NULL,
   taken_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- The Merkle tree of the rows so far of each open month: {"2026-07": {"leaves": 3, "roots": ["…", "…"]}}. The close
-  -- continues it with the rows since. Not sealed, and never trusted by verification: computed from the rows.
+  -- The Merkle trees of the rows recorded so far, by open month: {"2026-07": {"leaves": 3, "roots": ["…", "…"]}}. The
+  -- close adds the rows recorded since. They are computed from the rows, so they are not sealed, and verification never
+  -- trusts them.
   trees jsonb NOT NULL,
   record text NOT NULL,
   seal text NOT NULL,

@@ -16,7 +16,7 @@ CREATE TABLE logos (
 ALTER TABLE logos ALTER COLUMN content SET STORAGE EXTERNAL;
 CALL make_append_only('logos');
 
--- The issuer as printed, stored once per version, so that every document keeps its own.
+-- The issuer as printed, stored once per version, so that every document keeps the version that it printed.
 CREATE TABLE issuer_versions (
   issuer_version_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   content jsonb NOT NULL CONSTRAINT issuer_version_once UNIQUE,
@@ -35,7 +35,7 @@ CREATE FUNCTION document_series(document text, issued_on date) RETURNS text IMMU
 RETURN CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
        || extract(year FROM issued_on)::text;
 
--- Open items of the previous system, carried over at the end of a day: the cut-over. Its invoices and credits are
+-- Open items of the previous system, carried over at the end of one day, the cut-over. Its invoices and credits are
 -- documents with the purpose `opening`, with their own numbers and dates; its unapplied cash becomes payments with the
 -- source `opening`. All are entered in the books on that day.
 CREATE TABLE openings (
@@ -102,7 +102,8 @@ CREATE TABLE documents (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
-  -- The sum of document_taxes. Gross is what is owed: spot_price, partner_cut and invoice_amount are before tax.
+  -- The sum of document_taxes. The gross amount is what is owed; spot_price, partner_cut and invoice_amount are before
+  -- tax.
   tax numeric NOT NULL DEFAULT 0,
   gross numeric NOT NULL GENERATED ALWAYS AS (invoice_amount + tax) STORED,
   credit_applied numeric NOT NULL,
@@ -128,14 +129,14 @@ CREATE TABLE documents (
   replaces bigint CONSTRAINT document_replaced_once UNIQUE,
   -- The invoice that this credit note credits.
   credits bigint,
-  -- The amount a credit note took off its invoice at once, and what then remained to be paid on it.
+  -- The amount a credit note took off its invoice at once, and what then remained to be paid on the invoice.
   invoice_lowered_by numeric,
   invoice_left numeric,
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
   -- For an opening: which one, the number in the previous system, and the amount issued there. A reversed item may be
-  -- carried over again under its number: the next revision, which follows the void one.
+  -- carried over again under the same number, as the next revision, which follows the void one.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT opening_number_form
     CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
@@ -175,7 +176,7 @@ CREATE TABLE documents (
     document <> 'statement' AND arrangement = 'invoicing' AND enrollments = 0 AND entries = 0 AND partner_cut = 0
     AND tax = 0 AND invoice_amount > 0 AND credit_applied = 0 AND replaces IS NULL AND original_amount >= invoice_amount
     AND reopened_on >= issued_on, false)),
-  -- Not a number that we may still assign: documents are dated after the cut-over.
+  -- It must not be a number that we may still assign: our documents are dated after the cut-over.
   CONSTRAINT opening_number_not_ours CHECK (
     CASE WHEN opening_number ~* '^(INV|CN|ST)-\d{4}-\d{6,}$'
          THEN split_part(opening_number, '-', 2)::integer < extract(year FROM reopened_on) ELSE true END),
@@ -191,8 +192,8 @@ CREATE TABLE documents (
   CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement)
     REFERENCES documents (document_id, partner_id, month, currency, arrangement)
 );
--- One live document per month: the first replaces nothing, each further one replaces a void one, each only once. So
--- they form a chain in which only the last can be live.
+-- One live document per month. The first replaces nothing, and each further one replaces a void one. No document is
+-- replaced twice, so they form a chain in which only the last can be live.
 CREATE UNIQUE INDEX document_one_live_per_month ON documents (partner_id, month, currency, arrangement)
   WHERE purpose = 'month' AND replaces IS NULL;
 -- Each number is carried over once, in any letter case, except for revisions.
@@ -200,15 +201,14 @@ CREATE UNIQUE INDEX opening_number_once ON documents (lower(opening_number))
   WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
 CREATE INDEX documents_of_opening ON documents (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents (month);
--- Facts are recorded nearly in the order of their entry dates, so it only needs to know which pages have those since a
--- day.
+-- Facts are recorded nearly in the order of their entry dates, so a block range index finds those since a given day.
 CREATE INDEX documents_by_entry ON documents USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
 CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT NULL;
 CALL require_open_books('documents');
 CALL make_fact('documents');
 
--- Numbers that are never assigned: after a restore, those issued after its backup in the lost ledger. Each belongs to
+-- Numbers that are never assigned: after a restore, those that the lost ledger issued after the backup. Each belongs to
 -- the resumption that skipped it.
 CREATE TABLE skipped_numbers (
   series text COLLATE "C" NOT NULL CONSTRAINT skipped_series_form CHECK (series ~ '^(INV|CN|ST)-\d{4}$'),
@@ -244,16 +244,17 @@ CREATE TRIGGER number_given_or_skipped AFTER INSERT ON skipped_numbers
 CREATE FUNCTION tax_of(taxable numeric, rate numeric, currency text) RETURNS numeric IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN round(taxable * rate / 100, minor_digits(currency));
 
--- The totals of a document by country, category and rate of tax, reduced rates apart, frozen at its issue. A document from
--- before tax was configured has none. Rates are in percent. A credit note has its amounts negated, as in its header.
+-- The totals of a document by country, category and rate of tax, with reduced rates on their own, frozen at its issue.
+-- A document from before tax was configured has none. Rates are in percent. A credit note has its amounts negated, as
+-- in its header.
 CREATE TABLE document_taxes (
   document_id bigint NOT NULL REFERENCES documents,
   position integer NOT NULL CONSTRAINT document_tax_position_positive CHECK (position > 0),
   currency text COLLATE "C" NOT NULL,
-  -- The partner's, by which the rule was chosen; empty if its address had none. A reversal has that of what it
-  -- reverses.
+  -- The partner's country, by which the rule was chosen; empty if its address had none. A reversal has the country of
+  -- what it reverses.
   country text COLLATE "C" NOT NULL,
-  -- The issuer's tax number there; empty: issuer.tax_id of the settings.
+  -- The issuer's tax number in that country; empty: issuer.tax_id of the settings.
   registration text NOT NULL,
   -- As printed: VAT, Consumption tax.
   name text NOT NULL CONSTRAINT document_tax_named CHECK (name <> ''),
@@ -278,7 +279,7 @@ CALL make_fact('document_taxes');
 
 CREATE TABLE document_lines (
   document_id bigint NOT NULL REFERENCES documents,
-  -- The document's own month before earlier ones, then policy, then the order of kinds.
+  -- Lines of the document's own month come before those of earlier months; then by policy, then in the order of kinds.
   position integer NOT NULL,
   policy_id text COLLATE "C" NOT NULL,
   policy_name text NOT NULL,
@@ -292,7 +293,7 @@ CREATE TABLE document_lines (
   -- The position of the tax total that the line is part of; NULL on a document without tax.
   tax integer,
   PRIMARY KEY (document_id, position),
-  -- A reversal has the tax of what it reverses, so that a change of rates or of country can divide a line.
+  -- A reversal has the tax of what it reverses, so a line may have to be split after a change of rates or of country.
   CONSTRAINT line_once UNIQUE NULLS NOT DISTINCT (document_id, policy_id, kind, month, tax),
   CONSTRAINT line_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT line_tax_of_its_document FOREIGN KEY (document_id, tax) REFERENCES document_taxes (document_id, position)
@@ -305,9 +306,9 @@ CREATE FUNCTION lines_of_tax(document_id bigint, tax integer) RETURNS text STABL
 RETURN (SELECT coalesce(string_agg(l.position::text, ' ' ORDER BY l.position), '') FROM document_lines l
         WHERE l.document_id = lines_of_tax.document_id AND l.tax = lines_of_tax.tax);
 
--- The tax of a document is the sum of its totals, the totals cover its net amount, and each covers its lines. A month's
--- document has the tax of its taxable amounts; a credit note against an invoice has the tax that makes the sum over all
--- such credit notes the tax of what they credit (src/documents/tax.ts). Checked when the document is whole.
+-- The tax of a document is the sum of its totals, the totals cover its net amount, and each total covers its lines. A
+-- month's document has the tax of its taxable amounts; a credit note against an invoice has the tax that makes the sum
+-- over all such credit notes the tax of what they credit (src/documents/tax.ts). Checked when the document is whole.
 CREATE FUNCTION refuse_untied_tax() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   of_document documents;
@@ -415,7 +416,8 @@ CREATE TABLE credit_releases (
 CALL require_open_books('credit_releases');
 CALL make_fact('credit_releases');
 
--- An invoice issued with nothing due has no payment page and demands nothing: only its void releases the credit.
+-- An invoice that was issued with nothing due has no payment page and asks for no money, so only its void releases the
+-- credit.
 CREATE FUNCTION refuse_release_of_covering_credit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
@@ -549,7 +551,7 @@ CREATE TABLE instruction_versions (
 );
 CALL make_fact('instruction_versions');
 
--- The payment instructions in force: those of the latest adoption of settings.json, which exists only as its event.
+-- The payment instructions in force: those of the latest adoption of settings.json, which is recorded only as an event.
 CREATE VIEW instructions_in_force AS
 SELECT event_id, details->'instructions' AS instructions FROM audit_events
 WHERE action = 'instructions.adopt' ORDER BY event_id DESC LIMIT 1;
@@ -582,8 +584,8 @@ CREATE TABLE document_pdfs (
 ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL;
 CALL make_fact('document_pdfs');
 
--- By the last adoption recorded before it, for a restore as well. An adoption takes the whole ledger lock, so that none
--- comes between this and the commit.
+-- Uses the last adoption recorded before it, also in a restore. An adoption takes the ledger's lock exclusively, so
+-- none can come between this and the commit.
 CREATE FUNCTION refuse_other_instructions() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT EXISTS (
@@ -600,12 +602,12 @@ END
 $$;
 CREATE TRIGGER instructions_in_force BEFORE INSERT ON document_pdfs
   FOR EACH ROW WHEN (NEW.instruction_version_id IS NOT NULL) EXECUTE FUNCTION refuse_other_instructions();
--- E-invoices (EN 16931), kept with the PDF: what the document and these parties say, as XML.
+-- E-invoices (EN 16931), kept with the PDF: the document with these parties, as XML.
 CREATE TABLE document_e_invoices (
   document_id bigint PRIMARY KEY REFERENCES document_pdfs,
   writer_version integer NOT NULL,
-  -- Both parties as it names them: as frozen with the document, with blanks filled from the data current when it was
-  -- made.
+  -- Both parties as it names them: the data frozen with the document, with blanks filled from the data that was current
+  -- when it was made.
   parties jsonb NOT NULL,
   sha256 text NOT NULL CONSTRAINT document_e_invoice_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   xml bytea NOT NULL,

@@ -7,7 +7,7 @@ CREATE TABLE emails (
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
                     'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed',
                     'approval_request', 'approval_decision')),
-  -- Its subject.
+  -- What the e-mail is about.
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
   month text COLLATE "C" REFERENCES closed_months,
@@ -19,8 +19,8 @@ CREATE TABLE emails (
   -- An account statement of a month whose books are open: another follows when they close.
   preliminary boolean NOT NULL DEFAULT false CONSTRAINT email_preliminary_statement
     CHECK (NOT preliminary OR kind = 'account_statement'),
-  -- What requested the e-mail of a document, or another one of a different kind; and the address that a user named
-  -- instead of the usual one.
+  -- What requested the e-mail, if it is a document's or is not the usual one of its kind; and the address that a user
+  -- named instead of the usual one.
   asked_for text CONSTRAINT email_asked_for_known
     CHECK (asked_for IN ('close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address')),
   addressed_to text,
@@ -31,14 +31,15 @@ CREATE TABLE emails (
   -- Why it is held, or the mail server's last reply.
   reason text,
   recipients text[],
-  -- The exact bytes while a repetition may have to be the same; afterwards only their hash.
+  -- The exact bytes, as long as they may have to be sent again unchanged; afterwards only their hash.
   message bytea,
   message_sha256 text,
   envelope_from text,
   attempts integer NOT NULL DEFAULT 0,
-  -- Attempts whose outcome is unknown: the first is repeated with the same bytes, the second makes it uncertain.
+  -- Attempts whose outcome is unknown. After the first, the same bytes are sent again; the second makes the e-mail
+  -- uncertain.
   unclear_attempts integer NOT NULL DEFAULT 0,
-  -- From then on a worker checks it, while it is queued, held or being sent; 'infinity': when a run checks all.
+  -- When a worker next checks it, while it is queued, held or being sent; 'infinity': only when a run checks all.
   due_at timestamptz NOT NULL DEFAULT now(),
   queued_at timestamptz NOT NULL,
   attempted_at timestamptz,
@@ -67,7 +68,7 @@ CREATE TABLE emails (
     OR asked_for IS NOT DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
-  -- A bounced one was sent, or was uncertain.
+  -- An e-mail that bounced was sent or uncertain before.
   CONSTRAINT email_sent_has_time CHECK (
     CASE status WHEN 'bounced' THEN true ELSE (status = 'sent') = (sent_at IS NOT NULL) END),
   CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
@@ -76,19 +77,20 @@ CREATE TABLE emails (
 );
 ALTER TABLE emails ALTER COLUMN message SET STORAGE EXTERNAL;
 
--- E-mails that are sent once, by kind, and one more each time they are resent.
+-- E-mails that are sent once, and once more each time they are resent; by kind.
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
 -- Its day is the last day of the month.
 CREATE UNIQUE INDEX account_statement_once ON emails (partner_id, day, preliminary)
   WHERE kind = 'account_statement' AND asked_for IS NULL;
--- One withdrawn before it was sent may become due again. A payer named by mistake has had its own.
+-- A receipt that was withdrawn before it was sent may become due again. A partner named as the payer by mistake may
+-- have had its own.
 CREATE UNIQUE INDEX payment_receipt_once ON emails (payment_id, partner_id)
   WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
 CREATE UNIQUE INDEX refund_notice_once ON emails (credit_refund_id)
   WHERE kind = 'refund_notice' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
--- Its month is open, so it has the month's first day instead of a closed month.
+-- Its month is still open, so `day` is the first day of that month and `month` is empty.
 CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX instructions_changed_once ON emails (event_id)
   WHERE kind = 'instructions_changed' AND asked_for IS NULL;
@@ -97,10 +99,11 @@ CREATE UNIQUE INDEX approval_email_once ON emails (kind, approval_request_id)
 CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX books_seal_email_once ON emails (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX checkpoint_email_once ON emails (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
--- The status is read when its e-mail is sent: while one waits, another would be the same.
+-- The status is read when its e-mail is sent, so while one waits, a second one would be the same.
 CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');
 
--- The latest of a document. Without it, a month's preview after ten years took 70 s, reading all of them each time.
+-- Finds the latest e-mail of a document. Without this index, the preview of a month took 70 s after ten years, because
+-- it read all e-mails each time.
 CREATE INDEX emails_of_document ON emails (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails (status) WHERE status <> 'sent';
 CREATE INDEX emails_due ON emails (due_at, email_id) WHERE status IN ('queued', 'sending', 'held');
@@ -136,8 +139,8 @@ CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails
   FOR EACH ROW WHEN (NEW.status = 'sending' AND OLD.status <> 'sending')
   EXECUTE FUNCTION begin_recording(not_while_paused);
 
--- The log, under the seals: how each attempt ended. `refused` is for good, `deferred` is certainly not accepted, `unclear`
--- may have arrived.
+-- The log, under the seals: how each attempt ended. `refused` is final, `deferred` was certainly not accepted,
+-- `unclear` may have arrived.
 CREATE TABLE email_attempts (
   email_id bigint NOT NULL REFERENCES emails,
   attempt integer NOT NULL,
@@ -150,7 +153,7 @@ CREATE TABLE email_attempts (
   message_id text NOT NULL,
   recipients text[] NOT NULL,
   message_sha256 text NOT NULL,
-  -- Of the attached document.
+  -- The hash of the attached PDF.
   pdf_sha256 text,
   PRIMARY KEY (email_id, attempt)
 );
@@ -159,7 +162,7 @@ CREATE INDEX email_attempts_by_end ON email_attempts (ended_at);
 CALL make_fact('email_attempts', while_paused => true);
 
 -- Bounces: a server gave up on one recipient of an e-mail and reported it (a delivery status notification, RFC 3464).
--- An e-mail whose first recipient is given up is `bounced`; if only a copy is, it is not.
+-- An e-mail is `bounced` if its first recipient was given up, but not if only the recipient of a copy was.
 CREATE TABLE email_bounces (
   email_bounce_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   email_id bigint NOT NULL REFERENCES emails,
@@ -175,7 +178,7 @@ CREATE TABLE email_bounces (
 );
 CALL make_fact('email_bounces', while_paused => true);
 
--- For the earlier migrations: the e-mails of documents, and the latest of each document.
+-- For the earlier migrations: the e-mails of documents, and the latest e-mail of each document.
 CREATE VIEW document_emails AS
 SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients, message_sha256,
        attempts, unclear_attempts, queued_at, attempted_at, sent_at
@@ -197,7 +200,7 @@ ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_
          email_id DESC;
 CALL grant_to_app('SELECT', 'latest_other_emails');
 
--- E-mails neither sent nor withdrawn nor dismissed, nor followed by a later one on the same subject.
+-- E-mails that were not sent, withdrawn or dismissed, and that no later one on the same subject follows.
 CREATE VIEW unfinished_emails AS
 SELECT email_id, document_id FROM emails e
 WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL

@@ -3,7 +3,7 @@
 CREATE TABLE payment_links (
   document_id bigint PRIMARY KEY REFERENCES documents,
   provider text NOT NULL,
-  -- The opaque end of the page's URL. It alone opens the page, so it must be unguessable.
+  -- The opaque end of the page's URL. Nothing else is needed to open the page, so it must be unguessable.
   token text NOT NULL CONSTRAINT payment_link_token_once UNIQUE
     CONSTRAINT payment_link_token_unguessable CHECK (length(token) >= 32),
   url text NOT NULL,
@@ -11,8 +11,8 @@ CREATE TABLE payment_links (
 );
 CALL make_append_only('payment_links');
 
--- A revoked link of our page: the new token that replaces it, or NULL for none. Each follows the previous one, so that
--- of two concurrent changes one fails. The document's PDF still prints the first.
+-- A revoked link of our page: the new token that replaces it, or NULL for none. Each follows the previous one, so if
+-- two changes are concurrent, one of them fails. The document's PDF still prints the first.
 CREATE TABLE payment_link_changes (
   payment_link_change_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES payment_links,
@@ -81,8 +81,8 @@ CREATE TABLE payment_link_objects (
 CALL make_append_only('payment_link_objects');
 
 -- Written once the processor has confirmed it; `refused` and `not_made` have no object. `used_up`: its one session was
--- completed without money: a bank debit is ordered, and if it fails, the next version makes the next attempt.
--- `ordered`: a debit for the document is in progress in another session.
+-- completed without money, because a bank debit was ordered. If the debit fails, the next version makes the next
+-- attempt. `ordered`: a debit for the document is in progress in another session.
 CREATE TABLE payment_link_closings (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -110,7 +110,7 @@ CREATE TABLE payment_link_orders (
 );
 CALL make_append_only('payment_link_orders');
 
--- The outcome of a link's one session. Events come in any order: it may be known before the order is.
+-- The outcome of a link's one session. Events arrive in any order, so the outcome may be known before the order is.
 CREATE TABLE payment_link_outcomes (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -121,14 +121,14 @@ CREATE TABLE payment_link_outcomes (
 );
 CALL make_append_only('payment_link_outcomes');
 
--- Why a document's link is currently wrong. It is deleted with its cause.
+-- Why a document's link is currently wrong. The row is deleted once the cause is gone.
 CREATE TABLE payment_link_waits (
   document_id bigint PRIMARY KEY REFERENCES documents,
   -- limit: the processor does not accept the amount; refused: it refused the request; unavailable: it cannot be reached
   -- now.
   kind text NOT NULL CONSTRAINT payment_link_wait_known CHECK (kind IN ('limit', 'refused', 'unavailable')),
   reason text NOT NULL,
-  -- What was wanted when this was recorded: another amount or other methods are tried at once.
+  -- What was wanted when this was recorded. If a different amount or other methods are wanted, they are tried at once.
   wanted text NOT NULL,
   since timestamptz NOT NULL DEFAULT now(),
   noted_at timestamptz NOT NULL DEFAULT now()
@@ -253,7 +253,7 @@ CREATE FUNCTION request_link_checks(document_ids bigint[]) RETURNS void LANGUAGE
   ON CONFLICT (document_id) DO UPDATE SET asked = c.asked + 1
 $$;
 
--- The history of a document's payment link. Not its address, which opens the page for anyone.
+-- The history of a document's payment link. Without the link's URL, which opens the page for anyone.
 CREATE VIEW payment_link_history AS
 SELECT document_id, 4 AS rank, created_at AS at, 'linked' AS action, '{}'::jsonb AS facts
 FROM payment_links

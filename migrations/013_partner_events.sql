@@ -92,7 +92,7 @@ CREATE TABLE partner_events (
 );
 CALL make_append_only('partner_events');
 
--- The ids up to which everything is published. One row, from the first publishing on.
+-- The ids up to which everything is published. It has one row once something has been published.
 CREATE TABLE published_marks (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT published_marks_only_one CHECK (only_one),
   entries_to bigint NOT NULL,
@@ -100,8 +100,9 @@ CREATE TABLE published_marks (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'published_marks');
 
--- Where a partner's events are sent, if it has a webhook, and how far. Updated in place: each change by a person, and
--- each pause, has an audit event. The secrets are not stored: they are derived from a key of the environment.
+-- Where a partner's events are sent, if it has a webhook, and up to which position. Updated in place: each change by a
+-- person, and each pause, has an audit event. The secrets are not stored: they are derived from a key of the
+-- environment.
 CREATE TABLE webhooks (
   partner_id text COLLATE "C" PRIMARY KEY REFERENCES partners,
   -- NULL: removed. The row stays, so that no secret is issued twice.

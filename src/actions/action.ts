@@ -41,7 +41,7 @@ import type { ActionCommand } from './command.ts';
 /** Who acts, where, and on which database. */
 export interface ActionContext extends ActorContext {
   readonly database: Database;
-  /** The columns of the terminal that shows the report; without it, nothing in a table is shortened. */
+  /** The width in columns of the terminal that shows the report. Without it, tables are not shortened. */
   readonly width?: number | undefined;
   /** The names for fields in the report or refusal. Default: those of the action's command. */
   readonly namesOf?: ((action: Pick<Action, 'input' | 'command'>) => NameOf) | undefined;
@@ -60,12 +60,13 @@ export interface AfterContext extends ActionContext {
 interface RunContext extends AfterContext {
   /** The database handle that checks permission before each transaction; all writes of the action go through it. */
   readonly permitted: Database;
-  /** Whether to do what follows as well: the action does it itself or leaves it to `after`. */
+  /** Whether to do what follows as well, in the action's own run or in `after`. */
   readonly deliver: boolean;
 }
 
 /**
- * What an action changes, by thing and field: `{ 'INV-2026-000176': { status: 'open' } }`. Without times and new ids.
+ * What an action changes, by thing and field: `{ 'INV-2026-000176': { status: 'open' } }`. Times and new ids are left
+ * out.
  */
 export type Facts = Readonly<Record<string, Readonly<Record<string, Amount | string | null>>>>;
 
@@ -80,7 +81,7 @@ export interface Report<Json = unknown> {
   readonly text: string;
   /** Possible next steps: the command line prints commands, the console buttons. */
   readonly remedies?: readonly Remedy[];
-  /** Remarks beside it, such as what was sent. */
+  /** Additional remarks, such as what was sent. */
   readonly notes?: readonly string[];
   /** Finance has something left to do: the command exits 4. */
   readonly attention?: boolean;
@@ -90,7 +91,7 @@ export interface Report<Json = unknown> {
 export interface ActionOutcome<Input, Result, Followed> {
   readonly input: Input;
   readonly result: Result;
-  /** What follows was done, so anything unsent needs attention. */
+  /** Whether what follows was done too. If so, anything unsent needs attention. */
   readonly delivered: boolean;
   /** The result of `after`; undefined unless delivered. */
   readonly followed: Followed | undefined;
@@ -127,13 +128,16 @@ interface Parts<Input, Result, Followed, Json> {
    * the action was confirmed or approved, `perform` runs in one transaction. A preview always uses `perform`.
    */
   run?(context: RunContext, input: Input): Promise<Result>;
-  /** What happens before the transaction, in transactions of its own. */
+  /** What happens before the transaction, in separate transactions. */
   begin?(context: ActionContext, input: Input): Promise<void>;
   /** What happens right after the transaction: failpoint, payment link. Also when delivery is left to others. */
   committed?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;
   /** What follows then, unless delivery is left to others: e-mails. */
   after?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<Followed>;
-  /** What a preview compares; `result` is undefined before the action and names the things that it made after it. */
+  /**
+   * What a preview compares. `result` is undefined before the action; afterwards it names the things that the action
+   * made.
+   */
   facts(tx: Transaction, input: Input, result: Result | undefined, context: ActionContext): Promise<Facts>;
   /** The money that it moves, for the thresholds of approvals: one amount for each currency. */
   amounts(seen: FactsChange, input: Input, result: Result): readonly Amount[];

@@ -48,8 +48,8 @@ export function endRequest(
 }
 
 /**
- * Withdraws this program's requests that are no longer needed, because a person did it meanwhile or no rule applied.
- * `waiting` is the request that it still waits for. Returns the ids of the withdrawn ones.
+ * Withdraws this program's requests that are no longer needed, because a person has done it in the meantime or no rule
+ * applied. `waiting` is the request that the program still waits for. Returns the ids of the withdrawn ones.
  */
 export function withdrawDone(context: ActionContext, action: Action, waiting: number | undefined): Promise<number[]> {
   const { actor, environment, database } = context;

@@ -38,7 +38,7 @@ export const booksClose = defineAction({
   partners: async () => 'all',
   perform: (tx, context, input) => closeBooks(tx, context, requestOf(input)),
   committed: () => failpoint('books.committed'),
-  /** The seal to the auditor and the account statements. A partner without an account gets no statement. */
+  /** Sends the seal to the auditor, and the account statements. A partner without an account gets no statement. */
   after({ reporter, ...context }) {
     const { onEmail } = reporter;
     const told: typeof onEmail = (result) => {
@@ -74,7 +74,8 @@ export function checkBooks({ without, reason }: Omit<BooksInput, 'month'>): void
 }
 
 /**
- * The books as they are, and everything that keeps them from closing: a dry run lists it all, the action is refused.
+ * The books as they are, and everything that keeps them from closing: a dry run lists all of that, while the action is
+ * refused.
  */
 export async function reportBooks(
   tx: Transaction,
@@ -123,7 +124,7 @@ function describeBooks(
   ].join('\n\n');
 }
 
-/** Nothing if no file states balances. */
+/** Empty if no file states balances. */
 function describeBalances({ month, bank_balances: balances }: BooksReport): string[] {
   if (balances.length === 0) return [];
   const before = balances.filter((each) => Number(each.before_first_statement) !== 0);

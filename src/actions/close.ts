@@ -280,7 +280,7 @@ function describeMissing(feeds: Feeds, decision: FeedDecision): string {
   ].join('\n');
 }
 
-/** A month of the contract's close report. Totals are those of the month's rows. */
+/** A month of the close report, as in the contract. Totals are those of the month's rows. */
 export function monthJson(
   facts: MonthFacts,
   status: 'closed' | 'preview',

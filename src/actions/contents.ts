@@ -6,7 +6,7 @@ import type { FileInput } from './fields.ts';
 
 const contents = new WeakMap<FileInput, Promise<unknown>>();
 
-/** `task`: what the reader takes beside the file. */
+/** `task`: what the reader needs besides the file. */
 export const contentOf = <Task extends GivenFile, Content>(
   file: FileInput,
   reader: FileReader<Task, Content>,

@@ -62,7 +62,7 @@ export const creditUnapply = defineAction({
     reportPlaced(tx, result, `from ${creditNote} is taken back from ${number}`),
 });
 
-/** With what is left to pay on the invoice, and what is still open on the credit note. */
+/** Reports what is left to pay on the invoice, and what is still open on the credit note. */
 async function reportPlaced(tx: Transaction, placed: PlacedCredit, what: string): Promise<Report> {
   const invoice = await documentNumbered(tx, placed.number);
   const note = await documentNumbered(tx, placed.credit_note);

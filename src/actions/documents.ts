@@ -35,7 +35,7 @@ export async function documentFacts(tx: Transaction, numbers: readonly string[])
   return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
 }
 
-/** Without its replacement's number and its e-mail's reason, which differ in each preview. */
+/** Leaves out the number of the replacement and the reason of the e-mail, which differ in each preview. */
 export function factsOf(row: DocumentRow): Facts[string] {
   const of = (text: string) => Amount.of(text, row.currency);
   return {
@@ -54,8 +54,8 @@ export function factsOf(row: DocumentRow): Facts[string] {
 }
 
 /**
- * The sums of fields over some things, one for each currency. Negative amounts count by their absolute value: outgoing
- * money must not offset incoming money to stay under a threshold.
+ * The sums of fields over some things, one for each currency. Negative amounts count by their absolute value, so that
+ * outgoing money cannot offset incoming money to keep the sum under a threshold.
  */
 export function amountsIn(facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] {
   const sums = new Map<string, Amount>();

@@ -35,7 +35,7 @@ interface Words {
   readonly value?: string | undefined;
 }
 
-/** Needed by few fields. */
+/** Words that only a few fields need. */
 type Rare = Pick<Words, 'more' | 'value'>;
 
 interface Description extends Words {
@@ -237,7 +237,7 @@ export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<s
     // A form sends `yes` for a ticked box; the schema refuses any other value.
     if (kind === 'flag') return [name, values[0] === 'yes' || values[0]];
     const read = values.map(READ[kind] ?? ((value) => value));
-    // Of two files, the last one chosen wins: it replaces the kept one.
+    // If there are two files, the one chosen last replaces the one kept from before.
     return [name, values.length === 0 ? undefined : many ? read : kind === 'file' ? read.at(-1) : read[0]];
   });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));

@@ -47,7 +47,7 @@ export async function admit<Input>(
   await actAs(tx, actor);
 }
 
-/** For a role limited to some partners, a missing thing looks like another partner's. */
+/** To a user limited to some partners, a missing thing looks like one of another partner. */
 async function partnersTouched<Input>(
   tx: Transaction,
   context: ActionContext,
@@ -65,9 +65,10 @@ async function partnersTouched<Input>(
 
 /**
  * Called in each transaction of the action, before it does anything. If a rule requires a second person, it computes
- * what the action is about to do: all of it in the first transaction, the rest in a later one, which must be part of
- * that. A returned refusal stops the action; what this wrote, such as a request for approval, is still committed.
- * Throws OutdatedPreview. The caller compares what was approved or confirmed with what the action then did.
+ * what the action is about to do: in the first transaction all of it, in a later one the rest, which must be part of
+ * what the first computed. A returned refusal stops the action; what this wrote, such as a request for approval, is
+ * still committed. Throws OutdatedPreview. The caller compares what was approved or confirmed with what the action then
+ * did.
  */
 export async function permit<Input>(
   tx: Transaction,

@@ -17,13 +17,13 @@ export { OutdatedPreview };
 export interface RunOptions extends Agreement {
   /** False leaves e-mails to `reckoner deliver`. */
   readonly deliver?: boolean;
-  /** Hears of deliveries as they happen. */
+  /** Is informed of each delivery as it happens. */
   readonly reporter?: Reporter;
   /** Receives what follows, to run it after the report: for callers who cannot wait for e-mails. */
   readonly later?: (follow: () => Promise<unknown>) => void;
 }
 
-/** Performs an action in its transaction, then what follows outside it, and reports it. */
+/** Performs an action in its transaction, then does what follows outside of the transaction, and reports both. */
 export async function runAction<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
@@ -67,7 +67,7 @@ async function runNamed<Input, Result, Followed, Json>(
   return context.database.reading((tx) => reportOf(tx, context, action, done));
 }
 
-/** How often an action is retried because others changed its effect during the comparison. */
+/** How many times an action is retried because others changed its effect during the comparison. */
 const ATTEMPTS = 5;
 
 /**

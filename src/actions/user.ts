@@ -1,5 +1,5 @@
 /**
- * Users: invite, make another sign-in link, change roles, deactivate, sign out (people/users.ts). A link is shown once,
+ * Users: invite, make a new sign-in link, change roles, deactivate, sign out (people/users.ts). A link is shown once,
  * to the person who did or approved the action; previews, requests, events and logs never contain it.
  */
 
@@ -121,7 +121,7 @@ async function mailLink(
   try {
     return await mailSignInLink(context, { to, url: urlOf(context, result), expires_at: link.expires_at });
   } catch (error) {
-    // An unusable template. The link exists and is shown.
+    // The template is unusable, but the link exists and is shown.
     if (error instanceof Refusal) return { outcome: 'refused', reply: error.message };
     throw error;
   }
@@ -207,7 +207,7 @@ export const userRole = defineAction({
   }),
 });
 
-/** Refuses what the database refuses: administrators manage all users. */
+/** Refuses, as the database does, an administrator limited to one partner: administrators manage all users. */
 function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined): void {
   if (partnerId === undefined || !roles.includes('administrator')) return;
   const reason = 'cannot limit the role administrator, which is for all partners';

@@ -37,7 +37,7 @@ export const webhookSet = defineAction({
   partners: async (_tx, { partnerId }) => [partnerId],
   perform: (tx, context, request) => setWebhook(tx, context, request),
   async begin({ database }) {
-    // Events recorded so far are not "from now on".
+    // The default `from now on` must leave out the events recorded so far, so publish them first.
     await new Publisher(database).publish(5000);
   },
   facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),

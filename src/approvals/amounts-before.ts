@@ -17,7 +17,7 @@ export interface ComparedAmount {
 }
 
 export interface Comparison {
-  /** The events of one action share it, so the amounts count once. */
+  /** The events of one action share it, so that its amounts count only once. */
   readonly comparison: string;
   readonly action: string;
   readonly days: number;

@@ -43,7 +43,7 @@ export interface Permission {
   /** All that the action was going to change; undefined if nothing was approved or compared. */
   readonly changes?: readonly PreviewedChange[];
   readonly compared?: Comparison | undefined;
-  /** No one else could approve it. A later transaction checks again: someone may by then. */
+  /** Set if no one else could approve it. A later transaction checks again, because someone may be able to by then. */
   readonly alone?: OnePerson | undefined;
 }
 
@@ -90,7 +90,7 @@ const inWords = (changes: readonly PreviewedChange[]): string =>
   'no figure changes';
 
 /**
- * Makes the request, or finds the pending one, if the rule applies and someone else may approve. Otherwise the events
+ * If the rule applies and someone else may approve, makes the request or finds the pending one. Otherwise the events
  * record what was compared, or that no one else could approve it.
  */
 export async function ask(
@@ -114,7 +114,7 @@ export async function ask(
     // Locked before the users, in the same order as a decision.
     const now = context.environment.now().toISO();
     if (user !== undefined) waiting = await lockOpenRequests(tx, { ...asked, userId: user.user_id, now });
-    // No one becomes an approver until the action is done.
+    // Until the action is done, no one can become an approver.
     await lockUsers(tx);
     approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
   }
@@ -135,8 +135,8 @@ export async function ask(
 
 /**
  * Each amount plus what the same user did with the same action for the same partner in recent days without a second
- * person. Undefined for an action that always needs approval: the rule has no amounts or not its currency, or the
- * action states none.
+ * person. Undefined for an action that always needs approval, because the rule has no amounts or none in its currency,
+ * or because the action states none.
  */
 async function compare(
   tx: Transaction,

@@ -52,7 +52,7 @@ interface RequestFilter {
   /** Those pending at this time. */
   readonly waitingAt?: string | null;
   readonly scope?: Scope;
-  /** Those before this one. */
+  /** Only those made before this one: the latest come first. */
   readonly after?: string | null;
   /** null: all. */
   readonly limit?: number | null;
@@ -190,7 +190,7 @@ export interface OnePerson {
   readonly partners: readonly string[] | null;
 }
 
-/** From here on this transaction's events say that no one else could have approved them. */
+/** From here on this transaction's events state that no one else could have approved them. */
 export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise<void> {
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ one_person: alone }));
 }

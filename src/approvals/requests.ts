@@ -63,7 +63,7 @@ export async function askForApproval(
   return { request_id, expires_at: expiresAt, is_new: true };
 }
 
-/** A user's requests for the same, locked: decisions on them wait. */
+/** A user's requests for the same action. They are locked, so decisions on them wait. */
 export async function lockOpenRequests(
   tx: Transaction,
   asked: Parameters<typeof readOpenRequests>[1],

@@ -136,7 +136,7 @@ const Appearance = ({ chosen, token }: { chosen: Theme | null; token: string }) 
   </Card>
 );
 
-/** The document's root says the same. */
+/** The document's root has the same setting. */
 const Keyboard = ({ on, token }: { on: boolean; token: string }) => (
   <Card title="Keyboard" note="For this browser. Single keys such as j and / move, search and open.">
     <Form action="/console/account/keys" token={token} boost={false} class="choices">

@@ -40,7 +40,7 @@ export function addAuditTasks(app: FastifyInstance, { action, file }: Routes, sh
     if (taskId !== undefined) start('export', taskId);
     return { to: `/console${PACKS_PATH}/${input.from}` };
   });
-  // It is as large as its rows: it may take longer than a response, as long as the client keeps reading.
+  // It may be large, so it may take longer than other responses, as long as the client keeps reading.
   file(
     `${PACKS_PATH}/files/:task/pack.zip`,
     { ...LEDGER, bound: 'rows' },
@@ -89,7 +89,7 @@ function ask(
   });
 }
 
-/** Does not wait for it. A process that ends without a result leaves its task with a problem. */
+/** Does not wait for the task. If the process ends without a result, the task shows a problem. */
 function startTask(
   { database, environment, log }: Shared,
   running: Set<() => void>,

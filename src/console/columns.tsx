@@ -28,7 +28,7 @@ const BALANCE: Column<{
   ),
 };
 
-/** What a partner owes on this day: the due date, the disputed amount and the balance. */
+/** What a document adds to what a partner owes on this day: the due date, the disputed amount and the balance. */
 export const owedColumns = (asOf: string): readonly Column<OpenItem>[] => [
   {
     heading: 'Due',

@@ -17,7 +17,7 @@ export interface Place {
   readonly secure: boolean;
 }
 
-/** The place of a request. Plain http requires a Host header that means the browser's own machine. */
+/** The place of a request. Plain http requires a Host header that names the browser's own machine. */
 export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { headers }: FastifyRequest): Place {
   const { origin, protocol } = new URL(issuerOf(service));
   if (protocol === 'https:') return { origin, secure: true };
@@ -48,7 +48,7 @@ function cookiesOf({ headers }: FastifyRequest, name: string): string[] {
   });
 }
 
-/** Sets a cookie that ends with the browser, or removes it. */
+/** Sets a cookie that lasts until the browser is closed, or removes it. */
 export function setCookie(reply: FastifyReply, place: Place, name: CookieName, value: string | null): void {
   const parts = [`${nameOf(name, place)}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
   if (place.secure) parts.push('Secure');
@@ -58,7 +58,7 @@ export function setCookie(reply: FastifyReply, place: Place, name: CookieName, v
   reply.header('Set-Cookie', [...[before ?? []].flat(), parts.join('; ')].map(String));
 }
 
-/** Without one, the console follows the user's system. */
+/** If none is chosen, the console follows the user's system. */
 export const THEMES = ['light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 const THEME_COOKIE = 'reckoner-theme';
@@ -70,7 +70,7 @@ export function themeOf(request: FastifyRequest): Theme | null {
   return THEMES.find((each) => each === theme) ?? null;
 }
 
-/** For this browser, not the user: a laptop may be dark and a projector light. */
+/** Stored for this browser, not for the user: a laptop may be dark and a projector light. */
 export const setTheme = (reply: FastifyReply, place: Place, theme: Theme | null): void =>
   setChoice(reply, place, THEME_COOKIE, theme);
 
@@ -91,7 +91,7 @@ function setChoice(reply: FastifyReply, { secure }: Place, name: string, value: 
   reply.header('Set-Cookie', [...parts, ...(secure ? ['Secure'] : [])].join('; '));
 }
 
-/** Refuses requests from another site. Browsers state a request's origin; without one it is not a current browser. */
+/** Refuses requests from another site. Every current browser states the origin of a request. */
 export function refuseOtherOrigin({ headers }: FastifyRequest, { origin }: Place): void {
   const site = headers['sec-fetch-site'];
   const from = headers.origin;

@@ -13,7 +13,7 @@ export const Form = ({
 }: {
   action: string;
   token: string;
-  /** False: a full navigation, for forms that change the signed-in user. */
+  /** False: the whole page is loaded again, for forms that change the signed-in user. */
   boost?: boolean;
   /** True: it may send files. */
   files?: boolean;
@@ -94,7 +94,7 @@ const nameOf = (file: File): string =>
 export const fieldsOfForm = (form: URLSearchParams | undefined): ReadonlyMap<string, string> | undefined =>
   form !== undefined && new Set(form.keys()).size === form.size ? new Map(form) : undefined;
 
-/** The number that a form gives for a thing. Anything else names nothing. */
+/** The id of a thing, as a form sends it; 0, which no thing has, if it is not a number. */
 export function idSent(fields: ReadonlyMap<string, string>, name: string): number {
   const sent = fields.get(name) ?? '';
   return /^\d{1,15}$/.test(sent) ? Number(sent) : 0;

@@ -8,9 +8,9 @@ export type Tone = Mark['tone'];
 interface MoneyProps {
   readonly amount: string;
   readonly currency: string;
-  /** With a plus sign if it is above zero. */
+  /** The amount, with a plus sign if it is above zero. */
   readonly signed?: boolean;
-  /** Without the currency, for columns whose heading names it. */
+  /** The amount without its currency, for columns whose heading names it. */
   readonly bare?: boolean;
 }
 
@@ -52,7 +52,7 @@ export const Marks = ({ marks }: { marks: readonly Mark[] }) =>
 export interface Column<Row> {
   readonly heading: string;
   readonly number?: boolean;
-  /** The link of its heading: the same list sorted by it, reversed if it is already. */
+  /** The link of a column's heading: the same list sorted by that column, or in reverse order if it already is. */
   readonly sort?: { readonly href: string; readonly now: 'ascending' | 'descending' | undefined };
   readonly cell: (row: Row) => ComponentChildren;
 }
@@ -142,7 +142,7 @@ export function Card({
   );
 }
 
-/** Names and their values; those without a value are left out. */
+/** Names and their values; a name without a value is left out. */
 export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: ComponentChildren])[] }) => (
   <dl class="facts">
     {facts.map(([name, value]) =>

@@ -348,7 +348,7 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   );
 }
 
-/** Of the link of a row: a number stays on one line, a name may wrap. */
+/** How the link of a row breaks: a number stays on one line, a name may wrap. */
 export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 'row number');
 
 const isAmounts = (value: Value): value is readonly Amount[] => Array.isArray(value) && value[0] instanceof Amount;

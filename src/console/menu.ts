@@ -1,7 +1,7 @@
 /** The console's menu: its sections, and who may open them. */
 import { scopeOf, type User } from '../people/roles.ts';
 
-/** Each with the letter that follows `g` on the keyboard. */
+/** Each with its keyboard shortcut: the letter typed after `g`. */
 const PLACES = [
   { path: 'close', name: 'Close', key: 'c' },
   { path: 'queue', name: 'Work queue', key: 'q' },

@@ -15,7 +15,7 @@ export interface PageUser {
   readonly sandbox: boolean;
   readonly version: string;
   readonly theme: Theme | null;
-  /** Whether single keys do something (session.ts). */
+  /** Whether single-key shortcuts are on (session.ts). */
   readonly keys: boolean;
   readonly login: string;
   /** The token that the user's forms carry (form.tsx). */

@@ -93,7 +93,7 @@ export function addPasskeySignIn(app: FastifyInstance, shared: Shared): void {
     refuseOtherOrigin(request, place);
     const parsed = assertion.safeParse(jsonOf(request));
     const secret = readCookie(request, place, 'reckoner-sign-in');
-    // Used up even if the rest fails: a challenge is valid once.
+    // A challenge is valid only once, even if the rest fails.
     const asked = await database.transaction((tx) => takeChallenge(tx, { environment }, { secret, kind: 'passkey' }));
     try {
       if (!parsed.success || asked === undefined) throw refuse('passkey_refused', { reason: 'it arrived too late' });

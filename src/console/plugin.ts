@@ -63,7 +63,7 @@ function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, r
   const isPage = request.method === 'GET' || request.method === 'HEAD';
   if (refusal.code === 'session_missing' && isPage) {
     const target = `/console/sign-in?to=${encodeURIComponent(pageToGoTo(request.url))}`;
-    // A part of a page that is polled: redirect the whole page to the sign-in.
+    // The request polls a part of a page: redirect the whole page to the sign-in.
     if (request.headers['hx-request'] !== undefined && request.headers['hx-boosted'] === undefined) {
       return reply.code(401).header('HX-Redirect', target).send('');
     }

@@ -40,7 +40,7 @@ export const problemPage = (reader: PageUser, refusal: Refusal): string =>
     ),
   });
 
-/** What a page says about the installation to users who are not signed in. */
+/** What a page states about the installation to users who are not signed in. */
 export const outerOf = (shared: Shared, request: FastifyRequest) => ({
   issuer: settingsNow(shared).issuer.legal_name || 'Reckoner',
   sandbox: shared.environment.name === 'sandbox',

@@ -35,7 +35,7 @@ export interface Access {
   readonly scope: 'ledger' | 'partners';
   /** How many of its kind may run at once. */
   readonly bound?: BoundName;
-  /** A parameter may be repeated, as ticked rows are: `asked` has all of them. */
+  /** Parameters may be repeated, as ticked rows are; `asked` has all their values. */
   readonly repeats?: boolean;
 }
 
@@ -117,7 +117,7 @@ export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => P
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The page that shows a problem of this request; null before its user is known. */
+    /** The user for whom a page shows a problem of this request; null until the user is known. */
     reader: PageUser | null;
   }
 }

@@ -151,7 +151,7 @@ async function claimsOf(
   );
   if (!lacks || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
   const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
-  // The claim about verification belongs to the address beside it.
+  // The claim that an address is verified is about the address in the same response.
   const email = claims['email'] ?? more['email'];
   const said = claims['email'] === undefined ? undefined : claims['email_verified'];
   const email_verified = said ?? (more['email'] === email ? more['email_verified'] : undefined);
@@ -160,7 +160,7 @@ async function claimsOf(
 
 const NAME = line().trim().min(1);
 
-/** Drops addresses and names that we would refuse from a person. */
+/** Drops addresses and names that we would refuse if a person entered them. */
 function identityOf(settings: OidcSettings, claims: Claims): Identity {
   return {
     ...{ issuer: claims.iss, subject: claims.sub },
@@ -180,7 +180,7 @@ function rolesOf({ roles }: OidcSettings, claim: unknown): Role[] {
   return [...new Set(groups.flatMap((group) => (Object.hasOwn(roles, group) ? (roles[group] ?? []) : [])))];
 }
 
-/** In the form, or in the header if the provider accepts only that, the default when it does not say. */
+/** Sent in the form, or in the header if the provider accepts only that, which is the default if it states nothing. */
 function proofBy(secret: string): oidc.ClientAuth {
   const [byForm, byHeader] = [oidc.ClientSecretPost(secret), oidc.ClientSecretBasic(secret)];
   return (server, client, body, headers) => {
@@ -189,7 +189,7 @@ function proofBy(secret: string): oidc.ClientAuth {
   };
 }
 
-/** The library reads each response whole. No genuine response is longer. */
+/** The library reads each response whole, so its length is limited. No genuine response is longer. */
 const MOST_BYTES = 1_000_000;
 
 const fetchLimited: oidc.CustomFetch = async (url, options) => {

@@ -64,7 +64,7 @@ export function addSignIn(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** The form of a page that does one thing. */
+/** The form of a page that does only one thing. */
 export const OneButton = ({ name, children }: { name: string; children: ComponentChildren }) => (
   <form method="post">
     <p>{children}</p>
@@ -99,7 +99,7 @@ const Ways = ({ to, passkeys, provider }: { to: string; passkeys: boolean; provi
   </>
 );
 
-/** Counted, like every failed sign-in. */
+/** This is counted like every failed sign-in. */
 export async function refuseLink(shared: Shared, request: FastifyRequest): Promise<never> {
   await countRefused(shared, request);
   throw refuse('sign_in_link_invalid', {});

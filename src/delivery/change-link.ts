@@ -30,7 +30,7 @@ export async function changeLink(
 ): Promise<DocumentRow> {
   const document = await find(tx, number);
   const standing = await readLinkStanding(tx, document.document_id);
-  // A link printed by another page's provider is not ours to change; before the first PDF, no one has the link.
+  // A link to another provider's page is not ours to change. Before the first PDF, no one has the link.
   if (standing?.provider !== 'page' || (document.pdf_sha256 === null && document.purpose !== 'opening'))
     throw refuse('link_missing', { number });
   if (to === 'revoke' && standing.token === null) throw refuse('link_revoked', { number });

@@ -49,7 +49,7 @@ interface StandingOptions extends DeliveryOptions {
   readonly sendOthers?: () => Promise<void>;
 }
 
-/** Delivers whatever is issued, until the signal. */
+/** Keeps delivering what is issued, until the signal to stop. */
 export async function deliverForever(options: StandingOptions, stop: AbortSignal): Promise<void> {
   await withWorkerPool(options, Number.POSITIVE_INFINITY, async (pool) => {
     await options.database.transaction((tx) => wakeDocuments(tx, linkWork(options)));

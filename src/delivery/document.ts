@@ -54,15 +54,15 @@ export interface Delivery extends Omit<SendResult, 'status'> {
   readonly number: string;
   /** `no_email`: carried over from the previous system, which sent it; it has only a payment link. */
   readonly status: SendResult['status'] | 'no_email';
-  /** It was so before: this attempt sent nothing. */
+  /** It had this status before: this attempt sent nothing. */
   readonly before?: true;
   /** What is wrong with its link at the processor, and why; absent if nothing is. */
   readonly link?: string;
 }
 
 /**
- * Sends the e-mail, then syncs the link behind the document. In that order: a processor that is slow or down keeps no
- * document from its partner, and the payment page shows its button once there is a link.
+ * Sends the e-mail, then syncs the link behind the document. In that order, a processor that is slow or down does not
+ * delay the e-mail. The payment page shows its button once there is a link.
  */
 export async function deliverDocument(context: DeliveryContext, documentId: number): Promise<Delivery> {
   const found = await context.steps.find(documentId);
@@ -94,7 +94,7 @@ async function deliverEmail(
   if (email.status === 'sending') {
     const ended = await takeOver(senderOf(context), email, { repeats: status !== 'void' });
     if (ended.status !== 'deferred') return { number, ...ended };
-    // After the first unclear attempt the message is repeated at once.
+    // After the first unclear attempt, the same message is sent again at once.
     return deliverEmail(context, documentId, await context.steps.find(documentId));
   }
   if (email.status !== 'queued' && email.status !== 'held') {
@@ -150,7 +150,7 @@ async function send(context: DeliveryContext, document: DocumentRow, email: Docu
   const pdf = prepared.pdfToKeep;
   const sender = senderOf(context, pdf);
   const result = message instanceof Error ? undefined : await attempt(sender, email, message);
-  // A document whose e-mail could not be offered still has its PDF.
+  // A document still gets its PDF if its e-mail could not be offered.
   if (pdf !== undefined && !sender.keepsPdf()) await context.steps.keep({ pdf });
   failpoint('delivery.kept');
   if (message instanceof Error) throw message;

@@ -1,6 +1,6 @@
 /**
  * SQL over what delivery adds to issued documents: payment links, PDFs, and what its e-mail needs. Each delivery runs
- * the same queries, so all are prepared: planning was two thirds of what PostgreSQL did for a document.
+ * the same queries, so all are prepared: planning took two thirds of PostgreSQL's time for a document.
  */
 import type { Instructions } from '../config/instructions.ts';
 import { execute, prepared, query, type Transaction } from '../database/transaction.ts';
@@ -51,7 +51,7 @@ export async function readDocumentEmails(
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/** The same of one document. */
+/** The same for one document. */
 export const readDocumentEmail = async (tx: Transaction, documentId: number): Promise<DocumentEmail | undefined> =>
   (await readDocumentEmails(tx, [documentId])).get(documentId);
 
@@ -73,7 +73,7 @@ const KEEP_LINKS = prepared(
      ON CONFLICT (document_id) DO NOTHING`,
 );
 
-/** Stores links, and returns the stored ones by document: if another worker was first, its link. */
+/** Stores links, and returns the stored ones by document: if another worker was first, that worker's link. */
 export async function recordPaymentLinks(
   tx: Transaction,
   links: readonly LinkToKeep[],
@@ -159,7 +159,7 @@ const INSTRUCTIONS = prepared(
        ORDER BY d.document_id DESC LIMIT 1) AS last ON true`,
 );
 
-/** The instructions in force that a document prints, and whether the partner's last invoice carried others. */
+/** The instructions in force that a document prints, and whether the partner's last invoice carried different ones. */
 export interface PrintedInstructions {
   readonly id: number;
   readonly changed: boolean;
@@ -244,7 +244,7 @@ const PRESENT_BUYERS = prepared(
      ORDER BY partner_id`,
 );
 
-/** The current data of these partners on e-invoices; null: of all active ones that ask for e-invoices. */
+/** The current e-invoice data of these partners; null: of all active partners that ask for e-invoices. */
 export const readPresentBuyers = (tx: Transaction, partnerIds: readonly string[] | null): Promise<PresentBuyer[]> =>
   query(tx, PRESENT_BUYERS, { partnerIds });
 
@@ -265,7 +265,7 @@ const PDFS = prepared(
      WHERE w.document_id = ANY (:documentIds::bigint[])`,
 );
 
-/** Stored PDFs with what they show besides the frozen documents. */
+/** Stored PDFs, with what they show in addition to the frozen documents. */
 export async function readPdfs(tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, KeptPdf>> {
   const rows = await query<KeptPdf & { document_id: number }>(tx, PDFS, { documentIds });
   return new Map(rows.map((row) => [row.document_id, row]));
@@ -285,7 +285,7 @@ export type RowOfDocument = Readonly<Record<string, string | null>>;
 
 /**
  * Rows that each document bills, in ledger order; none for a credit against an invoice, which bills nothing. An invoice
- * for missing shares has a row for each quote, with the share that it bills and without the two other amounts.
+ * for missing shares has a row for each quote, with the share that it bills and without the other two amounts.
  */
 export async function readRowsOfDocuments(
   tx: Transaction,
@@ -326,7 +326,7 @@ const linesOfDocument = (amounts: RowLines['amounts']): string => `
 
 /**
  * The same for a document of a month whose rows were all posted to one month. They are read in the order of an index.
- * Through the view, a million rows are sorted first, which takes longer than the server's statement timeout.
+ * Through the view, a million rows would be sorted first, which takes longer than the server's statement timeout.
  */
 const LINES_OF_POSTED_MONTH = `
   SELECT ${lineOf('all')}
@@ -342,7 +342,9 @@ interface BilledDocument {
   readonly partnerId: string;
   readonly currency: string;
   readonly arrangement: string;
-  /** The month to which all rows are posted that the document can bill; null if there are several, as at a first close. */
+  /**
+   * The month to which all rows that the document can bill are posted; null if there are several, as at a first close.
+   */
   readonly posted: string | null;
 }
 
@@ -378,7 +380,7 @@ export async function* readDocumentRows(tx: Transaction, documentId: number): As
   }
 }
 
-/** Records in `reason` why a document still waits, if no step of its delivery could; it waits for a minute. */
+/** Records why a document still waits, if no step of its delivery could record it. The document waits for a minute. */
 export async function noteFailure(tx: Transaction, documentId: number, reason: string): Promise<void> {
   await execute(
     tx,

@@ -5,8 +5,8 @@ import type { EmailStatus } from '../mail/email.ts';
 import { type LinkWork, linksOutOfSync } from './links/links.sql.ts';
 
 /**
- * Makes every undelivered document due, also those on hold, in case they now have what they lacked, and every document
- * whose payment link needs work. Returns how many.
+ * Makes due every undelivered document and every document whose payment link needs work. Documents on hold are
+ * included, because they may now have what they lacked. Returns how many are due.
  */
 export async function wakeDocuments(
   tx: Transaction,
@@ -33,7 +33,8 @@ export async function wakeDocuments(
      ON CONFLICT DO NOTHING`,
     { statuses },
   );
-  // In one order, last, and without those locked by others, so that no process waits for another or for a long import.
+  // Last, in one order, and skipping rows that others have locked, so that no process waits for another or for a long
+  // import.
   await execute(
     tx,
     `UPDATE emails SET due_at = now()
@@ -93,7 +94,7 @@ const LINK_CHECKS = prepared(
 export const readLinkChecks = (tx: Transaction, documentIds: readonly number[]): Promise<LinkCheck[]> =>
   query(tx, LINK_CHECKS, { documentIds });
 
-/** Ends requests, except those made again since or being made again now. */
+/** Ends requests, except those that have been made again since or are being made again now. */
 export const endLinkChecks = (tx: Transaction, checks: readonly LinkCheck[]): Promise<number> =>
   execute(
     tx,

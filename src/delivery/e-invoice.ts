@@ -1,7 +1,6 @@
 /**
  * The e-invoice of a document: from the data frozen with the document and, where that was blank, from current data.
- * Throws a HoldReason for data that a profile requires and that is missing, so that delivery waits and the close does
- * not.
+ * Throws a HoldReason if data that a profile requires is missing, so the delivery waits but the close does not.
  */
 import { createHash } from 'node:crypto';
 import type { EInvoiceFormat } from '../config/e-invoice.ts';
@@ -80,7 +79,7 @@ export function frozenParties(document: DocumentRow): Parties {
   return { ...parties, seller: registeredAs(seller, document.taxes[0]?.registration) };
 }
 
-/** With its tax number in the buyer's country, if it has another one there. */
+/** With its tax number in the buyer's country, if it has a different one there. */
 const registeredAs = (seller: Seller, registration = ''): Seller => ({
   ...seller,
   tax_id: registration || seller.tax_id,
@@ -116,7 +115,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
   const hasAccount = (wire?.iban ?? wire?.account_number ?? ach?.account_number) !== undefined;
   const { seller, ...others } = presentParties(settings, buyer);
   const parties = { ...others, seller: registeredAs(seller, settings.tax?.countries[buyer.country]?.registration) };
-  // What is sold decides which rule applies; all but one demand the seller's tax number.
+  // Which rule applies depends on what is sold. All rules but one require the seller's tax number.
   const categories = settings.tax === null ? categoriesOf(undefined, parties.no_tax) : (['S'] as const);
   const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
   const needs = 'none: EN 16931 has two decimals, and its currency has more';

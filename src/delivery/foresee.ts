@@ -1,4 +1,4 @@
-/** Foresees which documents of a previewed close would be held, and why: with delivery's own checks, in its order. */
+/** Foresees which documents of a previewed close would be held, and why, by the same checks as delivery. */
 import { instructionsFor } from '../config/instructions.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { documentSnapshot } from '../documents/document.ts';
@@ -20,7 +20,7 @@ export interface ForeseenHold {
 }
 
 /**
- * In the order of the documents, each with the first reason that delivery would find. No links are requested from a
+ * In the order of the documents, each with the first reason that delivery would find. Requests no links from a
  * processor.
  */
 export async function foreseeHolds(

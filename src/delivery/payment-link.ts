@@ -24,9 +24,9 @@ export interface LinkProvider {
   readonly printedBy: string;
   /** What a document would print under the current settings; the token names its page. */
   readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
-  /** Whether a printed link would be the same today: if not, only a new document can change it. */
+  /** Whether the printed link would be the same today. If not, only a new document can change it. */
   readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
-  /** The processor that makes links, and the methods; undefined if none is to be made. */
+  /** The processor that makes links, and the payment methods; undefined if no links are to be made. */
   readonly wanted: WantedLinks | undefined;
   /** Processors with a key: links that they made before must be closed under any settings. */
   readonly processors: ReadonlyMap<string, PaymentLinks>;
@@ -68,7 +68,7 @@ export function linkProvider(settings: Settings, environment: Environment): Link
   };
 }
 
-/** The URL behind our page's button, if it needs no call to make; otherwise undefined. */
+/** The URL behind our page's button, if it can be made without a call; otherwise undefined. */
 export function urlBehindPage(
   { payment_link: link }: Pick<Settings, 'payment_link'>,
   environment: Environment,

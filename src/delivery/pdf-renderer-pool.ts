@@ -15,7 +15,7 @@ export interface RenderTask {
   readonly options?: RenderOptions | undefined;
 }
 
-/** Two threads take 1.3 s of CPU to start and to load the fonts: this many are rendered here before either has begun. */
+/** Two threads take 1.3 s of CPU to start and load the fonts. In that time, this thread renders this many documents. */
 const FEW = 24;
 
 /** Each thread has its next document waiting when it finishes one, which saves a message to this thread and back. */
@@ -29,7 +29,7 @@ export class PdfRendererPool {
   private readonly most: number;
   private threads: Promise<Piscina> | undefined;
 
-  /** For so many documents, in at most so many threads. The renderer is loaded with the first document. */
+  /** Renders this many documents, in at most so many threads. The renderer is loaded with the first document. */
   constructor(documents: number, most: number = availableParallelism()) {
     this.documents = documents;
     this.most = most;

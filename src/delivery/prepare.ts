@@ -53,7 +53,7 @@ export async function prepareDocument(
   const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows, buyer });
   if (link !== undefined) failpoint('delivery.linked');
   const { pdf: kept, instructions } = prepared;
-  // Another process has meanwhile adopted instructions that have none for the currency.
+  // In the meantime, another process has adopted instructions that include none for the currency.
   if (use !== undefined && instructions === undefined) throw noInstructions(document);
   const snapshot = documentSnapshot(document, {
     paymentLink: payable

@@ -18,7 +18,7 @@ export interface PrintContext extends LinkContext {
 export const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
-/** A link's data about its document: the amount that the document shows, whatever was paid since. */
+/** What a link needs to know about its document: the amount that the document shows, whatever has been paid since. */
 const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   number: document.number,
   partnerId: document.partner_id,
@@ -27,7 +27,7 @@ const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   expiresAfter: document.due_on ?? document.issued_on,
 });
 
-/** Why the document cannot have the link that the settings want; undefined if it can, as far as is known here. */
+/** Why the document cannot have the link that the settings want; undefined if no reason is known here. */
 export function whyNoLink(links: LinkProvider, document: DocumentRow): string | undefined {
   const printed = links.printed(newToken(), linkFactsOf(document));
   return printed.kind === 'missing' ? printed.what : undefined;
@@ -46,7 +46,7 @@ export async function linkToPrint(context: PrintContext, document: DocumentRow):
   return { documentId: document.document_id, provider: links.printedBy, token, url, now };
 }
 
-/** The URL to print. Waits a little for a processor that is down; null if the document cannot have a link. */
+/** The URL to print. Waits a little if the processor is down; null if the document cannot have a link. */
 async function linkAtProcessor(context: LinkContext, document: DocumentRow): Promise<string | null> {
   const link = await syncPaymentLink(context, document.document_id);
   if (link.status === 'in_sync') return link.url;
@@ -56,7 +56,7 @@ async function linkAtProcessor(context: LinkContext, document: DocumentRow): Pro
   return null;
 }
 
-/** The documents among these whose stored PDF shows a different link than they would print today. */
+/** Which of these documents would print a different link today from the one on their stored PDF. */
 export async function findOtherLinks(
   tx: Transaction,
   links: LinkProvider,
@@ -70,7 +70,7 @@ export async function findOtherLinks(
   return new Set(other.map((each) => each.document_id));
 }
 
-/** Brings the links behind documents in line with their balances, and sends nothing. Records what waits. */
+/** Brings the links behind documents in line with their balances, and sends nothing. Records what has to wait. */
 export async function syncPaymentLinks(context: LinkContext, documentIds: readonly number[]): Promise<void> {
   if (!hasLinkWork(context.links)) return;
   for (const id of documentIds) await syncPaymentLink(context, id);

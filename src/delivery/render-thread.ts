@@ -3,7 +3,7 @@ import { move } from 'piscina';
 import { renderDocument } from '../documents/pdf/render.ts';
 import type { RenderTask } from './pdf-renderer-pool.ts';
 
-/** The PDF, its bytes handed over instead of copied. */
+/** Returns the PDF. Its bytes are handed over instead of copied. */
 export default async function work({ snapshot, options }: RenderTask): Promise<unknown> {
   const pdf = await renderDocument(snapshot, options);
   // A Buffer may share its memory with others.

@@ -1,7 +1,8 @@
 /**
- * Resends e-mails that failed together: refused or returned while the mail server was set up wrongly, or cut off with
- * an unknown outcome. Each gets a new e-mail with its own Message-ID, logged beside the earlier one; a refused address
- * is refused again. Documents on hold or void and dismissed e-mails are left alone.
+ * Resends e-mails that failed together: those that were refused or returned while the mail server was set up wrongly,
+ * and those cut off with an unknown outcome. Each gets a new e-mail with its own Message-ID, logged beside the earlier
+ * one; an address that was really wrong is refused again. Dismissed e-mails, and documents that are void or on hold,
+ * are left alone.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -27,7 +28,7 @@ export interface RetryCounts {
 }
 
 export async function retryEmails(tx: Transaction, context: ActorContext, request: RetryRequest): Promise<RetryCounts> {
-  // If two commands ask for the same, the second finds the first one's e-mails queued.
+  // If two commands ask for the same e-mails, the second finds them queued by the first.
   await lockLedgerWhole(tx);
   const { status, since = null } = request;
   const emails = await readToRetry(tx, { status, since });

@@ -11,9 +11,9 @@ type Row = Readonly<Record<string, string | null>>;
 
 /**
  * The rows of one document, with the mark by which Excel recognizes UTF-8. All rows of a document have the same
- * amounts; one that they lack gets no column, so that the file adds up to what the document shows. No cell can be taken
- * for a spreadsheet formula: identifiers start with a letter or digit, and an amount that starts with a minus is a
- * number.
+ * amounts. An amount that they lack gets no column, so the file adds up to what the document shows. No cell can be
+ * taken for a spreadsheet formula: identifiers start with a letter or digit, and an amount that starts with a minus is
+ * a number.
  */
 export const rowsCsv = (rows: readonly Row[]): Buffer => Buffer.from(linesOf(rows, columnsOf(rows), { header: true }));
 

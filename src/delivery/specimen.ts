@@ -1,5 +1,5 @@
 /**
- * A specimen of each document, to find out before a month closes whether its e-mail can be rendered. Refusals:
+ * A specimen of each kind of document, to find out before a month closes whether its e-mail can be rendered. Refusals:
  * settings_invalid, file_unreadable (a template that cannot be used).
  */
 
@@ -23,7 +23,7 @@ const address = {
   country: 'US',
 };
 
-/** A document over 7.00 USD to no partner, by the current issuer. */
+/** A document for 7.00 USD to no partner, from the current issuer. */
 function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapshot {
   const isInvoice = document === 'invoice';
   return {
@@ -58,7 +58,7 @@ function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapsho
     reason: null,
     seal: null,
     payment_link: isInvoice ? 'https://billing.example/pay/specimen' : null,
-    // Complete ones: missing settings are reported apart from faulty templates.
+    // Complete instructions: missing settings are reported separately from faulty templates.
     instructions: isInvoice ? (firstSettings('sandbox').instructions['USD'] as Instructions) : null,
     instructions_changed: isInvoice,
   };

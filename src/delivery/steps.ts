@@ -1,7 +1,7 @@
 /**
  * The steps of deliveries in the database. A delivery has four: read the document, record what it prints, store its PDF
- * and offer its e-mail, record how the attempt ended. Steps that arrive together share one transaction: separately,
- * they were most of PostgreSQL's work for a document, since each write waited for the disk.
+ * and offer its e-mail, record how the attempt ended. Steps that arrive together share one transaction. Done
+ * separately, they were most of PostgreSQL's work for a document, since each write waited for the disk.
  */
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
@@ -31,13 +31,13 @@ import type { PresentBuyer } from './e-invoice.ts';
 
 /**
  * Two steps (find, prepare) start a batch only when a third of the deliveries in progress wait for it. Without that, a
- * batch had 2.6 documents on average, and a third of PostgreSQL's work was the batches' own. Nothing waits forever: if
- * all deliveries wait, at least a third of them wait for the same step. E-mails are offered, and outcomes recorded,
- * immediately: otherwise the mail server waits, or an e-mail stays uncertain.
+ * batch had 2.6 documents on average, and a third of PostgreSQL's work was the overhead of batches. Nothing waits
+ * forever: if all deliveries wait, at least a third of them wait for the same step. E-mails are offered, and outcomes
+ * recorded, immediately: otherwise the mail server waits, or an e-mail stays uncertain.
  */
 const STEPS_WITH_A_LEAST_BATCH = 3;
 
-/** A document with more rows than this has them read separately. */
+/** The rows of a document with more rows than this are read separately. */
 const MANY_ROWS = 1000;
 
 export interface DeliveryState {
@@ -57,7 +57,7 @@ export interface Preparation {
   readonly pdf: boolean;
   /** How many rows it bills, if wanted. */
   readonly rows: number | undefined;
-  /** Its partner, if its e-invoice is to be written. */
+  /** The document's partner, if an e-invoice is to be written. */
   readonly buyer?: string | undefined;
 }
 
@@ -81,7 +81,7 @@ interface Keeping {
 export class DeliverySteps {
   private readonly database: Database;
   readonly find: (documentId: number) => Promise<DeliveryState>;
-  /** Whether this worker should still send the e-mail; for an outcome, whether it was this worker's. */
+  /** Whether this worker should still send the e-mail; for an outcome, whether this worker still had the attempt. */
   readonly keep: (keeping: Keeping) => Promise<boolean>;
   readonly endCheck: (check: LinkCheck) => Promise<unknown>;
   private readonly prepareTogether: (preparation: Preparation) => Promise<PreparedDocument>;
@@ -146,8 +146,8 @@ export class DeliverySteps {
 }
 
 /**
- * Answers in one transaction what is requested meanwhile. If a batch fails because of one of its items, each is tried
- * alone.
+ * Answers all questions that are waiting, in one transaction. If a batch fails because of one of its items, each is
+ * tried alone.
  */
 function together<Question, Answer>(
   answerAll: (questions: readonly Question[]) => Promise<readonly Answer[]>,
@@ -172,8 +172,8 @@ function together<Question, Answer>(
 }
 
 /**
- * By default the server plans this query each time, which takes 9 ms, since it expects a generic plan to read more
- * documents.
+ * By default the server plans this query each time, which takes 9 ms, because it expects that a generic plan would read
+ * more documents.
  */
 const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO force_generic_plan');
 

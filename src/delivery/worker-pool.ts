@@ -21,12 +21,12 @@ import { DeliverySteps } from './steps.ts';
 const WORKERS = 24;
 
 /**
- * Half of the cores. Drawing a document takes no longer than the rest of its delivery, which keeps this thread and
- * PostgreSQL busy. Each rendering thread compiles the renderer for itself: it takes 3 s of CPU to become fast.
+ * Half of the cores. Drawing a document takes no longer than the rest of its delivery, and the rest keeps this thread
+ * and PostgreSQL busy. Each rendering thread compiles the renderer for itself: it takes 3 s of CPU to become fast.
  */
 const RENDERING_THREADS = Math.ceil(availableParallelism() / 2);
 
-/** How long e-mails in progress may still take when the program is to end: Kubernetes kills it after 30 s. */
+/** How long e-mails in progress may still take once the program has to stop: Kubernetes kills it after 30 s. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface WorkerPoolOptions extends ActorContext {
@@ -46,7 +46,7 @@ class WorkerPool {
     this.claims = claims;
   }
 
-  /** Works until no document is due, on each at most until it is deferred. */
+  /** Works until no document is due. A document that is deferred is not tried again in this run. */
   async runOnce(): Promise<void> {
     const work = async (id: string) => isFinished(await this.deliver(Number(id)), ['deferred', 'elsewhere']);
     await workOn(this.claims, DUE_DOCUMENTS, { atOnce: WORKERS, ahead: WORKERS / 2, work });
@@ -84,7 +84,8 @@ class WorkerPool {
       onDelivery?.(delivery);
       return delivery.status;
     } catch (error) {
-      // If the database is gone, this fails too and reports it once. Otherwise it is a bug: reported, and tried again.
+      // If the database is gone, this fails too, which reports it once. Otherwise it is a bug, which is reported, and
+      // the document is tried again.
       await this.claims.check();
       const reason = reasonOf(databaseFailure(error) ?? error);
       onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });
@@ -97,7 +98,7 @@ class WorkerPool {
 const isFinished = (status: Delivery['status'] | undefined, unfinished: readonly Delivery['status'][]): boolean =>
   status !== undefined && !unfinished.includes(status);
 
-/** Does work with a pool of workers, for so many documents at most, and ends the pool after it. */
+/** Does work with a pool of workers for at most so many documents, and then ends the pool. */
 export async function withWorkerPool(
   options: WorkerPoolOptions,
   documents: number,

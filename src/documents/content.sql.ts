@@ -3,7 +3,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 
 /**
  * The content of a document `d` with its issuer's version `i` and its partner `p`: amounts, terms, addresses, the
- * issuer, and the e-mail addresses. Without numbers and dates, which depend on the day.
+ * issuer, and the e-mail addresses. Numbers and dates are left out, because they depend on the day.
  */
 export const CONTENT = `jsonb_build_array(
                 to_jsonb(d) - '{document_id,series,sequence,number,fact_id,issuer_version_id}'::text[]

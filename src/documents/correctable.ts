@@ -10,7 +10,7 @@ import { Amount, isZero } from '../money.ts';
 import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { documentUnknown } from './unknown.ts';
 
-/** A live document, under the ledger's lock: it does not change until the transaction ends. */
+/** A live document, read under the ledger's lock, so that it does not change until the transaction ends. */
 export async function documentToCorrect(tx: Transaction, number: string): Promise<DocumentRow> {
   await lockLedgerWhole(tx);
   const [document] = await readDocuments(tx, { number });
@@ -32,7 +32,7 @@ export async function invoiceToCorrect(
   return invoice;
 }
 
-/** The state of an invoice without a balance. Its status is `paid` even if the rest was written off. */
+/** Why an invoice has no balance left. Its status is `paid` even if the rest was written off. */
 export const howSettled = ({ written_off }: Pick<DocumentRow, 'written_off'>): string =>
   isZero(written_off) ? 'is paid' : 'is written off; undoing the write-off reopens it';
 

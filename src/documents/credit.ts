@@ -20,7 +20,7 @@ import { insertCreditApplications } from './placed-credit.sql.ts';
 
 interface CreditRequest {
   readonly number: string;
-  /** In the invoice's currency, before tax: its tax is added. */
+  /** In the invoice's currency, before tax; the tax is added to it. */
   readonly amount: string;
   readonly reason: string;
   /** Allows the same amount for the same reason a second time. */
@@ -76,7 +76,7 @@ export async function creditInvoice(
   return note.number;
 }
 
-/** Refuses a repeated credit, and one above what earlier credits and write-offs leave of the invoice. */
+/** Refuses a repeated credit, and one that exceeds what earlier credits and write-offs have left of the invoice. */
 async function checkCredit(
   tx: Transaction,
   invoice: DocumentRow,

@@ -19,11 +19,12 @@ export interface OpenDispute {
   readonly disputed_on: string;
 }
 
-/** Nothing is owed on the invoice any more, but the dispute is not closed. */
+/** Whether nothing is owed on the invoice any more, although the dispute is open. */
 export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
 
 /**
- * The open disputes of live invoices by promised date, those without one last; or of one invoice, or of some partners.
+ * The open disputes of live invoices, or only of one invoice or some partners. Sorted by promised date; those without
+ * one come last.
  */
 export function readOpenDisputes(
   tx: Transaction,

@@ -61,7 +61,7 @@ export async function openDispute(
   failpoint('dispute.recorded');
 }
 
-/** Closes the dispute of an invoice; `reason` says how. The open amount is dunned again. */
+/** Closes the dispute of an invoice; `reason` states how it ended. The open amount is dunned again. */
 export async function closeDispute(
   tx: Transaction,
   context: IssueContext,

@@ -17,7 +17,7 @@ export interface TaxRate {
   readonly reason_code: string;
 }
 
-/** A total by country, category and rate, reduced rates apart. A document has each once. */
+/** A total by country, category and rate, with reduced rates on their own. A document has at most one of each. */
 export interface TaxTotal extends TaxRate {
   /**
    * The country of the partner, by which the rule was chosen; may be empty. A reversal has the country of what it
@@ -30,7 +30,10 @@ export interface TaxTotal extends TaxRate {
   readonly tax: string;
 }
 
-/** What a document with tax has besides its other amounts. A document without tax has none of these fields. */
+/**
+ * The fields that a document with tax has in addition to its other amounts. A document without tax has none of these
+ * fields.
+ */
 export interface DocumentTax {
   /** The issuer's tax number in the partner's country; empty: the one of its address. */
   readonly registration: string;
@@ -66,9 +69,9 @@ export interface CreditShare {
 }
 
 /**
- * Divides a credit before tax over an invoice's tax totals, by what is left of each after earlier credits. The tax of
- * each share brings the tax of all credits up to that of their taxable amounts, so that crediting the whole invoice
- * credits exactly its tax, to the cent. If nothing is left there are no shares: such a credit exceeds the invoice.
+ * Divides a credit before tax among an invoice's tax totals, in proportion to what earlier credits have left of each.
+ * The tax of a share makes the tax of all credits equal the tax on their sum. So crediting the whole invoice credits
+ * its exact tax, to the cent. If nothing is left there are no shares: such a credit exceeds the invoice.
  */
 export function shareCredit(
   amount: Amount,

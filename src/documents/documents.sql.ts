@@ -57,9 +57,9 @@ export interface DocumentRow {
   readonly logo: Logo | null;
   readonly sandbox: boolean;
   readonly lines: readonly LineRow[];
-  /** That its PDF prints. */
+  /** The link that its PDF prints. */
   readonly printed_link: string | null;
-  /** That opens its page now; null if it was revoked. */
+  /** The link that opens its page now; null if it was revoked. */
   readonly payment_link: string | null;
   readonly pdf_sha256: string | null;
   readonly pdf_bytes: number | null;
@@ -74,14 +74,19 @@ export interface DocumentRow {
   readonly replaced_by: string | null;
   /** Number of the invoice that an adjustment credits. */
   readonly credits: string | null;
-  /** The day of issue of the one that it credits or replaces. */
+  /** The day of issue of the document that it credits or replaces. */
   readonly corrects_issued_on: string | null;
-  /** The amount an adjustment took off its invoice at once, and what then remained to be paid on it; null on others. */
+  /**
+   * The amount an adjustment took off its invoice at once, and what then remained to be paid on the invoice; null for
+   * other documents.
+   */
   readonly invoice_lowered_by: string | null;
   readonly invoice_left: string | null;
   /** Why an adjustment was made; empty for other documents. */
   readonly reason: string;
-  /** For an item carried over by an opening: the day at whose end, and the amount it was issued for; null on others. */
+  /**
+   * For an item carried over by an opening: the cut-over day, and the amount for which it was issued; null for others.
+   */
   readonly carried_over_on: string | null;
   readonly original_amount: string | null;
   readonly void_reason: string | null;
@@ -90,11 +95,11 @@ export interface DocumentRow {
   readonly written_off: string;
   /** Small differences that were written to bank charges. */
   readonly bank_charges: string;
-  /** From the credit that it was issued with. */
+  /** What was taken back of the credit that it was issued with. */
   readonly credit_taken_back: string;
   /** The last seal before it was issued. */
   readonly seal: SnapshotSeal | null;
-  /** Since when it is on hold, and why; null if it is not. */
+  /** Since when it has been on hold, and why; null if it is not. */
   readonly held_at: string | null;
   readonly hold_reason: string | null;
 }
@@ -107,7 +112,7 @@ export async function readEInvoice(tx: Transaction, documentId: number): Promise
   return rows[0]?.xml;
 }
 
-/** The status of a document's e-mail that was not withdrawn. */
+/** The possible states of a document's e-mail that was not withdrawn. */
 export const EMAIL_STATUSES = ['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced'] as const;
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
@@ -207,7 +212,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
      WHERE ${condition}
      ORDER BY d.series, d.sequence LIMIT ${limit}`;
 
-/** Prepared for a single filter: planning takes 10 ms, more than reading ten documents. */
+/** Statements prepared for a single filter: planning takes 10 ms, longer than reading ten documents. */
 const STATEMENTS = {
   all: prepared('documents.all', documentsWhere('true', 'false')),
   ids: prepared('documents.ids', documentsWhere('d.document_id = ANY (:ids::bigint[])', 'false')),
@@ -255,7 +260,7 @@ const DOCUMENTS_TO_RENDER = prepared(
   documentsWhere('d.document_id = ANY (:ids::bigint[])', 'true'),
 );
 
-/** Documents with their logos, by a prepared statement: planning takes 10 ms, more than reading ten documents. */
+/** Documents with their logos, by a prepared statement: planning takes 10 ms, longer than reading ten documents. */
 export const readDocumentsToRender = (tx: Transaction, ids: readonly number[]): Promise<DocumentRow[]> =>
   query(tx, DOCUMENTS_TO_RENDER, { ids });
 

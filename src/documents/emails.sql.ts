@@ -1,4 +1,4 @@
-/** Puts the e-mails of documents into the outbox and takes them out, by the outbox's own functions. */
+/** Puts the e-mails of documents into the outbox and takes them out, with the outbox's own functions. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { IssueBatch } from './issue/issue.sql.ts';
 
@@ -42,8 +42,9 @@ export async function requestLinkChecks(tx: Transaction, documentIds: readonly n
 }
 
 /**
- * Withdraws the unsent e-mails of void documents and returns their new status; none if a worker is sending it. An
- * e-mail with an attempt of unknown outcome may have arrived: it becomes uncertain instead, for manual review.
+ * Withdraws the unsent e-mails of void documents and returns their new status. Leaves out those that a worker is
+ * sending. An e-mail with an attempt of unknown outcome may have arrived: it becomes uncertain instead, for manual
+ * review.
  */
 export function withdrawEmails(
   tx: Transaction,

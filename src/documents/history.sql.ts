@@ -1,4 +1,4 @@
-/** SQL of a document's history: its own actions, and those that mail, delivery and payments report by their views. */
+/** SQL of a document's history: its own actions, and those in the views of mail, delivery and payments. */
 import { query, type Transaction } from '../database/transaction.ts';
 
 export interface Happening {

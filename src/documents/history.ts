@@ -8,7 +8,7 @@ export interface HistoryLine {
   readonly at: string;
   /** What happened, as a fixed word for programs. */
   readonly action: Action;
-  /** The same for people. */
+  /** What happened, as a sentence for people. */
   readonly says: string;
   /** Who requested it: the name given with `--by`, and the operating system's user and host. */
   readonly by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
@@ -29,7 +29,7 @@ const SENTENCES = {
   credit_taken_back: (f: Facts) => `${f['amount']} of credit from ${f['other']} taken back`,
   credit_recovered: (f: Facts) => `${f['amount']} taken back from ${f['other']}`,
   credited: (f: Facts) => `${f['amount']} credited by ${f['other']}: ${f['reason']}`,
-  // A link opens its page for anyone who has it, so the history contains none: 'invoice link' shows the address.
+  // A link opens its page for anyone who has it, so the history contains no link. `invoice link` shows its URL.
   linked: () => 'payment link made',
   link_rotated: (f: Facts) => `payment link replaced: ${f['reason']}`,
   link_revoked: (f: Facts) => `payment link taken back: ${f['reason']}`,

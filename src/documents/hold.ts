@@ -9,7 +9,7 @@ import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect } from './correctable.ts';
 import { insertHold, insertRelease } from './corrections.sql.ts';
 
-/** The reason of an e-mail whose document is on hold. */
+/** Why an e-mail waits whose document is on hold. */
 export const whyHeld = (since: string, reason: string): string =>
   `on hold since ${since}${reason === '' ? '' : `: ${reason}`}`;
 

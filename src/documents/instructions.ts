@@ -1,8 +1,8 @@
 /**
- * The payment instructions in force: what documents print. They come from settings.json, adopted by an audit event
- * (`instructions.adopt`) that contains all of them; the latest is in force. Without a rule for it in `approvals`,
- * deliveries adopt the file automatically before they print; with one, only the action does. The database refuses a PDF
- * with others.
+ * The payment instructions in force: what documents print. They come from settings.json and are adopted by an audit
+ * event (`instructions.adopt`) that contains all of them; the latest such event is in force. If `approvals` has no rule
+ * for this action, deliveries adopt the file automatically before they print. If it has one, only the action does. The
+ * database refuses a PDF with other instructions.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
@@ -15,7 +15,7 @@ import { type AllInstructions, readInstructionsInForce } from './instructions.sq
 
 const ADOPTION = 'instructions.adopt';
 
-/** The instructions of settings.json, whatever is in force. */
+/** The instructions in settings.json, whether or not they are in force. */
 export const instructionsOfFile = (settings: Settings): AllInstructions =>
   settings.file_instructions ?? settings.instructions;
 
@@ -53,7 +53,9 @@ export async function adoptUnlessRuled(database: Database, context: ActorContext
   await database.transaction((tx) => adopt(tx, context));
 }
 
-/** Under the ledger's lock, so that no PDF is being recorded meanwhile. Undefined if there is nothing to change. */
+/**
+ * Adopts under the ledger's lock, so that no PDF is recorded at the same time. Undefined if there is nothing to change.
+ */
 async function adopt(
   tx: Transaction,
   { actor, environment, settings }: ActorContext,

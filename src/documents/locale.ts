@@ -1,8 +1,8 @@
 /**
- * How documents write amounts and dates: in English, like all their words. Only the order of a date follows the country,
- * as English itself is written there. The tables of the JavaScript engine are not used: they change with its version and
- * would change the bytes of documents. Minus signs are hyphens, which spreadsheets read; a month is always a word, so that
- * no date is ambiguous.
+ * How documents write amounts and dates: in English, like all their words. Only the order of a date depends on the
+ * country, because English dates are written differently there. The tables of the JavaScript engine are not used: they
+ * change with its version and would change the bytes of documents. Minus signs are hyphens, which spreadsheets read; a
+ * month is always a word, so that no date is ambiguous.
  */
 import { type Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';

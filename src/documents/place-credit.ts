@@ -59,8 +59,8 @@ export async function applyCredit(
 }
 
 /**
- * Takes back all credit of a credit note that is applied to an invoice, however it was applied. An invoice issued with
- * nothing due is reissued instead: it states no amount due, so no one could pay it.
+ * Takes back all credit that is applied from a credit note to an invoice, however it was applied. An invoice that was
+ * issued with nothing due must be reissued instead: it states no amount due, so no one could pay it.
  */
 export async function unapplyCredit(
   tx: Transaction,

@@ -6,7 +6,7 @@ interface NewCreditApplication {
   readonly credit_note_id: number;
   readonly invoice_id: number;
   readonly amount: string;
-  /** Moved to the issue date of the later document, if that is later. */
+  /** The date of the application, or the later document's issue date if that is later. */
   readonly applied_on: string;
 }
 
@@ -17,7 +17,7 @@ interface CreditAction {
 }
 
 /**
- * Applies credit to issued invoices, and asks delivery to follow their balances. Its entry date is no earlier than the
+ * Applies credit to issued invoices, and asks delivery to follow their balances. The entry date is no earlier than the
  * day on which the credit or the invoice was last reopened.
  */
 export async function insertCreditApplications(

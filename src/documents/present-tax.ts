@@ -17,7 +17,7 @@ export interface PresentedTax {
   readonly notes: readonly string[];
   /** The issuer's tax number that replaces its usual one; empty if there is none. */
   readonly registration: string;
-  /** What follows a line's kind: its rate if the document has several, and the mark of a reduced one. */
+  /** The text after a line's kind: its rate if the document has several, and the mark of a reduced rate. */
   readonly ofLine: (line: SnapshotLine) => string;
 }
 

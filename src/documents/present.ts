@@ -1,7 +1,7 @@
 /**
  * The content of an invoice, credit note or statement: its title, facts, amounts and payment instructions, in the words
  * of templates/document.json and the locale of the partner's country. The PDF, the payment page, the e-mail and the
- * command line take it from here and only lay it out.
+ * command line take the content from here and only lay it out.
  */
 import type { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
@@ -65,13 +65,13 @@ export interface Presentation {
   readonly issuedOn: string;
   /** Empty if nothing is due. */
   readonly dueOn: string;
-  /** The due date is taken from the invoice that this one replaces, not counted from this one's issue. */
+  /** Whether the due date is that of the invoice that this one replaces, not counted from this one's issue. */
   readonly dueDateKept: boolean;
   /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
   readonly amount: string;
   /**
-   * Whether the sales and the partner's share are shown. An invoice for missing shares bills only our share: the
-   * partner has kept its own.
+   * Whether the sales and the partner's share are shown. An invoice for missing shares bills only our share, because
+   * the partner has kept its own.
    */
   readonly showsSales: boolean;
   /** The total of the lines, before tax. */
@@ -79,7 +79,7 @@ export interface Presentation {
   readonly tax: PresentedTax;
   /** The credit that was applied, by credit note. */
   readonly credit: readonly Total[];
-  /** The rest to pay on an adjustment's invoice; empty on other documents. */
+  /** For an adjustment, the rest to pay on its invoice; empty on other documents. */
   readonly leaves: string;
   readonly replaces: string;
   readonly credits: string;
@@ -149,7 +149,7 @@ export function present(
   };
 }
 
-/** What is owed: with the tax, if there is one. */
+/** What is owed, including tax if there is any. */
 export const grossOf = ({ gross, invoiceAmount }: Pick<DocumentSnapshot, 'gross' | 'invoiceAmount'>): string =>
   gross ?? invoiceAmount;
 

@@ -1,5 +1,5 @@
 /**
- * Whether a document can be printed: every character of it needs a glyph, in the program's fonts or in those that the
+ * Whether a document can be printed. Each of its characters needs a glyph, in the program's fonts or in those that the
  * installation adds (documents/pdf/added-fonts.ts). Refusal: characters_unprintable.
  */
 import { join } from 'node:path';
@@ -22,8 +22,8 @@ export const installedFonts = (environment: Pick<Environment, 'home'>): readonly
   addedFontsIn(fontFolder(environment));
 
 /**
- * The added fonts that these texts need. Refuses if a character has no glyph in any font, and names the rerun that
- * corrects a document `issued` with it.
+ * The added fonts that these texts need. Refuses if a character has no glyph in any font. For a document already
+ * `issued`, the refusal names the rerun that corrects it.
  */
 export function fontsFor(
   environment: Pick<Environment, 'home'>,
@@ -78,5 +78,5 @@ export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
 
 export const addressText = (address: Address): string => Object.values(address).join(' ');
 
-/** No page shows a character that JSON escapes. */
+/** Characters that JSON escapes are never shown on a page. */
 export const instructionsText = (instructions: Instructions | null): string => JSON.stringify(instructions);

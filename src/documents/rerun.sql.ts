@@ -1,4 +1,4 @@
-/** SQL of running documents again: which of them would differ now, and what replaced them. */
+/** SQL of reruns: which documents would differ now, and what replaced them. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind } from './snapshot.ts';
@@ -32,7 +32,7 @@ interface RerunQuestion {
   readonly newTerms: boolean;
 }
 
-/** The body of a WITH: the lines and the tax of each draft, as JSON. A change of tax can divide a line. */
+/** The body of a WITH: the lines and the tax of each draft, as JSON. A change of tax can split a line. */
 const DRAFTED = `summed AS (
        SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
               sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
@@ -70,7 +70,7 @@ const PRINTED = `CROSS JOIN LATERAL (
 
 /**
  * The last document of each chain of replacements in the month of the drafts, compared with its draft. The ledger is
- * compared too: the rows of a closed month cannot change, but if they did, it must show here.
+ * compared too: the rows of a closed month cannot change, but if they ever did, it would show here.
  */
 export async function readRerunCandidates(tx: Transaction, question: RerunQuestion): Promise<RerunCandidate[]> {
   // The planner may have no statistics yet for the documents of a month just closed: joining 2,000 of them to their

@@ -27,9 +27,9 @@ import { recordIssuerVersion } from './issue/issuer-version.sql.ts';
 import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
 export interface RerunOptions {
-  /** Due by the current terms, counted from today, instead of on the old due date. */
+  /** Whether a replacement is due by the current terms, counted from today, instead of on the old due date. */
   readonly newTerms: boolean;
-  /** Finds the documents that would show another payment link under the current settings. */
+  /** Finds the documents that would show a different payment link under the current settings. */
   readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
 }
 
@@ -86,7 +86,7 @@ export async function rerunDocument(
   return rerun(tx, context, document.month, { ...options, changed: true }, own, number);
 }
 
-/** The live document with that number, or the last of a void document's replacements if that is void too. */
+/** The live document with that number; for a void document, its last replacement if that is void too. */
 async function documentToRerun(
   tx: Transaction,
   number: string,
@@ -220,7 +220,7 @@ function refuseReplacing(candidate: RerunCandidate): void {
   refuseSettled(candidate, 'run again');
   const { number, currency, held_at, hold_reason, disputed_on, disputed } = candidate;
   if (held_at !== null) throw refuse('document_on_hold', { number, since: held_at, reason: hold_reason ?? '' });
-  // The dispute would end with the invoice, and its replacement be dunned.
+  // The dispute would end with the invoice, and the replacement would be dunned.
   if (disputed_on !== null) {
     const amount = Amount.of(disputed ?? '0', currency).forPeople();
     throw refuse('invoice_disputed', { number, since: disputed_on, amount });

@@ -1,7 +1,7 @@
 /**
- * Resumes a paused ledger. After a restore, documents may have been issued that are not in it: their numbers are
- * skipped permanently, with a fact that explains the gap, so that no number identifies two documents.
- * Refusals: not_paused, numbers_missing, numbers_not_ahead, numbers_implausible.
+ * Resumes a paused ledger. After a restore, documents may exist that are not in the ledger. Their numbers are skipped
+ * permanently, with a fact that explains the gap, so that no number identifies two documents. Refusals: not_paused,
+ * numbers_missing, numbers_not_ahead, numbers_implausible.
  */
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
@@ -13,7 +13,7 @@ import { type ActorContext, type Installation, recordEvent } from '../people/aud
 import { insertResumptions, type Pause, readPauses } from '../people/pauses.sql.ts';
 import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
 
-/** More are more likely a typing error than a lost month. */
+/** A larger number is more likely to be a typing error than a lost month. */
 const MOST_SKIPPED = 100_000;
 
 /** A number such as INV-2026-000176, read into its parts. */
@@ -36,7 +36,7 @@ export function partsOf(number: string): NumberParts | undefined {
   return parts !== undefined && numberOf(parts) === number ? parts : undefined;
 }
 
-/** The series in which numbers may have been given that a restored ledger lacks; none for any other pause. */
+/** The series in which a restored ledger may lack numbers that were given; none for any other pause. */
 export function seriesInDoubt(pauses: readonly Pause[], { environment, settings }: Installation): string[] {
   const states = pauses.flatMap(({ state_of: at }) => (at === null ? [] : [DateTime.fromISO(at)]));
   if (states.length === 0) return [];
@@ -47,8 +47,8 @@ export function seriesInDoubt(pauses: readonly Pause[], { environment, settings 
 }
 
 /**
- * Ends every open pause and skips the numbers up to those given; after a restore, one for each series in doubt, or none
- * at all if no document was issued. Returns the ranges that it skipped.
+ * Ends every open pause and skips all numbers up to those in the request. After a restore, it needs one number for each
+ * series in doubt, or none at all if no document was issued. Returns the ranges that it skipped.
  */
 export async function resumeLedger(
   tx: Transaction,
@@ -60,7 +60,7 @@ export async function resumeLedger(
   const [pause] = pauses;
   if (pause === undefined) throw refuse('not_paused', {});
   const last = new Map((await readLastNumbers(tx)).map((each) => [each.series, each.last]));
-  // A forgotten series would reuse its numbers.
+  // If a series were forgotten, its numbers would be used again.
   const missing = seriesInDoubt(pauses, { environment, settings })
     .filter((series) => !numbersAfter.some((each) => each.series === series))
     .map((series) => numberOf({ series, sequence: last.get(series) ?? 0 }));
@@ -84,7 +84,7 @@ export async function resumeLedger(
   return ranges;
 }
 
-/** The range to skip so that the next number follows this one; nothing if it does already. */
+/** The range to skip so that the next number follows this one; empty if it already does. */
 function rangeTo({ series, sequence }: NumberParts, last: number, year: string): SkippedRange[] {
   const number = numberOf({ series, sequence });
   if (sequence === last) return [];

@@ -83,7 +83,8 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   /** The number of the invoice that an adjustment credits. */
   readonly credits: string | null;
   /**
-   * The amount an adjustment took off its invoice at once, and what then remained to be paid on it; omitted on others.
+   * The amount an adjustment took off its invoice at once, and what then remained to be paid on the invoice; omitted on
+   * other documents.
    */
   readonly lowered?: { readonly by: string; readonly left: string } | null;
   /** Why an adjustment was made. */
@@ -94,7 +95,7 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly payment_link: string | null;
   /** Null if nothing is due, and on credit notes and statements. */
   readonly instructions: Instructions | null;
-  /** The instructions differ from those on this partner's previous invoice in this currency. */
+  /** Whether the instructions differ from those on this partner's previous invoice in this currency. */
   readonly instructions_changed: boolean;
 }
 
@@ -107,7 +108,10 @@ export interface VoidMark {
   readonly replacedBy: string | null;
 }
 
-/** A replacement that is due on the day of the invoice that it replaces: its terms would contradict its due date. */
+/**
+ * Whether a replacement is due on the same day as the invoice that it replaces. If so, its terms would contradict its
+ * due date.
+ */
 export function keepsDueDate({
   replaces,
   issued_on,

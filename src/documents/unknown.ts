@@ -1,4 +1,4 @@
-/** A number that no document has, as a refusal. */
+/** The refusal of a number that no document has. */
 
 import type { Transaction } from '../database/transaction.ts';
 import { type Refusal, refuse } from '../errors/refusals.ts';

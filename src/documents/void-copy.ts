@@ -1,5 +1,5 @@
 /**
- * The copy of a void document: as issued, marked as void on each page. Refusals: document_not_void,
+ * The copy of a void document: the document as issued, but marked as void on each page. Refusals: document_not_void,
  * characters_unprintable.
  */
 import type { Environment } from '../config/environment.ts';

@@ -25,7 +25,7 @@ export async function writeOffInvoice(tx: Transaction, context: IssueContext, re
   await insertWriteOff(tx, await begin(tx, context, 'invoice.write_off', { ...request, invoice, amount }));
 }
 
-/** Undoes the write-offs of an invoice: the amount is open again, dated today, and bad debts fall by it. */
+/** Undoes the write-offs of an invoice, dated today: the amount is open again, and bad debts decrease by it. */
 export async function undoWriteOff(tx: Transaction, context: IssueContext, request: WriteOffRequest): Promise<Amount> {
   const invoice = await invoiceToCorrect(tx, request.number, 'reopened');
   const amount = Amount.of(invoice.written_off, invoice.currency);

@@ -34,7 +34,7 @@ export const readHolds: ReadFindings = async (tx, { scope, limit }) => {
     return {
       ...about(document),
       ...{ item: `hold:${number}`, kind: 'holds', state: 'on hold', tone: 'warn', since, reason },
-      // Finance knows its own holds.
+      // Finance knows about the holds that it placed.
       urgent: by_close ? `${number} was held by the close because of an unusual total: check it.` : null,
       remedies: [toDo('Release it', 'invoice.release', { number })],
     };

@@ -25,7 +25,7 @@ interface WaitingDocument {
 }
 
 const HOUR_MS = 3_600_000;
-/** Deliveries run every ten minutes: if an e-mail is queued for longer, no mail server accepts it. */
+/** Deliveries run every ten minutes, so if an e-mail has been queued for longer, no mail server accepts it. */
 const QUEUED_TOO_LONG_MS = HOUR_MS;
 /** An e-mail that waits this long is urgent. */
 const OVERDUE_HOURS = 24;

@@ -1,6 +1,6 @@
 /**
  * What needs a person, item by item. Nothing is stored: a finding exists as long as the state behind it. The work queue
- * lists those that finance decides; the status, its e-mail and the exit status of jobs cover all that are urgent.
+ * lists the findings that finance decides. The status, its e-mail and the exit status of jobs cover all urgent ones.
  *
  * To add a kind: add its name here, and a function that reads it in the file of its noun (findings/documents.ts).
  */
@@ -13,7 +13,7 @@ export const FINDING_KINDS = [
   ...(['approvals', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
 ] as const;
 export type QueueKind = (typeof FINDING_KINDS)[number];
-/** Those after the tabs appear only in the status: operations resolves them, or the close does. */
+/** The kinds that are not tabs appear only in the status: operations resolves them, or the close does. */
 export type FindingKind = QueueKind | 'months' | 'machine' | 'accounts' | 'webhooks';
 
 export interface Finding {
@@ -61,13 +61,13 @@ interface FindingDetails {
 export const isUrgent = (finding: Finding): finding is Finding & { readonly urgent: string } => finding.urgent !== null;
 
 export interface FindingQuestion {
-  /** The partners whose findings are read; null: all, and findings without a partner. */
+  /** The partners whose findings are read; null: all partners, and findings without a partner. */
   readonly scope: Scope;
   /** `YYYY-MM-DD` */
   readonly today: string;
   /** In milliseconds. */
   readonly now: number;
-  /** The most of each kind; null: all. */
+  /** The most findings of each kind; null: all. */
   readonly limit: number | null;
 }
 

@@ -18,7 +18,7 @@ export async function readFindings(tx: Transaction, question: FindingQuestion): 
   return found;
 }
 
-/** The most of one kind named where all kinds are listed. */
+/** How many findings of a kind are named where all kinds are listed. */
 const NAMED = 20;
 
 /** The list of all findings of a kind. */

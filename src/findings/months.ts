@@ -17,7 +17,7 @@ export const openMonths = (overdue: readonly { readonly month: Month; readonly e
     }),
   );
 
-/** Books that the job could not close on their day. Its next run closes those without obstacles. */
+/** Books that the job could not close on their day. The next run closes those that nothing keeps open. */
 export const openBooks = (
   due: readonly {
     readonly month: Month;
@@ -59,7 +59,7 @@ export const missingHandOffs = (
     }),
   );
 
-/** Seals are signed, and the key is missing: nothing closes until it is back or replaced. */
+/** Seals are signed but the key is missing: nothing closes until the key is back or replaced. */
 export const missingKey = ({ key, latest }: SigningStatus, today: string): Finding[] =>
   key !== null || latest === null
     ? []
@@ -72,7 +72,7 @@ export const missingKey = ({ key, latest }: SigningStatus, today: string): Findi
         }),
       ];
 
-/** One is taken each day. After two days without one, the jobs are not running or are refused. */
+/** A checkpoint is taken each day. After two days without one, the jobs are not running or are refused. */
 export const missingCheckpoints = (
   { last, overdue_days: days }: { readonly last: string | null; readonly overdue_days: number },
   today: string,
@@ -126,7 +126,7 @@ export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, 
   ];
 }
 
-/** Documents keep printing the details in force. */
+/** Changed payment instructions that are not in force: documents still print the old ones. */
 export const notInForce = (fields: readonly string[], today: string): Finding[] =>
   fields.length === 0
     ? []

@@ -8,7 +8,7 @@ import type { ToldNotSeen } from '../splits/payouts.sql.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
 import { type Finding, troubleOf } from './finding.ts';
 
-/** As known without looking for what it may pay. */
+/** A receipt as it is known without looking for what it may pay. */
 export function receiptOf(receipt: PaymentException): Finding {
   const { exception, kind, partner_id, amount, currency, since, reason } = receipt;
   const money = amount === null || currency === null ? null : { amount, currency };

@@ -170,7 +170,7 @@ async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter):
   return events;
 }
 
-/** Seconds after which a missing PDF may exist. */
+/** After how many seconds to try again for a PDF that does not exist yet. */
 const PDF_SECONDS = 60;
 
 /** The partner's own document. Another partner's is refused as unknown. */

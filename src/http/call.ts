@@ -29,7 +29,7 @@ interface Call<Params, Body, Query> {
 interface JsonAnswer {
   readonly status: number;
   readonly text: string;
-  /** It was returned before under the same idempotency key. */
+  /** The response was already given for the same idempotency key. */
   readonly replayed?: boolean;
 }
 
@@ -95,8 +95,8 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
 }
 
 /**
- * Responds in one transaction, for a client that is not revoked. A key that has a stored response returns it; a refusal
- * rolls back and leaves its key unused.
+ * Responds in one transaction, for a client that is not revoked. If the key has a stored response, returns that. A
+ * refusal rolls back, so its key stays unused.
  */
 export function answerOnce(
   shared: Shared,
@@ -111,7 +111,7 @@ export function answerOnce(
   });
 }
 
-/** Checks every call before its action: the caller, the rate limit and the request. */
+/** Checks every call before it does anything: the caller, the rate limit and the request. */
 export function route<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
@@ -142,7 +142,7 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
   const { file } = operation;
   app.route({
     ...{ method: [...operation.methods], url, handler },
-    // Before the body is read: a body without a token is not read.
+    // Checked before the body is read: without a token, the body is not read.
     onRequest: (request: FastifyRequest, reply: FastifyReply) => countCall(request, reply, shared),
     config: { bound: boundFor(operation), ...(file !== undefined && { mediaType: file.type }) },
     ...(file !== undefined && { bodyLimit: file.bytes }),
@@ -207,8 +207,8 @@ const fingerprint = (request: FastifyRequest, body: unknown): string =>
     .digest('hex');
 
 /**
- * The caller. Counts the call against its client's rate limit, or without a valid token its address's, and sets the
- * headers with what is left. Refusals: token_missing, token_invalid, rate_limited.
+ * The caller. Counts the call against the rate limit of its client, or of its address if there is no valid token. Sets
+ * headers that state what is left. Refusals: token_missing, token_invalid, rate_limited.
  */
 export async function countCall(
   request: FastifyRequest,
@@ -301,7 +301,7 @@ const PROBLEMS_TOLD = 20;
 
 const malformed = (reason: string) => refuse('request_invalid', { problems: [{ path: '', reason }] });
 
-/** Refuses a body of another type, and none. */
+/** Refuses a body of a different type, and a missing body. */
 function checkMediaType({ headers, body }: FastifyRequest, expected: string, form: RegExp): void {
   const type = headers['content-type'] ?? '';
   if (form.test(type)) return;
@@ -309,7 +309,7 @@ function checkMediaType({ headers, body }: FastifyRequest, expected: string, for
   throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type', expected });
 }
 
-/** The text of a file as sent, including a byte order mark: its hash is that of its bytes. */
+/** The text of a file as sent, including a byte order mark, so that its hash is that of the bytes. */
 function readFile(type: 'text/csv', request: FastifyRequest): string {
   checkMediaType(request, type, /^text\/csv *(; *(charset="?utf-8"?|header="?present"?) *)*$/i);
   try {

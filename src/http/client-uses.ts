@@ -1,4 +1,4 @@
-/** When each API client last called: noted at most once every few minutes per client, without delaying the call. */
+/** Notes when each API client last called: at most once every few minutes per client, and without delaying the call. */
 import type { DateTime } from 'luxon';
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
@@ -8,7 +8,7 @@ const EVERY_SECONDS = 300;
 
 export class ClientUses {
   readonly #service: ClientUsesService;
-  /** When this process noted each, by performance.now(). */
+  /** When this process last noted each client, by performance.now(). */
   readonly #noted = new Map<string, number>();
 
   constructor(service: ClientUsesService) {

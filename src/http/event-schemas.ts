@@ -5,7 +5,7 @@ import { acceptance, documentAnswer, named, requoteAcceptance, reversalAnswer } 
 
 const text = z.string();
 const { currency } = acceptance.shape;
-/** A ledger row's fields besides those in the response of the call that records it. */
+/** The fields of a ledger row that are not in the response of the call that records it. */
 const ofRow = {
   policy_id: text,
   enrollment_id: text.nullable().meta({ description: 'null if the row was imported without one' }),
@@ -75,7 +75,7 @@ const eventOf = (type: EventType) =>
     data: DATA[type],
   });
 
-/** One alternative for each type, so a generated client can tell the data from the type. An event never changes. */
+/** One alternative for each type, so a generated client knows an event's data by its type. An event never changes. */
 export const eventAnswer = named(
   'Event',
   z.discriminatedUnion('type', EVENT_TYPES.map(eventOf) as [ReturnType<typeof eventOf>]),

@@ -1,6 +1,6 @@
 /**
- * How much of each kind of work a server does at once. The rest is queued, with callers taking turns so that one
- * caller's many requests do not block another, and refused if it would wait too long. Refusals: busy, unavailable.
+ * How much of each kind of work a server does at once. The rest is queued, or refused if it would wait too long.
+ * Callers take turns, so that many requests of one caller do not block another. Refusals: busy, unavailable.
  */
 import type { FastifyContextConfig, FastifyReply } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
@@ -32,7 +32,7 @@ const BOUNDS = {
   reads: { atOnce: 4, waiting: 400 },
   lists: { atOnce: 2, waiting: 100 },
   changes: { atOnce: 10, waiting: 800 },
-  /** Including the time to read a file (reading/aside.ts), less than LONGEST_ANSWER_MS. */
+  /** With the time to read a file (reading/aside.ts), less than LONGEST_ANSWER_MS. */
   uploads: { atOnce: 1, waiting: 20, longestWaitMs: 6_000 },
   // They share transactions: see quotes/acceptances.ts.
   acceptances: { atOnce: 1000, waiting: 1000 },
@@ -52,8 +52,8 @@ declare module 'fastify' {
 }
 
 /**
- * How long a request waits for its turn, and in total for its response: less than the server waits for a silent
- * connection.
+ * How long a request waits for its turn, and how long in total for its response. Both are shorter than the time that
+ * the server waits for a silent connection.
  */
 const LONGEST_WAIT_MS = 15_000;
 const LONGEST_ANSWER_MS = 27_000;
@@ -142,9 +142,9 @@ export function boundOf(url: string, config: FastifyContextConfig | undefined): 
 }
 
 /**
- * The response of a handler that has entered a gate, which it leaves when the response is ready, not when it is read.
- * If the database has vanished, the caller gets a response before the connection is dropped, and the slot stays taken
- * until the work has ended.
+ * The response of a handler that has entered a gate. It leaves the gate when the response is ready, not when the client
+ * has read it. If the database has vanished, the caller gets a response before the connection is dropped, and the slot
+ * stays taken until the work has ended.
  */
 export function answerWithin(
   gate: Gate,

@@ -18,8 +18,8 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   const fixed = { config: { bound: 'fixed' } } as const;
   app.get('/healthz', fixed, async () => ({ status: 'ok', version: packageVersion }));
 
-  // Ready: the database answers, has this version's migrations and accepts writes, and the clocks agree. Also while the
-  // ledger is paused: reads work as always, and routing writes elsewhere would not help.
+  // Ready: the database answers, has this version's migrations and accepts writes, and the clocks agree. A server is
+  // ready even while the ledger is paused: reads work as always, and routing writes elsewhere would not help.
   const ready = remembered(REMEMBERED_MS, async () => {
     const done = await database.reading(readMigrationNames);
     const pending = missingMigrations(done).map(migrationName);
@@ -59,8 +59,8 @@ function remembered<Result>(milliseconds: number, work: () => Promise<Result>): 
 }
 
 /**
- * Who may read the metrics. Not callers through a proxy that the settings do not name: the address would be the
- * proxy's. Default nginx adds no headers to what it forwards, but speaks HTTP/1.0.
+ * Who may read the metrics. Callers through a proxy that the settings do not name may not, because the address would be
+ * the proxy's. By default, nginx adds no headers to what it forwards, but it speaks HTTP/1.0.
  */
 function metricsReaders({ settings }: { settings: Settings }): (request: FastifyRequest) => boolean {
   const allowed = addressList(settings.http.metrics_allow);

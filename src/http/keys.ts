@@ -13,7 +13,7 @@ const SIGNS_SECONDS = 24 * 3600;
 const AHEAD_SECONDS = 3600;
 /** How long a key outlives its last token, to allow for clock differences. */
 const SLACK_SECONDS = 300;
-/** A token with an unknown key makes the store read the keys again, at most this often. */
+/** A token with an unknown key makes the store read the keys again, but at most once in this time. */
 const READ_AGAIN_MILLISECONDS = 1000;
 
 interface SigningKey {

@@ -1,8 +1,8 @@
 /**
- * Rate limits: requests by client or network, by kind so that one kind does not use up another's limit, and wrong
- * secrets at the token exchange by network and by client of a network. All are shared by all servers of a database:
- * requests through shared-counts.ts, wrong secrets and link requests one by one. A right secret is never refused: it
- * has 256 random bits, so it cannot be guessed. Refusal: rate_limited.
+ * Rate limits. Requests are limited by client or network, and by kind, so that one kind does not use up another's
+ * limit. Wrong secrets at the token exchange are limited by network and by client of a network. All servers of a
+ * database share the counts: requests through shared-counts.ts, wrong secrets and link requests one by one. A right
+ * secret is never refused: it has 256 random bits, so it cannot be guessed. Refusal: rate_limited.
  */
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
@@ -28,7 +28,7 @@ export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<stri
   'RateLimit-Reset': String(reset),
 });
 
-/** `call`: with a token, by client; without a valid one, by network, like all others. */
+/** `call`: by client if it has a valid token. Everything else is counted by network. */
 type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
 
 export interface Limits {
@@ -54,12 +54,12 @@ export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
 
 /** Several clients with old secrets may share a network. */
 const FAILURES = { ofClient: 10, ofNetwork: 100, minutes: 15 };
-/** Takes the place of a client in people's sign-ins: a name that no client has. */
+/** Stands for the client in people's sign-ins. No client has this name. */
 export const SIGN_IN = 'sign-in';
 /** Each sends an e-mail to a partner. */
 const ASKED_LINKS = { ofPage: 3, ofNetwork: 20, minutes: 15 };
 const BAD_SIGNATURES_PER_MINUTE = 60;
-/** Networks and clients remembered as refused, so nothing is written for their next wrong secret. */
+/** How many refused networks and clients are remembered, so that nothing is written for their next wrong secret. */
 const MOST_REFUSED = 10_000;
 
 interface LimitOptions {
@@ -134,7 +134,7 @@ function failuresOf(
   return async (clientId, address) => {
     const network = networkOf(address);
     const ofClient = `${network} ${clientId}`;
-    // A name that no client can have is not a client's failure.
+    // A name that no client can have is not counted as a client's failure.
     const keys = IDENTIFIER.test(clientId) ? [network, ofClient].sort() : [network];
     const now = environment.now();
     const already = keys.map((key) => refused.get(key)).find((each) => each !== undefined && each.until > now);
@@ -154,8 +154,8 @@ function failuresOf(
 }
 
 /**
- * What counts as one caller: an IPv4 address, or the /64 of an IPv6 address, which one subscriber has. Anything else,
- * such as a client, is returned unchanged.
+ * What counts as one caller: an IPv4 address, or the /64 of an IPv6 address, which belongs to one subscriber. Anything
+ * else, such as a client, is returned unchanged.
  */
 export function networkOf(key: string): string {
   const plain = key.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');

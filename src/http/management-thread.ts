@@ -5,7 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Answer, FromThread, ManagementData } from './management.ts';
 import { FORWARDED } from './shared.ts';
 
-/** A main thread without a heartbeat for this long is stalled: no task takes that long. */
+/** After this long without a heartbeat, the main thread is stalled: no task takes that long. */
 const STALLED_MS = 5000;
 /** How long the main thread may take to respond. */
 const PATIENCE_MS = 5000;
@@ -60,7 +60,7 @@ function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
   return reply;
 }
 
-/** The address of a proxied request would be the proxy's; default nginx adds no header, but speaks HTTP/1.0. */
+/** The address of a proxied request would be the proxy's. By default, nginx adds no header, but it speaks HTTP/1.0. */
 const isForwarded = ({ headers, httpVersion }: IncomingMessage): boolean =>
   httpVersion === '1.0' || FORWARDED.some((name) => headers[name] !== undefined);
 

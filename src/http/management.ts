@@ -41,7 +41,7 @@ interface Management {
   readonly close: () => Promise<void>;
 }
 
-/** Rejects with the error of listening. */
+/** Rejects with the error if it cannot listen. */
 export async function openManagement(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },

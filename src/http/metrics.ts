@@ -1,6 +1,6 @@
 /**
- * Metrics in the Prometheus format. Requests are counted as they happen; the database is measured on demand, for at
- * most a fiftieth of the time, however often that is.
+ * Metrics in the Prometheus format. Requests are counted as they happen; the database is measured on demand, but for at
+ * most a fiftieth of the time, however often the metrics are read.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Environment } from '../config/environment.ts';
@@ -103,7 +103,7 @@ function measureBacklog(
       await execute(tx, 'SET LOCAL max_parallel_workers_per_gather = 0');
       const counts = await countDeliveries(tx);
       const onHold = await countOnHold(tx);
-      // Documents on hold by a person raise no alarm.
+      // Documents that a person put on hold raise no alarm.
       const told = { ...counts, held: counts.held - onHold, on_hold: onHold };
       for (const [status, count] of Object.entries(told)) deliveries.set({ status }, count);
       const facts = await readBacklog(tx, now);

@@ -50,7 +50,7 @@ function requestSchema(schema: z.ZodType): Json {
   return rest;
 }
 
-/** A reference to a named schema, or the list of one. */
+/** A reference to a named schema, or a list of them. */
 function answerSchema(schema: z.ZodType): Json {
   const id = SCHEMAS.get(schema)?.id;
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` };

@@ -27,7 +27,7 @@ export interface Operation<
   /** The query parameters; others are refused. */
   readonly query: Query;
   readonly status: 200 | 201;
-  /** If an earlier result has its own status: when that is returned. */
+  /** When an earlier result is returned, if that has its own status. */
   readonly again?: string;
   readonly answer: AnswerKind;
   readonly example: unknown;

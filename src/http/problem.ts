@@ -10,7 +10,7 @@ const LITTLE_TO_READ = 64 * 1024;
 
 /** Seconds after which a client may retry. */
 const RETRY_SECONDS = 5;
-/** While the ledger is paused, usually for minutes. */
+/** The same while the ledger is paused, which usually takes minutes. */
 const PAUSED_RETRY_SECONDS = 60;
 
 /** lock_not_available and query_canceled: the timeouts of our connections. */
@@ -93,7 +93,7 @@ export function answerTo(thrown: unknown, request: FastifyRequest, reply: Fastif
   return refusal;
 }
 
-/** `Retry-After` for a refusal that says when to retry, and its rate limit if that was exceeded. */
+/** Adds `Retry-After` for a refusal that states when to retry, and the rate limit if that was exceeded. */
 function addRetryHeaders(reply: FastifyReply, { facts }: Refusal): void {
   const { retry_after: retryAfter, limit } = facts as { retry_after?: number; limit?: number };
   if (retryAfter === undefined) return;
@@ -126,7 +126,7 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     .send(Buffer.from(JSON.stringify(problem)));
 }
 
-/** Otherwise Node would read the rest of an unwanted body to keep the connection. */
+/** If it has, the connection is closed. Otherwise Node would read the rest of an unwanted body to keep it. */
 const hasUnreadBody = ({ body, headers }: FastifyRequest): boolean =>
   body === undefined &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LITTLE_TO_READ);

@@ -1,7 +1,7 @@
 /**
- * The rows that a document bills as CSV, read through a cursor while they are sent. Each holds a database connection
- * while the client reads, so only a few run at once, slow clients are cut off, and a payment link opens one at a time
- * per document. Refusal: rows_busy.
+ * The rows that a document bills, as CSV, read through a cursor while they are sent. Each stream holds a database
+ * connection while the client reads. So only a few run at once, slow clients are cut off, and a payment link opens only
+ * one stream at a time. Refusal: rows_busy.
  */
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,10 +11,10 @@ import { readDocumentRows } from '../delivery/documents.sql.ts';
 import { streamRowsCsv } from '../delivery/rows.ts';
 import { refuse } from '../errors/refusals.ts';
 
-/** Of the server's 16 connections; one is never given to callers with only a link. */
+/** Of the server's 16 connections. One of these is never given to callers who have only a link. */
 const MOST_AT_ONCE = 4;
 const MOST_BY_LINK = 3;
-/** For a batch of rows, about 180 kB: 18 kB a second. */
+/** For a batch of rows of about 180 kB, which is 18 kB a second. */
 const LONGEST_BATCH_MS = 10_000;
 const LONGEST_MS = 15 * 60_000;
 const RETRY_SECONDS = 10;
@@ -42,14 +42,14 @@ export class RowStreams {
     this.database
       .reading((tx) => {
         const parts = inTime(streamRowsCsv(readDocumentRows(tx, documentId)), slow);
-        // One batch ahead of the client: the default is sixteen.
+        // Read one batch ahead of the client. The default is sixteen.
         return pipeline(Readable.from(parts, { highWaterMark: 1 }), out, { signal });
       })
       .catch((error: unknown) => {
         this.log.warn({ err: error }, 'the rows of a document were not sent completely');
         out.destroy(error as Error);
       });
-    // Not at the end of the transaction, which the client does not see: it may open the next one before that.
+    // Not at the end of the transaction, which the client cannot see: it may open the next stream before that.
     out.once('close', () => this.running.delete(download));
     return out;
   }
@@ -63,7 +63,7 @@ export class RowStreams {
   }
 }
 
-/** The same chunks, while each is read in time. */
+/** Passes on the chunks, as long as each is read in time. */
 async function* inTime(parts: AsyncIterable<string>, slow: AbortController): AsyncGenerator<string> {
   for await (const part of parts) {
     const late = setTimeout(() => slow.abort(new Error('the client was too slow')), LONGEST_BATCH_MS);

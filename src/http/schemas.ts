@@ -339,7 +339,7 @@ const fieldProblem = named(
   }),
 );
 
-/** RFC 9457, with the refusal's facts beside its own members. */
+/** RFC 9457, with the refusal's facts beside the standard members. */
 export const problem = named(
   'Problem',
   z.object({

@@ -1,8 +1,8 @@
 /**
- * The security log: refused callers by kind, network and client. A row is written for the first try of an hour, then
- * for the 10th, 100th and 1000th, with the number since the row before; the rest of an hour is written with the next
- * refusal after it, or when the server stops. So an attack is visible at once and cannot fill the disk. A killed server
- * loses the tries since the hour's last row, fewer than nine times those written.
+ * The security log: refused callers by kind, network and client. In each hour, a row is written for the first try, then
+ * for the 10th, 100th and 1000th, with the number of tries since the previous row. The rest of the hour is written at
+ * the next refusal after it, or when the server stops. So an attack is visible at once and cannot fill the disk. A
+ * killed server loses the tries since the hour's last row, fewer than nine times the number written.
  */
 import { hostname } from 'node:os';
 import { reasonOf } from '../errors/refusals.ts';
@@ -31,7 +31,7 @@ interface Tries {
   last_at: string;
 }
 
-/** The number of callers distinguished within an hour. */
+/** How many callers are distinguished within an hour. */
 const MOST_CALLERS = 1000;
 const WRITE_MILLISECONDS = 1000;
 
@@ -67,7 +67,7 @@ export class SecurityLog {
     };
     this.tries.set(key, each);
     if (each.unwritten === 0) each.first_at = now;
-    // A clock set back must not lose counts.
+    // No counts may be lost if the clock is set back.
     each.last_at = now < each.first_at ? each.first_at : now;
     each.total += 1;
     each.unwritten += 1;
@@ -111,7 +111,7 @@ export class SecurityLog {
   }
 }
 
-/** What to write of them now; counting continues from there. */
+/** Takes what is to be written of these tries now. Counting continues from there. */
 function taken(each: Tries): Tries {
   const row = { ...each };
   each.unwritten = 0;

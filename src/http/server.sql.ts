@@ -107,7 +107,10 @@ export function countFailures(
   );
 }
 
-/** Adds to a minute's counts, starting over if one has ended, and deletes some expired ones. Returns the totals. */
+/**
+ * Adds to a minute's counts, starting over for a minute that has ended, and deletes some expired ones. Returns the
+ * totals.
+ */
 export function addRequestCounts(
   tx: Transaction,
   given: { readonly keys: readonly string[]; readonly requests: readonly number[]; readonly seconds: number },

@@ -45,7 +45,7 @@ declare module 'fastify' {
   }
 }
 
-/** The limit over all callers. A process may have more open files than that, unless its host limits it. */
+/** The limit over all callers. A process may have more open files than that, unless the host sets a lower limit. */
 const MOST_CONNECTIONS = 8192;
 
 /** Ten times what any API body needs, except a file. */
@@ -140,7 +140,8 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
     // Node checks for late requests every 30 seconds by default.
     http: { headersTimeout: HEADERS_SECONDS * 1000, connectionsCheckingInterval: 2000 },
     forceCloseConnections: 'idle',
-    // Our own id, so no caller can make log lines look like another's; the caller's id is logged beside it.
+    // Uses an id of our own, so no caller can make log lines look like another caller's. The caller's id is logged
+    // beside it.
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
@@ -152,7 +153,7 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
   return app as unknown as FastifyInstance;
 }
 
-/** Collects the routes added from now on. The result returns the methods that a path accepts. */
+/** Collects the routes added from now on. Returns a function that finds the methods of a path. */
 function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -162,7 +163,7 @@ function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   return (path) => [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];
 }
 
-/** Routes get the body's raw bytes: webhooks sign them, and numbers are parsed from the text. */
+/** Routes get the raw bytes of the body, because webhooks sign them and numbers are parsed from the text. */
 function addParsers(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/csv']) {

@@ -20,7 +20,7 @@ import { none, operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
 import type { Shared } from './shared.ts';
 
-/** More than MOST_LINES need. */
+/** More than a file of MOST_LINES lines needs. */
 const FILE_BYTES = 1024 * 1024;
 
 const EXAMPLE = {

@@ -1,16 +1,16 @@
 /**
- * Requests by key, in windows of a minute, counted for all servers of a database without a query for each request:
- * every second each process adds its counts to `request_counts` in one statement and gets the totals back. So a limit
- * is shared within a second; while the database is unavailable each process counts for itself.
+ * Counts requests by key, in windows of a minute, for all servers of a database, without a query for each request.
+ * Every second, each process adds its counts to `request_counts` in one statement and gets the totals back. So a limit
+ * is shared within a second. While the database is unavailable, each process counts for itself.
  */
 import type { Database } from '../database/database.ts';
 import { addRequestCounts } from './server.sql.ts';
 
 const WINDOW_MS = 60_000;
 const EVERY_MS = 1000;
-/** The number of remembered keys; more replace the oldest. */
+/** The number of remembered keys. Beyond that, a new key replaces the oldest. */
 const MOST_KEYS = 20_000;
-/** Keys are shared once they have used this part of their limit: most never do, and cost nothing. */
+/** A key's count is shared once it has used this fraction of its limit. Most never do, and cost nothing. */
 const SHARED_FROM = 1 / 20;
 
 interface Window {
@@ -23,7 +23,7 @@ interface Window {
 }
 
 interface WindowCount {
-  /** More than the limit for a request that is over it. */
+  /** The count; it is above the limit for a request that exceeds it. */
   readonly count: number;
   readonly millisecondsLeft: number;
 }

@@ -15,7 +15,7 @@ import type { Service } from './service.ts';
 import type { TokenIssuer } from './tokens.ts';
 
 export interface ServerOptions extends Service {
-  /** Adds the pages for people, which come after this folder. Without it there are none. */
+  /** Adds the pages for people, from the layers above this one. Without it there are no pages. */
   readonly addPages?: ((app: FastifyInstance, shared: Shared) => void) | undefined;
 }
 

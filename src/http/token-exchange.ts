@@ -14,7 +14,7 @@ type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type
 
 class ExchangeError extends Error {
   readonly code: OAuthError;
-  /** The client used HTTP Basic, so the response carries WWW-Authenticate. */
+  /** Whether the client used HTTP Basic: if so, the response carries WWW-Authenticate. */
   readonly basic: boolean;
   constructor(code: OAuthError, description: string, basic = false) {
     super(description);
@@ -23,7 +23,7 @@ class ExchangeError extends Error {
   }
 }
 
-/** Anyone may send a body here: ids and secrets are short. */
+/** Anyone may send a body here, so it is limited; ids and secrets are short. */
 const LARGEST_EXCHANGE = 8 * 1024;
 
 interface Exchange {

@@ -9,7 +9,7 @@ import { type KeyStore, TOKEN_SECONDS } from './keys.ts';
 
 const LONGEST_TOKEN = 4096;
 
-/** A token with a valid signature, issuer and audience, which never change. */
+/** A token whose signature, issuer and audience were valid. They never change. */
 interface VerifiedToken {
   readonly caller: Caller;
   readonly kid: string;

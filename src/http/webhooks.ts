@@ -70,7 +70,7 @@ function secretsOf(
   throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
 }
 
-/** Behind a proxy that the settings do not name, the processor has the same address as everyone. */
+/** Behind a proxy that the settings do not name, the processor appears to have the same address as everyone. */
 function limitNetwork(request: FastifyRequest, { limits, settings }: Shared): void {
   if (!isBehindUnknownProxy(request, settings)) limits.webhook(request.ip);
 }
@@ -87,7 +87,7 @@ function badSignature(request: FastifyRequest, shared: Shared, reason: string): 
 
 /** Nearly every event is smaller than this. */
 const LARGE = 64 * 1024;
-/** Checking a wrong signature over a megabyte takes 1 ms, a valid one 8. */
+/** Checking a wrong signature of a megabyte takes 1 ms; checking a valid one takes 8 ms. */
 const MOST_LARGE = 4;
 const MOST_LARGE_OF_ONE = 2;
 /** A processor sends events of any size. */
@@ -95,7 +95,7 @@ const ARRIVES_WITHIN_MS = 10_000;
 
 const isLarge = ({ headers }: FastifyRequest): boolean => Number(headers['content-length'] ?? LARGE) >= LARGE;
 
-/** Large bodies being read, which anyone may send until their signature is checked. */
+/** The large bodies being read. Anyone may send one, because the signature is checked only afterwards. */
 class LargeBodies {
   readonly #from: string[] = [];
 
@@ -117,7 +117,7 @@ class LargeBodies {
 
 /**
  * Events that a connected account sends for itself do not name it, so its webhook address ends in `?account=acct_…`.
- * The signature proves it: one account's secret signs for no other.
+ * The signature proves it, because the secret of an account signs for no other account.
  */
 function accountOf(given: unknown): string | undefined {
   if (given === undefined) return undefined;

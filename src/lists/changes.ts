@@ -16,7 +16,7 @@ interface Change extends ChangeEvent {
   readonly old: string;
   readonly new: string;
   readonly event: ChangeEvent;
-  /** An event's fields are consecutive: the first has its time. */
+  /** The fields of an event are consecutive, and only the first shows the time. */
   readonly is_first: boolean;
 }
 

@@ -11,7 +11,7 @@ interface ClientLine {
   readonly created_at: string;
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
-  /** The valid ones. */
+  /** The valid secrets. */
   readonly secrets: readonly { readonly sequence: number; readonly ends_at: string | null }[];
 }
 

@@ -26,7 +26,7 @@ interface InvoiceRow {
   readonly balance: string;
   readonly status: 'open' | 'paid' | 'void';
   readonly email_status: EmailStatus | null;
-  /** Since when it is on hold; null if it is not. */
+  /** Since when it has been on hold; null if it is not. */
   readonly held_at: string | null;
   readonly disputed: boolean;
 }
@@ -73,8 +73,8 @@ const ASKED_FOR = `${IN_SCOPE}
 
 /**
  * First the page: which documents, in which order. Then their details: balances and e-mails are looked up only for
- * these. Documents equal in "by" are sorted by id; a page begins after the last one of the previous page. After a
- * document that the user may not see, the page is empty, since a page's start would reveal that document's figures.
+ * these. Documents that are equal in "by" are sorted by id. A page begins after the last document of the previous page.
+ * If the user may not see that document, the page is empty, because its start would reveal that document's figures.
  */
 const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
      SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency,

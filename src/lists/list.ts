@@ -1,7 +1,7 @@
 /**
  * A list, described once: its filters, sort orders, columns, and the statement that reads it. The terminal table,
- * `--json`, CSV and XLSX (cli/list-command.ts), the console's page and the partner's (console/list.tsx) are made from
- * it.
+ * `--json`, CSV and XLSX (cli/list-command.ts), the console's page and the partner's page (console/list.tsx) are made
+ * from it.
  *
  * To add a list: a file here, in this order: the row, the filters, the statement, `defineList`. To add a column: its
  * field in the row and the statement, its entry in `columns`, and its name in each view that shows it.
@@ -21,7 +21,7 @@ export interface Mark {
   readonly tone: 'good' | 'warn' | 'bad' | 'plain';
 }
 
-/** Several amounts are in several currencies. */
+/** Several amounts are in different currencies. */
 export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | null;
 
 export interface Column<Row> {
@@ -85,15 +85,18 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   /** The singular of its rows: `document`. */
   readonly one: string;
   /**
-   * Its rows concern all partners, so its page is only for users who read the whole ledger. Every other list obeys
-   * `scope`.
+   * Set if the rows concern all partners, so that the page is only for users who read the whole ledger. Every other
+   * list obeys `scope`.
    */
   readonly ofLedger?: true;
   /** Fields like an action's: options of the command, inputs of the page, arguments of a tool. All are optional. */
   readonly filters: z.ZodObject & z.ZodType<Filter>;
   /** Named filters: tabs of the page, which opens with the first. */
   readonly views?: readonly (readonly [name: string, filter: Readonly<Record<string, string>>])[];
-  /** Names of columns; `-name` is descending. Pages start with the first, commands and sheets with the second. */
+  /**
+   * Names of columns; `-name` sorts in descending order. Pages start with the first, commands and sheets with the
+   * second.
+   */
   readonly sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
   readonly columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
   /** The columns of each view, in order. */
@@ -125,7 +128,7 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   totals?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Total[]>;
 }
 
-/** Only for its types: view names must be column names, and rows those that `read` returns. */
+/** Only checks types: the names in a view must be column names, and its rows those that `read` returns. */
 export const defineList = <Row, Filter, Sort extends string, Name extends string>(
   list: List<Row, Filter, Sort, Name>,
 ): List<Row, Filter, Sort, Name> => list;

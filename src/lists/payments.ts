@@ -23,15 +23,18 @@ const filters = z.strictObject({
 });
 type PaymentFilter = z.output<typeof filters>;
 
-/** The payments ever attributed to the user's partners, or to the requested one. The balance says whose each is now. */
+/**
+ * The payments ever attributed to the user's partners, or to the requested one. The balance states whose each payment
+ * is now.
+ */
 const OF_SCOPE = `SELECT payment_id FROM payments WHERE partner_id = ANY (:scope::text[])
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = ANY (:scope::text[])`;
 const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
 
 /**
- * Only users who see every partner see money from an unknown payer. The partner's name is looked up for the page's
- * rows: as a column of the join it caused every payment to be read.
+ * Only users who see every partner see money from an unknown payer. The partner's name is looked up only for the page's
+ * rows. As a column of the join, it caused every payment to be read.
  */
 const found = (after: string, order: string) => `
      SELECT p.payment_id, (SELECT name FROM partners WHERE partner_id = b.partner_id) AS partner_name
@@ -87,7 +90,7 @@ async function readRows(tx: Transaction, asked: ListQuery<PaymentFilter, Payment
 
 const of = (amount: string, { currency }: PaymentRow): Amount => Amount.of(amount, currency);
 
-/** The shortfall of the documents that it pays, posted to bank charges. */
+/** By how much it falls short of the documents that it pays, which was posted to bank charges. */
 const bankCharges = (row: PaymentRow): Amount =>
   row.applications
     .filter(({ unapplied_on }) => unapplied_on === null)

@@ -7,7 +7,7 @@ import { sealTitle } from '../seals/signature.ts';
 import { emailMark } from './emails.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
-/** A seal with the previous one of its kind: each record contains that one's hash. */
+/** A seal with the previous one of its kind, whose hash its record contains. */
 export interface ChainedSeal extends SealLetter {
   readonly previous: Pick<SealLetter, 'name' | 'seal'> | null;
 }

@@ -1,6 +1,7 @@
 /**
- * One attempt to send an e-mail: pass it to the mail server, record the offer right before the first byte is sent,
- * record the outcome. `transport.ts` tells a refusal from a delay; `retry.ts` decides whether an e-mail is tried again.
+ * One attempt to send an e-mail: passes it to the mail server, records the offer right before the first byte is sent,
+ * and then records the outcome. `transport.ts` distinguishes a refusal from a delay; `retry.ts` decides whether an
+ * e-mail is tried again.
  */
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
@@ -106,7 +107,7 @@ export async function attempt(
 }
 
 /**
- * Ends the attempt of a worker that died: a worker that has claimed a `sending` e-mail knows that no other has.
+ * Ends the attempt of a worker that died. If a worker can claim an e-mail that is `sending`, no other worker has it.
  * `deferred`: the e-mail is queued again, and its message is repeated at once.
  */
 export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}): Promise<SendResult> {

@@ -1,6 +1,6 @@
 /**
  * Reads reports of mail servers that gave up on a recipient: delivery status notifications (RFC 3464), one message or a
- * mailbox of them (mbox). Other messages are skipped: a mailbox has replies and other mail too.
+ * mailbox of them (mbox). Other messages are skipped, because a mailbox also contains replies and other mail.
  */
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
@@ -12,14 +12,14 @@ import { oneLine } from './text.ts';
 export interface ReportedBounce {
   /** `<unique@domain>` of the message that did not arrive. */
   readonly messageId: string;
-  /** Our address for it, if the report states it, and the server's last one. */
+  /** The recipient's address as we wrote it, if the report states it, and the last address that the server used. */
   readonly recipients: readonly string[];
   /** Such as 5.1.1 (RFC 3463). */
   readonly status: string;
   /** The server's message; may be empty. */
   readonly diagnostic: string;
   readonly server: string;
-  /** For the whole report. */
+  /** The hash of the whole report. */
   readonly sha256: string;
 }
 

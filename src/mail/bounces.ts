@@ -1,8 +1,8 @@
 /**
  * Records which e-mails came back. A report is matched to its e-mail by the Message-ID, which only we assign, and names
- * one of its recipients. An e-mail whose first recipient was given up is `bounced` from then on, and needs attention
- * like a failed one; for a copy, the report is recorded and the e-mail stays sent. Reading a report again records
- * nothing.
+ * one of the recipients. If the first recipient was given up, the e-mail is `bounced` from then on and needs attention
+ * like a failed one. If only a copy was, the report is recorded and the e-mail stays sent. If a report is read again,
+ * nothing is recorded.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
@@ -85,7 +85,10 @@ async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<S
   return new Set((await readBounces(tx, ids)).map(({ email_id, recipient }) => `${email_id} ${recipient}`));
 }
 
-/** Our recipient whose e-mail came back. A forwarded address is reported differently; a sole recipient is the one. */
+/**
+ * The recipient whose e-mail came back. A forwarded address is reported differently, but a sole recipient must be the
+ * one.
+ */
 function recipientOf({ to }: Target, { recipients }: ReportedBounce): string | undefined {
   const named = recipients.map((address) => address.toLowerCase());
   return to?.find((address) => named.includes(address.toLowerCase())) ?? (to?.length === 1 ? to[0] : undefined);

@@ -1,7 +1,7 @@
 /**
  * Signs e-mails (DKIM, RFC 6376), so that recipients can verify that they come from the sender's domain and were not
- * changed, above all the bank details in an invoice. A message is signed when it is composed, so that a repetition has
- * the same bytes.
+ * changed. This matters most for the bank details in an invoice. A message is signed when it is composed, so that it
+ * has the same bytes if it is sent again.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';

@@ -15,9 +15,12 @@ export interface DocumentEmailFacts {
   /** The name in the greeting; empty if there is none. */
   readonly contactName: string;
   readonly attachments: readonly { readonly filename: string; readonly note: string }[];
-  /** The rows behind the document are too many to attach. */
+  /** Whether the document has too many rows to attach. */
   readonly rowsOmitted: boolean;
-  /** The bank details on the document are no longer valid: the e-mail has none and links to the payment page. */
+  /**
+   * Whether the bank details on the document are no longer valid. If so, the e-mail has none and links to the payment
+   * page.
+   */
   readonly instructionsOutdated?: boolean;
   /**
    * The replaced document that the reader may have received; null: none. If omitted: the one that the document names.
@@ -33,7 +36,7 @@ export const renderDocumentEmail = (
 
 /**
  * Everything a template may name; `templates/email/README.md` explains each. Every field is always present, and empty
- * if it does not apply, so a misspelled one is an error, never a silent gap.
+ * if it does not apply. So a misspelled field is an error, never a silent gap.
  */
 function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailView & Record<string, unknown> {
   const { locale, ...presented } = present(snapshot, oneLine);

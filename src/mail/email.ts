@@ -9,7 +9,7 @@ import type { EmailTemplates } from './templates.ts';
 
 export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'withdrawn';
 
-/** The subject of an e-mail; the table's constraints define which kind has which of these. */
+/** What an e-mail is about. The table's constraints define which kind has which of these fields. */
 export interface EmailSubject {
   readonly email_id: number;
   readonly kind: EmailKind;
@@ -38,7 +38,7 @@ export interface EmailState {
   readonly status: EmailStatus;
   /** Why it is held, or the mail server's last reply. */
   readonly reason: string | null;
-  /** The bytes of the last attempt, kept only while a repetition must have the same. */
+  /** The bytes of the last attempt, kept only as long as they may have to be sent again unchanged. */
   readonly message: Buffer | null;
   readonly recipients: string[] | null;
   readonly envelope_from: string | null;

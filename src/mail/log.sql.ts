@@ -99,7 +99,7 @@ export function readEmails(
     readonly emailId?: number;
     /** Only those to these partners. */
     readonly scope?: Scope;
-    /** Only those that follow this one. */
+    /** Only those after this one. */
     readonly after?: string | null;
   },
 ): Promise<ListedEmail[]> {

@@ -11,12 +11,12 @@ import { type AttemptOutcome, insertOutcomes, type ListedEmail, readEmails } fro
 import { lockEmails } from './outbox.sql.ts';
 
 /**
- * Records how attempts ended, in the log too; false for one that belongs to another worker by now, or was withdrawn or
- * held before its e-mail was offered. The bytes are kept only while a repetition needs them.
+ * Records how attempts ended, also in the log. False for an attempt that another worker has taken over, or whose e-mail
+ * was withdrawn or held before it was offered. The bytes are kept only as long as they may have to be sent again.
  */
 export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
   const [, recorded] = await Promise.all([
-    // Locks the rows first: the next statement then sees a void or hold that held them.
+    // Locks the rows first, so that the next statement sees a void or hold that had locked them.
     lockEmails(tx, outcomes),
     insertOutcomes(tx, outcomes),
   ]);
@@ -36,7 +36,7 @@ export async function readEmail(tx: Transaction, emailId: number): Promise<Liste
   return email;
 }
 
-/** An e-mail's subject: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
+/** What an e-mail is about: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
 export function nameOf(
   email: Pick<
     ListedEmail,

@@ -93,7 +93,7 @@ export function composeMessage(message: MessageParts): Buffer {
   const composer = new MailComposer({
     messageId: `<${messageId}>`,
     date,
-    // Always objects: a string here is read as a list, and "a@x, b@y" would go to both.
+    // Always objects, because a string is read as a list here: "a@x, b@y" would go to both.
     from: mailbox('sender', message.from),
     to: [mailbox('recipient', message.to)],
     cc: copiesOf(message).map((address) => ({ name: '', address })),
@@ -113,7 +113,7 @@ export function composeMessage(message: MessageParts): Buffer {
     boundaryPrefix: '=_reckoner',
     baseBoundary: createHash('sha256').update(messageId).digest('hex').slice(0, 32),
     encoding: 'quoted-printable',
-    // A message contains only what is passed in; nothing in it may be taken for a path or an address to fetch.
+    // A message contains only what is passed in. Nothing in it may be read as a path or an address to fetch.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -131,8 +131,8 @@ export function composeMessage(message: MessageParts): Buffer {
 type Piece = string | Buffer;
 
 /**
- * A node of the message as nodemailer would stream it. Its chain of streams for each part, and five more around the
- * whole, took as long as the rest of composing a message.
+ * A node of the message as nodemailer would stream it. Nodemailer's streams, a chain for each part and five more around
+ * the whole, took as long as the rest of composing a message.
  */
 function writeNode(node: MimeNode): Piece[] {
   const head = `${node.buildHeaders()}\r\n\r\n`;

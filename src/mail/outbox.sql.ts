@@ -19,13 +19,15 @@ interface EmailToQueue {
   readonly credit_refund_id?: number;
   readonly checkpoint_number?: number;
   readonly approval_request_id?: number;
-  /** The event that it reports; if omitted, the event of all. */
+  /** The event that it reports; if omitted, the event given for all of them. */
   readonly event_id?: number;
   /** The beginning of the Message-ID. */
   readonly name: string;
 }
 
-/** Queues e-mails, each under a Message-ID that is fixed from now on. One already queued stays unchanged. */
+/**
+ * Queues e-mails, each under a Message-ID that is fixed from now on. An e-mail that is already queued does not change.
+ */
 export async function queueEmails(
   tx: Transaction,
   emails: readonly EmailToQueue[],
@@ -80,7 +82,7 @@ export async function wakeOtherEmails(tx: Transaction, only: readonly number[] |
   );
 }
 
-/** The due ones, oldest first. */
+/** The e-mails that are due, oldest first. */
 export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
   kind: 'email',
   due: (free) => `
@@ -118,8 +120,8 @@ export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
 }
 
 /**
- * The live documents whose e-mails wait because a person put the document on hold. Those held by a rule of the close
- * wait for a person and are not included.
+ * The live documents whose e-mails wait because a person put the document on hold. Documents held by a rule of the
+ * close are not included, because they wait for a person to decide.
  */
 export async function countOnHold(tx: Transaction): Promise<number> {
   const { count } = await queryOne<{ count: number }>(
@@ -160,7 +162,7 @@ const OTHERS_NEEDING_ATTENTION = `
   FROM latest_other_emails
   WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
 
-/** The same individually, each with its name, state and e-mail. */
+/** The same e-mails one by one, each with its name, its state and the number of the e-mail. */
 export async function nameNeedingAttention(tx: Transaction): Promise<{ documents: string[]; others: string[] }> {
   const rows = await query<{ item: string; of_document: boolean }>(
     tx,
@@ -186,9 +188,9 @@ export interface RefusedInARow {
 }
 
 /**
- * The failed e-mails that were refused in a row: to at least three recipients, and none was accepted in between. A
- * wrong address is refused among others that are accepted; a mail server that is set up wrongly refuses everyone. Null
- * if there are none.
+ * The failed e-mails that were refused in a row: to at least three recipients, and none was accepted in between. If one
+ * address is wrong, e-mails to others are accepted in between; a mail server that is set up wrongly refuses everyone.
+ * Null if there are none.
  */
 export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow | null> {
   const [refused] = await query<RefusedInARow>(
@@ -216,9 +218,9 @@ export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow 
 }
 
 /**
- * Since when no e-mail goes out at all, with the last reply: every attempt after the last successful one failed, and
- * either no mail server answered or it refused more than one recipient. Null while mail works. One recipient whose
- * server defers us is not a failure of mail.
+ * Since when no e-mail has gone out at all, with the last reply. This is so if every attempt after the last successful
+ * one failed, and either no mail server answered or more than one recipient was refused. Null while mail works. A
+ * single recipient whose server defers us is not a failure of mail.
  */
 export async function readMailFailure(tx: Transaction): Promise<{ since: string; reason: string } | null> {
   const [failure] = await query<{ since: string; reason: string }>(
@@ -236,7 +238,9 @@ export async function readMailFailure(tx: Transaction): Promise<{ since: string;
 /** What is known about an attempt when it begins. */
 export interface AttemptFacts {
   readonly emailId: number;
-  /** The attempt's number. Another attempt since the e-mail was read may have left bytes to repeat. */
+  /**
+   * The attempt's number. If there was another attempt since the e-mail was read, its bytes may have to be repeated.
+   */
   readonly attempt: number;
   readonly recipients: readonly string[];
   readonly envelopeFrom: string;
@@ -281,15 +285,15 @@ const OFFER = prepared(
 );
 
 /**
- * Records, right before their first bytes are sent, which e-mails are offered to the mail server. False for one that
- * was voided, put on hold or tried by another worker since it was read, that has another stored PDF, or whose claim is
- * lost, so that others may have it.
+ * Records, right before their first bytes are sent, which e-mails are offered to the mail server. False for an e-mail
+ * that was voided, put on hold or tried by another worker since it was read, that has a different stored PDF, or whose
+ * claim is lost, so that others may have it.
  */
 export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Promise<boolean[]> {
   const { bytes, places } = packed(offers.map(({ message }) => message));
   const facts = offers.map(({ message: _, ...offer }, index) => ({ ...offer, ...places[index] }));
   const [, offered] = await Promise.all([
-    // Locks the rows first: only a statement begun after that sees a hold by the previous owner of the lock.
+    // Locks the rows first: only a statement that begins after that sees a hold by the previous owner of the lock.
     lockEmails(tx, offers),
     query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
   ]);
@@ -297,7 +301,7 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);
 }
 
-/** Buffers concatenated in one parameter, and where each begins in it, as `substring` counts. */
+/** Buffers concatenated into one parameter, and where each begins, counted as in `substring`. */
 export function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: number; length: number }[] } {
   let start = 1;
   const places = contents.map(({ length }) => {
@@ -381,7 +385,8 @@ export async function readLatest(tx: Transaction, emailId: number): Promise<numb
 }
 
 /**
- * Queues another e-mail on the same subject, under a Message-ID that names the previous one, so each is repeated once.
+ * Queues another e-mail on the same subject. Its Message-ID names the previous one, so each e-mail is repeated only
+ * once.
  */
 export function insertRepetitions(
   tx: Transaction,

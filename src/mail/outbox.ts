@@ -28,7 +28,7 @@ import { transportOf } from './transport.ts';
 /** E-mails in progress at once: each mostly waits for the mail server. */
 const WORKERS = 4;
 
-/** How long e-mails in progress may still take when the program is to end. */
+/** How long e-mails in progress may still take once the program has to stop. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface EmailResult extends SendResult {
@@ -66,7 +66,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
   });
   const work = async (holder: number, key: string): Promise<boolean> => {
     const email = await database.reading((tx) => readOtherEmail(tx, Number(key)));
-    // Before the optional call: that evaluates its arguments only if there is a listener.
+    // Outside of the optional call, which evaluates its arguments only if there is a listener.
     const result = await sendOne(options, sender(holder), email, compose);
     options.onEmail?.({ email, ...result });
     return false; // once a run, whatever the outcome
@@ -123,7 +123,7 @@ function composing(options: OutboxOptions): Compose {
       const reason = whyUnsendable(options, content);
       return reason === undefined ? await messageOf(options, messageId, content) : { status: 'held', reason };
     } catch (error) {
-      // An unusable template or address, which must be corrected.
+      // A template or an address cannot be used and must be corrected.
       if (error instanceof Refusal) return { status: 'held', reason: error.message };
       throw error;
     }

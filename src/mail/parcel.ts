@@ -4,9 +4,9 @@ import { Readable } from 'node:stream';
 export const CALLED_OFF = 'it should no longer be sent';
 
 /**
- * A message being sent: nodemailer reads it only after the server has answered DATA. Then it is offered, and read if it
- * should still be sent. Once the last piece is read, the end of the message may be sent at any time; until then it
- * certainly was not.
+ * A message being sent. Nodemailer reads it only after the server has answered DATA. Then it is offered, and read if it
+ * should still be sent. Once the last piece has been read, the end of the message may be sent at any time; until then,
+ * it certainly has not been.
  */
 export class Parcel extends Readable {
   /** Something of the message may have been sent. */

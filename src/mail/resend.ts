@@ -29,15 +29,16 @@ export async function resendEmail(
   if (['queued', 'sending', 'held'].includes(latest.status)) throw unfinished;
   const eventId = await record(tx, context, email, to === undefined ? {} : { to });
   const [queued] = await queueAgain(tx, context, [latest.email_id], { askedFor: 'resend', to: to ?? null, eventId });
-  // Another process has just queued the same.
+  // Another process has just queued the same e-mail.
   if (queued === undefined) throw unfinished;
   failpoint('resend.queued');
   return queued;
 }
 
 /**
- * Queues a new e-mail for each one that failed, bounced or is uncertain and would now go to another address, from the
- * settings or the partner's contact: a corrected address repairs the delivery. The status is mailed each day anyway.
+ * Queues a new e-mail for each one that failed, bounced or is uncertain and would now go to a different address, from
+ * the settings or the partner's contact. So correcting an address is enough to send it again. The status is left out,
+ * because it is mailed each day anyway.
  */
 export async function queueForNewAddresses(tx: Transaction, context: ActorContext): Promise<void> {
   const { finance_email: finance, auditor_email: auditor, operations_email: operations } = context.settings;

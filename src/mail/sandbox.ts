@@ -1,4 +1,4 @@
-/** The one guard of sandbox mail: it goes only to the addresses that `sandbox_recipients` allows. */
+/** The only guard of sandbox mail, which goes only to the addresses that `sandbox_recipients` allows. */
 
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
@@ -32,10 +32,10 @@ export function refuseRecipient(context: Installation, to: string): void {
 }
 
 /**
- * Whether sandbox mail may go to an address. An entry that begins with a dot is a domain and all below it (`.test`
- * allows ap@partner.test, `.mail.test` ap@mail.test and ap@in.mail.test, never ap@othermail.test); one with a name
- * before its @ is one address; any other is one domain. Case does not matter, and anything but exactly one address is
- * never allowed.
+ * Whether sandbox mail may go to an address. An entry that begins with a dot is a domain and everything below it
+ * (`.test` allows ap@partner.test, `.mail.test` ap@mail.test and ap@in.mail.test, never ap@othermail.test). An entry
+ * with a name before its @ is one address. Any other entry is one domain. Case does not matter, and anything but
+ * exactly one address is never allowed.
  */
 export function sandboxAllows(address: string, patterns: readonly string[]): boolean {
   if (!isOneAddress(address)) return false;

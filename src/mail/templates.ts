@@ -1,6 +1,6 @@
 /**
- * The templates of e-mails: for each kind a subject, a plain text and an HTML text, with words and layout and no logic.
- * Refusals: settings_invalid (a template that cannot be used), file_unreadable.
+ * The templates of e-mails: for each kind a subject, a plain text and an HTML text, which have words and layout but no
+ * logic. Refusals: settings_invalid (a template that cannot be used), file_unreadable.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,7 +43,10 @@ export interface EmailTemplates {
 
 type Render = (view: object) => string;
 
-/** Handlebars' default, set explicitly: otherwise it prints a warning whenever a template tries to access more. */
+/**
+ * Handlebars' default, set explicitly because Handlebars otherwise prints a warning when a template tries to access
+ * more.
+ */
 const OWN_FIELDS_ONLY = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
 /** The templates of this installation: its own under RECKONER_HOME, then those that are shipped. */
@@ -51,9 +54,9 @@ export const templatesOf = ({ home }: Environment): EmailTemplates =>
   loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]);
 
 /**
- * Reads the templates of several folders; if several have a file, the first folder's wins. Missing folders are skipped:
- * overriding is optional. An unusable template is refused only when an e-mail needs it: it holds only the e-mails of
- * its kind.
+ * Reads the templates of several folders; if several folders have a file, the first folder's is used. Missing folders
+ * are skipped, because overriding is optional. An unusable template is refused only when an e-mail needs it, so it
+ * holds only the e-mails of its kind.
  */
 export function loadTemplates(folders: readonly string[]): EmailTemplates {
   const files = new Map<string, string>();
@@ -71,7 +74,7 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
   return {
     render(kind, view) {
       const words = oneLine(rendered(kind, 'subject', { ...view, subject: '' }));
-      // The mark is set here and not in a template: with any override, a test is never mistaken for a bill.
+      // The mark is set here and not in a template, so that no override lets a test be mistaken for a bill.
       const subject = view.sandbox ? `[SANDBOX] ${words}` : words;
       const named = { ...view, subject };
       return { subject, text: rendered(kind, 'txt', named), html: rendered(kind, 'html', named) };
@@ -119,7 +122,9 @@ function compileChannel(
   );
 }
 
-/** What Handlebars uses as a partial: its source or, if that is unusable, a function that refuses by name. */
+/**
+ * What Handlebars uses as a partial: its source or, if that is unusable, a function that refuses and names the file.
+ */
 function partial(path: string): string | Handlebars.TemplateDelegate {
   const source = readTemplate(path);
   return source instanceof Refusal ? refusing(source) : source;
@@ -129,7 +134,7 @@ const refusing = (refusal: Refusal) => (): never => {
   throw refusal;
 };
 
-/** A template's source, read once, so that one run does not use two versions; or why it cannot be used. */
+/** A template's source, or why it cannot be used. It is read once, so that one run does not use two versions. */
 function readTemplate(path: string): string | Refusal {
   try {
     const source = readFileSync(path, 'utf8');

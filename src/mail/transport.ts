@@ -1,6 +1,6 @@
 /**
- * Passes a composed message to a mail server, or to a folder while there is none, and reports the outcome: sent,
- * refused for good, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
+ * Passes a composed message to a mail server, or to a folder if there is no server, and reports the outcome: sent,
+ * permanently refused, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
  */
 import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
@@ -20,7 +20,7 @@ import { oneLine } from './text.ts';
 export type SendOutcome =
   /** Accepted. The server's reply, which also names every recipient it rejected; or `outbox/` and the name of the file. */
   | { outcome: 'sent'; reply: string }
-  /** The recipient or the message is refused for good: giving up is right. */
+  /** The recipient or the message is permanently refused, so there is no point in trying again. */
   | { outcome: 'refused'; reply: string }
   /** Certainly not accepted, and another attempt may succeed. */
   | { outcome: 'deferred'; reply: string }
@@ -32,8 +32,8 @@ export interface OutgoingMessage {
   readonly envelope: { readonly from: string; readonly to: readonly string[] };
   readonly raw: Buffer;
   /**
-   * Called right before the first byte of the message is sent, at most once: false if it should not be sent after all.
-   * Until then, it certainly was not. Absent: it is sent.
+   * Called right before the first byte of the message is sent, at most once. Until then, nothing was sent. Returns
+   * false if the message should not be sent after all; if this is absent, it is sent.
    */
   readonly offer?: () => Promise<boolean>;
 }
@@ -43,8 +43,8 @@ export interface Transport {
   readonly name: 'smtp' | 'outbox';
   send(message: OutgoingMessage): Promise<SendOutcome>;
   /**
-   * Ends idle connections. Messages that wait for a connection are deferred; those in progress are finished, or cut off
-   * after so many milliseconds.
+   * Ends idle connections. Messages that wait for a connection are deferred. Those in progress are finished, or cut off
+   * after this many milliseconds.
    */
   close(graceMilliseconds?: number): void;
 }
@@ -54,14 +54,15 @@ export interface Patience {
   /** From the look-up of its name to an established connection. */
   readonly connection: number;
   readonly greeting: number;
-  /** Silence on the connection. */
+  /** How long the connection may be silent. */
   readonly socket: number;
   /**
-   * Silence after the end of the message. Servers examine a message before they answer; RFC 5321 (4.5.3.2.6) asks for
-   * ten minutes, because giving up early duplicates an accepted message. Five is a compromise.
+   * How long it may be silent after the end of the message. Servers examine a message before they answer. RFC 5321
+   * (4.5.3.2.6) asks for ten minutes, because giving up early would duplicate an accepted message. Five is a
+   * compromise.
    */
   readonly answer: number;
-  /** One message over one connection, even if the server keeps the connection busy without progress. */
+  /** For one message over one connection, even if the server keeps the connection busy without progress. */
   readonly message: number;
 }
 
@@ -153,7 +154,7 @@ export function serverOf(smtpUrl: string): MailServer {
   if (host === '') throw badUrl('names no host');
   const guarded = !options.secure && !isThisMachine(host);
   return {
-    // Logging is nodemailer's own, to the console, and would show addresses and texts: never from a URL.
+    // A URL may not turn on nodemailer's own logging, which would show addresses and texts on the console.
     connection: { requireTLS: guarded, ...options, logger: false, debug: false, transactionLog: false },
     auth: auth === undefined ? undefined : { user: auth.user ?? '', pass: auth.pass ?? '' },
   };
@@ -193,18 +194,21 @@ interface Attempt {
   readonly untouched: boolean;
 }
 
-/** A connection that was idle for so long is ended: servers drop idle ones, and it keeps our process alive. */
+/**
+ * A connection that has been idle for this long is ended: servers drop idle connections, and it would keep our process
+ * alive.
+ */
 const IDLE_MILLISECONDS = 20_000;
 
 /**
- * After as many failures in a row as there are connections, no more are tried for so long: behind a silent firewall,
- * each would take its whole timeout, and a run of a few hundred documents a quarter of an hour.
+ * After as many failures in a row as there are connections, no connection is tried for this long. Behind a silent
+ * firewall, each would take its whole timeout, and a run of a few hundred documents would take a quarter of an hour.
  */
 const AWAY_MILLISECONDS = 60_000;
 
 /**
- * The addresses of a host, as every other program on this machine finds them. nodemailer would ask the DNS first, and a
- * name only in /etc/hosts would wait for its answer forever.
+ * The addresses of a host, as every other program on this machine finds them. nodemailer would ask the DNS first, and
+ * for a name that is only in /etc/hosts it would wait for an answer forever.
  */
 async function addressesOf(host: string, milliseconds: number): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
@@ -221,11 +225,11 @@ async function addressesOf(host: string, milliseconds: number): Promise<string[]
   }
 }
 
-/** Some servers end a session after so many messages; ending it first avoids an error. */
+/** Some servers end a session after about this many messages. Ending it before they do avoids an error. */
 const MESSAGES_PER_CONNECTION = 100;
 
 /**
- * A few connections, each used again for message after message.
+ * A few connections, each used for one message after another.
  *
  * Not nodemailer's own pool: its errors after a lost connection do not tell whether the message's end was sent (they
  * all say `command: 'CONN'`), and it resends a message on its own when a connection closes. Whether a message may have
@@ -333,7 +337,8 @@ class Smtp implements Transport {
     return new Promise<SMTPConnection>((done, fail) => {
       cutOff = fail;
       this.cutOffs.add(cutOff);
-      // Stays for the life of the connection; once it is established, the callback of `send` reports errors.
+      // This listener stays for the life of the connection. Once that is established, the callback of `send` reports
+      // errors.
       connection.on('error', fail);
       connection.once('end', () => fail(new Error('the mail server ended the connection')));
       connection.connect((error) => {
@@ -363,7 +368,7 @@ class Smtp implements Transport {
         () => done(new Error(`the mail server did not accept the message within ${this.patience.message / 1000} s`)),
         this.patience.message,
       );
-      // The callback of `send` reports more than the event, and comes in the same turn if it comes at all.
+      // The callback of `send` reports more than the event does, and is called in the same turn if it is called at all.
       connection.once('end', () => setImmediate(() => done(new Error('the mail server ended the connection'))));
       connection.send({ from: envelope.from, to: [...envelope.to], size: raw.length }, parcel, (error, info) =>
         done(error ?? { outcome: 'sent', reply: acceptance(info) }),
@@ -435,16 +440,16 @@ function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
   return { outcome: isForGood(error) ? 'refused' : 'deferred', reply };
 }
 
-/** Whether the server refused this recipient or message, so that a repetition would be refused again. */
+/** Whether the server refused this recipient or message, so that it would refuse it again. */
 function isForGood({ code, command, responseCode }: SmtpError): boolean {
   if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false; // the connection, TLS or our login, not the message
-  // Without a reply: nodemailer found it larger than the server's announced limit, or found no address.
+  // Without a reply, nodemailer itself found no address, or found the message larger than the server's announced limit.
   if (responseCode === undefined) return true;
   if (responseCode < 500 || responseCode > 599) return false;
-  // A session out of sync, or a missing login: settings or a passing fault, not the recipient.
+  // A session out of sync, or a missing login: the cause is the settings or a passing fault, not the recipient.
   if (responseCode === 503 || AUTHENTICATION_CODES.has(responseCode)) return false;
-  // A refused sender is also a matter of settings, and would fail every invoice of a run; only the size concerns the
-  // message.
+  // A refused sender is also a matter of settings, and would make every invoice of a run fail; only the size concerns
+  // the message.
   return command !== 'MAIL FROM' || responseCode === 552;
 }
 

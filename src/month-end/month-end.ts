@@ -28,18 +28,21 @@ export interface Reporter extends WebhookReporter {
   /** The number of documents that delivery checks. */
   readonly onStart?: (documents: number) => void;
   readonly onDelivery?: (delivery: Delivery) => void;
-  /** An e-mail without a document was sent, or was not. */
+  /** An e-mail without a document was sent or could not be sent. */
   readonly onEmail?: (result: EmailResult) => void;
   /** Why a seal got no time stamp. The next run asks again. */
   readonly onNotStamped?: (seal: SealName, reason: string) => void;
   /** The e-mails without a document could not be processed. A long-running worker tries again in a minute. */
   readonly onEmailsFailed?: (error: unknown) => void;
-  /** The day's checkpoint was taken, or refused: then the e-mails still go out, and the next run tries again. */
+  /**
+   * The day's checkpoint was taken or refused. If it was refused, the e-mails still go out, and the next run tries
+   * again.
+   */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
   readonly onCheckpointRefused?: (refusal: Refusal) => void;
   /**
-   * A close was refused or failed. Documents issued before are delivered first; without this callback, the error is
-   * then thrown.
+   * A close was refused or failed. Documents that were issued before are delivered first. Then, if there is no such
+   * callback, the error is thrown.
    */
   readonly onCloseFailed?: (error: unknown) => void;
 }
@@ -64,7 +67,7 @@ export async function deliverAll(context: MonthEndContext, reporter: Reporter): 
   await sendEvents({ ...context, ...reporter });
 }
 
-/** The same until the signal; while the ledger is paused, nothing. */
+/** Keeps doing the same until the signal to stop. Does nothing while the ledger is paused. */
 export async function deliverAllForever(
   context: MonthEndContext,
   reporter: Reporter,
@@ -91,7 +94,7 @@ async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: 
   await recordRun(context, counted.sent());
 }
 
-/** Before the e-mails are queued, so that its letter goes out immediately. */
+/** Takes the day's checkpoint before the e-mails are queued, so that its letter goes out immediately. */
 async function takeDayCheckpoint(
   context: MonthEndContext,
   { onCheckpoint, onCheckpointRefused }: Pick<Reporter, 'onCheckpoint' | 'onCheckpointRefused'>,
@@ -159,7 +162,7 @@ function counting(reporter: Reporter): { reporter: Pick<Reporter, 'onStart' | 'o
   };
 }
 
-/** A run that sent documents records an event; for a run that closed a month, the close's event does. */
+/** Records an event for a run that sent documents. For a run that closed a month, the event of the close is enough. */
 async function recordRun({ database, environment, actor }: MonthEndContext, sent: number): Promise<void> {
   if (sent === 0) return;
   const event = { action: 'delivery.run', subject: `${sent} sent`, details: { sent }, now: environment.now().toISO() };

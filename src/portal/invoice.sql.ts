@@ -22,7 +22,7 @@ export interface InvoiceFacts {
   readonly token: string | null;
   /** The instructions printed on the document. */
   readonly instructions: Instructions | null;
-  /** The document says that they differ from those on the partner's previous invoice. */
+  /** Whether the document states that they differ from those on the partner's previous invoice. */
   readonly instructions_changed: boolean;
   /** In order of recording. */
   readonly reductions: readonly Reduction[];

@@ -106,7 +106,7 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
 
 export interface ReadingContext {
   readonly environment: Environment;
-  /** With the payment instructions in force. */
+  /** The settings, with the payment instructions in force. */
   readonly settings: Settings;
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly today: string;
@@ -132,7 +132,7 @@ interface Parts extends ReadingContext {
   readonly text: (amount: string) => string;
   /** A date in words; empty for none. */
   readonly date: (date: string | null) => string;
-  /** The bank details that differ from those on the invoice. */
+  /** Whether the bank details differ from those on the invoice. */
   readonly moved: boolean;
 }
 

@@ -46,9 +46,9 @@ export interface OpenView {
   readonly items: readonly OpenItem[];
   /** The tokens of payment pages by document. */
   readonly pages: ReadonlyMap<number, string>;
-  /** Several invoices can be paid at once. */
+  /** Whether several invoices can be paid at once. */
   readonly canPay: boolean;
-  /** By document: its pending payment. */
+  /** The pending payment of each document. */
   readonly underWay: ReadonlyMap<number, InvoiceInCheckout>;
 }
 

@@ -51,7 +51,7 @@ interface PaymentView {
   readonly state: CheckoutState | null;
 }
 
-/** Refusal: page_unknown. The processor is asked after the transaction, and only until an outcome is recorded. */
+/** Refusal: page_unknown. The processor is called after the transaction, and only if no outcome is recorded yet. */
 export async function readPayment(visit: PartnerVisit, reference: string): Promise<PaymentView> {
   const { context, partnerId } = visit;
   const { checkout, received } = await context.database.reading(async (tx) => {
@@ -116,7 +116,7 @@ interface Standing {
   readonly chip: string;
   readonly tone: Tone;
   readonly text: string;
-  /** This page can pay or cancel it. */
+  /** Whether this page can pay or cancel it. */
   readonly isOpen?: true;
 }
 

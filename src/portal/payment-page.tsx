@@ -1,6 +1,7 @@
 /**
- * The page of a payment link: what one document asks for and how to pay it. Only its token opens it, until some days
- * after nothing is owed. It shows no other partner and no other document, except the number of its replacement.
+ * The page of a payment link: what one document asks for and how to pay it. Only the link's token opens the page, until
+ * some days after nothing is owed any more. The page shows no other partner and no other document, except the number of
+ * its replacement.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';

@@ -2,7 +2,8 @@
  * What partners see. The payment page of one invoice is at /pay. The partner's place is at /place: what the partner
  * owes and was billed, for its invoicing contact, who signs in with a link sent only to the address on file. A visit
  * sees only its own partner's documents; others do not exist for it. Refusals: page_unknown, session_missing,
- * sign_in_link_invalid, form_refused, rate_limited; settings_invalid at the start, for an override of a page.
+ * sign_in_link_invalid, form_refused, rate_limited; settings_invalid at the start of the server, for an invalid
+ * override of a page.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refusePageOverrides } from '../config/overrides.ts';

@@ -64,7 +64,7 @@ export interface PartnerRoutes {
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
     sheet?: (view: View) => Sheet,
   ) => void;
-  /** A screen that asks the payment processor, outside a transaction. */
+  /** A screen that calls the payment processor, outside of a transaction. */
   readonly asked: <View>(
     path: string,
     bound: BoundName,

@@ -49,7 +49,7 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
     },
   });
 
-/** Never the link itself: it opens the page. */
+/** Never contains the link itself, which opens the page. */
 async function linkFacts(tx: Transaction, number: string, changed: boolean): Promise<Facts> {
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) return {};

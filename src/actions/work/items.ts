@@ -32,7 +32,7 @@ type WorkFinding = Finding & Pick<ListedWork, 'receipt'>;
 
 export interface WorkQuestion {
   readonly settings: Settings;
-  /** The partners whose work is read; null: all, and work without a partner. */
+  /** The partners whose work is read; null: all partners, and work without a partner. */
   readonly scope: Scope;
   /** In milliseconds. */
   readonly now: number;
@@ -40,7 +40,7 @@ export interface WorkQuestion {
   readonly today: string;
 }
 
-/** The most of each kind that are listed. */
+/** How many items of each kind are listed at most. */
 const LISTED = 500;
 
 /** Every item, described. */

@@ -90,7 +90,7 @@ export async function readAccounts(
   };
 }
 
-/** Items without a known partner, or on an account shared with another partner, are for users who see everything. */
+/** Items without a known partner, or on an account that several partners share, are for users who see everything. */
 function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<string>): AccountsReconciliation {
   if (scope === null) return found;
   const isOwn = ({ partner_id }: { partner_id: string | null }) => partner_id !== null && isInScope(scope, partner_id);

@@ -174,7 +174,7 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
   );
 }
 
-/** Several choices of a few. */
+/** A choice of several among a few values. */
 const Choices = ({
   field: { name, label, help, choices = [], required },
   values,
@@ -309,7 +309,7 @@ interface Link {
 export const actionDone = (action: Action, reader: PageUser, report: Report, links: readonly Link[]): Screen =>
   ended({ action, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report, links);
 
-/** It waits for a second person: only a request was made. */
+/** The action waits for a second person: only a request was made. */
 export const actionAsked = (
   action: Action,
   reader: PageUser,

@@ -34,7 +34,7 @@ interface AgingView {
   /** Whose documents are listed; null: only the buckets. */
   readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
   readonly documents: readonly Document[];
-  /** Where the list continues: after a partner's id, or for documents after a number. */
+  /** Where the list continues: after a partner's id or, for documents, after a number. */
   readonly after: string | null;
 }
 
@@ -300,7 +300,7 @@ const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
   },
 ];
 
-/** Why it does not tie: finance must see it here, not only in the command's output. */
+/** Why the total does not tie to the ledger. Finance must see this here, not only in the command's output. */
 const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => (
   <Card title="Differences" note="Do not rely on these figures; verify the ledger.">
     <ul class="ticks plain">

@@ -26,7 +26,7 @@ interface ApprovalView {
   readonly approvers: readonly { readonly login: string; readonly name: string }[];
 }
 
-/** Refusal: approval_unknown, also if out of scope. */
+/** Refusal: approval_unknown, also for a request outside of the user's scope. */
 export async function readApproval(
   tx: Transaction,
   { requestId, scope, now }: { requestId: number; scope: Scope; now: number },

@@ -38,7 +38,7 @@ const ASKED = `(:before::bigint IS NULL OR e.event_id < :before::bigint)
               SELECT unnest(:scope::text[])
               UNION ALL SELECT d.number FROM documents d WHERE d.partner_id = ANY (:scope::text[])))`;
 
-/** The latest of each action, by its index: even for a rare action no other event is read. */
+/** The latest events of each action, found by the index of actions. Even for a rare action, no other event is read. */
 const EVENTS_OF_ACTIONS = `(
        SELECT e.* FROM unnest(:actions::text[]) AS a (action)
        CROSS JOIN LATERAL (

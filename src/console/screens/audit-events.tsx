@@ -23,8 +23,8 @@ const PATH = '/console/audit';
 const PAGE = 50;
 
 /**
- * One page by key, latest first. A user limited to some partners sees events about these and their documents: events
- * about a month, a file or the ledger concern other partners too, and a payment's details may.
+ * One page by key, latest first. A user limited to some partners sees events about these partners and their documents.
+ * Events about a month, a file or the ledger concern other partners too, and the details of a payment may.
  */
 export async function readAuditEvents(
   tx: Transaction,

@@ -10,7 +10,7 @@ const PARTS = [
   ['packs', 'Packs', '/console/audit/packs'],
 ] as const;
 
-/** Events are for every user; the rest is for users of the whole ledger, as are screens that name no user. */
+/** Every user may see events. The rest is for users of the whole ledger, as are screens that do not name a user. */
 export const AuditMenu = ({ current, user }: { current: (typeof PARTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Audit"

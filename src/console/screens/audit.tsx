@@ -32,7 +32,7 @@ interface ChecksView {
   readonly others: readonly Run[];
   /** The latest run's findings, by check. */
   readonly findings: readonly VerifyFinding[];
-  /** The latest one started, with each check. */
+  /** The verify that was started last, with each check. */
   readonly task: AuditTask | undefined;
 }
 

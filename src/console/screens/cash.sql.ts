@@ -48,7 +48,8 @@ export interface CashItem {
 export const ITEMS_SHOWN = 100;
 
 /**
- * What is already selected; then open documents of these partners, or for a search of all partners, earliest due first.
+ * First what is already selected, then open documents, earliest due first: of these partners, or of all partners in a
+ * search.
  */
 export const readOpenItems = (
   tx: Transaction,

@@ -27,7 +27,7 @@ export interface Choices extends CashForm {
   readonly q: string | undefined;
   readonly payers: readonly LikelyPayer[];
   readonly items: readonly CashItem[];
-  /** How much the settings let a payment fall short of an invoice in its currency. */
+  /** By how much a payment may fall short of an invoice in its currency under the settings. */
   readonly smallDifference: string | null;
 }
 
@@ -40,7 +40,7 @@ interface Cash {
 const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>
   mayDo(user, 'payment.apply', payment.partner_id);
 
-/** A button that previews applying the payment to these. */
+/** A button that previews applying the payment to these documents. */
 function Apply({
   numbers,
   accepts,
@@ -227,7 +227,7 @@ function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }
   );
 }
 
-/** The selection against the amount received, updated by sum.js. Without scripts the preview shows the same. */
+/** Compares the selection with the amount received; sum.js updates it. Without scripts the preview shows the same. */
 const Sum = ({ payment: { currency, unapplied } }: { payment: PaymentJson }) => (
   <div aria-live="polite">
     <dl class="figures sum" hidden data-sum={minorUnits(unapplied, currency)} data-digits={minorDigits(currency)}>

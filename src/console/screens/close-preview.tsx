@@ -32,13 +32,13 @@ interface ClosePreview {
     readonly holds: readonly ForeseenHold[];
   } | null;
   readonly refused: string | null;
-  /** What has arrived, until the preview is computed; else null. */
+  /** Which feeds have arrived, until the preview is computed; then null. */
   readonly awaiting: Feeds | null;
 }
 
 type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
 
-/** Exact if requested, and for any month but the next: such a close is refused or builds on earlier months. */
+/** Exact if requested, and for any month but the next one, whose close is refused or builds on earlier months. */
 export async function readClosePreview(
   tx: Transaction,
   context: ActionContext,

@@ -1,5 +1,6 @@
 /**
- * The close report of a month: each partner's billing compared with the month before, and what to review after a close.
+ * The close report of a month: each partner's billing compared with that of the month before, and what to review after
+ * a close.
  */
 import type { ComponentChildren } from 'preact';
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
@@ -40,7 +41,7 @@ interface CloseReportView {
   readonly report: OwnReport | null;
   /** Null for a user limited to some partners. */
   readonly totals: CloseReport['totals'] | null;
-  /** Whether the documents add tax to the amounts shown, and for users who see all partners, how much. */
+  /** Whether the documents add tax to the amounts shown and, for users who see all partners, how much. */
   readonly tax: string;
   /** Every closed month, latest first. */
   readonly months: readonly Month[];

@@ -13,7 +13,7 @@ export interface ClosedMonth {
 
 export const MONTHS_SHOWN = 11;
 
-/** The latest closed months and the one before them; with `until`, those up to it. */
+/** The latest closed months, and the month before them. With `until`, only months up to it. */
 export const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<ClosedMonth[]> =>
   query(
     tx,

@@ -1,4 +1,4 @@
-/** Coverage: partner by closed month, each cell its documents, no activity, or a gap. */
+/** Coverage: a row for each partner, a column for each closed month. A cell shows documents, no activity, or a gap. */
 import type { Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
@@ -19,7 +19,7 @@ import { ReportsMenu } from './reports-menu.tsx';
 type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
 interface CoverageView {
-  /** For the partners of one page; the gaps are those of all partners. */
+  /** The cells are those of one page of partners; the gaps are those of all partners. */
   readonly coverage: Coverage;
   /** How many partners the list has. */
   readonly listed: number;
@@ -35,7 +35,7 @@ interface CoverageView {
 
 const PATH = '/console/reports/coverage';
 const PAGE = 50;
-/** A year and the month before it: more do not fit. */
+/** A year and the month before it. More months do not fit. */
 const MONTHS_SHOWN = 13;
 
 export async function readCoverage(

@@ -1,4 +1,4 @@
-/** One reconciliation exception: what it is, whose it is, and for money without a quote, what it could be. */
+/** One reconciliation exception: what it is, whose it is and, for money without a quote, what it could be. */
 import { needsWork, type ReconciliationException } from '../../splits/reconcile-month.ts';
 import { actionHref } from '../action-link.tsx';
 import { Chip, Money, type Tone } from '../kit.tsx';

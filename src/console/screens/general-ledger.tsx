@@ -10,7 +10,7 @@ import { ReportsMenu } from './reports-menu.tsx';
 
 interface GeneralLedgerView {
   readonly exports: readonly ListedExport[];
-  /** Months whose books are closed and have something to export, latest first, that no program has. */
+  /** Months with closed books that have something to export and were not exported, latest first. */
   readonly waiting: readonly Month[];
 }
 

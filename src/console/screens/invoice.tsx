@@ -101,7 +101,7 @@ export function invoiceScreen(
     { heading: 'Policy', cell: ({ policy_name }) => policy_name },
     {
       heading: 'Rows',
-      // Late rows are lines of their own.
+      // Late rows are on separate lines.
       cell: ({ kind, month }) => (
         <span class="soft">{`${rowKindName(kind)}${month === row.month ? '' : ` of ${monthName(month)}`}`}</span>
       ),

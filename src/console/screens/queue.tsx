@@ -33,7 +33,7 @@ interface Filter {
 }
 
 interface QueueView extends Filter {
-  /** Of one page. */
+  /** The items of one page. */
   readonly items: readonly WorkItem[];
   /** The item after which this page begins, and after which the next one does. */
   readonly after: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * One receipt or other payment exception: on the left what arrived and what was done with it, on the right what it may
- * pay. A choice leads to the action's page with a preview. Refusal: page_unknown.
+ * One receipt or other payment exception. On the left: what arrived and what was done with it. On the right: what it
+ * may pay. A choice leads to the action's page with a preview. Refusal: page_unknown.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -41,7 +41,8 @@ interface ReceiptQuery extends ReceiptContext {
 }
 
 /**
- * `12` and `payment-12` are a payment, whether or not it needs a decision; `line-7`, `payout-3` and the like need one.
+ * `12` and `payment-12` name a payment, whether or not it needs a decision. `line-7`, `payout-3` and the like are shown
+ * only while they need one.
  */
 export async function readReceipt(
   tx: Transaction,

@@ -13,7 +13,9 @@ const REPORTS = [
 /** Of the whole ledger. */
 const LEDGER: readonly string[] = ['trial-balance', 'general-ledger'];
 
-/** The trial balance and the general ledger are for users of the whole ledger, as are screens that name no user. */
+/**
+ * The trial balance and the general ledger are for users of the whole ledger, as are screens that do not name a user.
+ */
 export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Reports"

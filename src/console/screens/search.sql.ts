@@ -44,7 +44,7 @@ interface SearchParameters {
   readonly limit: number;
 }
 
-/** `exact`: of this number. */
+/** `exact`: the document with exactly this number. */
 export const readFoundDocuments = (tx: Transaction, seen: SearchParameters): Promise<FoundDocument[]> =>
   query(
     tx,

@@ -8,7 +8,7 @@ import { Chip, Money } from '../kit.tsx';
 interface SuggestionView {
   /** The invoices that it pays; none: it may duplicate another payment. */
   readonly numbers: readonly string[];
-  /** Null for invoices that it pays together. */
+  /** Null for invoices that are to be paid together. */
   readonly amount: string | null;
   readonly confidence: string | null;
   readonly why: string;

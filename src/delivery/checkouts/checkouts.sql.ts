@@ -14,7 +14,7 @@ export type CheckoutEnding =
 export interface CheckoutPart {
   readonly document_id: number;
   readonly number: string;
-  /** The amount of it to pay. */
+  /** The amount to pay on it. */
   readonly amount: string;
   /** Its status now. */
   readonly status: 'open' | 'paid' | 'void';
@@ -78,7 +78,7 @@ export function readLiveCheckouts(tx: Transaction, documentIds: readonly number[
   );
 }
 
-/** Whether an open checkout asks for another amount than the document now owes. */
+/** Whether an open checkout asks for an amount other than what is now owed on the document. */
 export const HAS_CHANGED_CHECKOUT = `EXISTS (
   SELECT FROM checkout_invoices x
   WHERE x.document_id = d.document_id AND (b.status <> 'open' OR b.balance <> x.amount)
@@ -86,7 +86,7 @@ export const HAS_CHANGED_CHECKOUT = `EXISTS (
 
 export interface InvoiceInCheckout {
   readonly document_id: number;
-  /** The checkout; null for a debit that was ordered by the invoice's own link. */
+  /** The checkout; null for a debit that was ordered through the invoice's own link. */
   readonly reference: string | null;
   /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
   readonly ordered_on: string | null;
@@ -121,7 +121,7 @@ export interface PayableInvoice {
   readonly currency: string;
   readonly balance: string;
   readonly payable: boolean;
-  /** The day on which a bank debit was ordered by its own link, if one is in progress. */
+  /** The day on which a bank debit was ordered through its own link, if one is in progress. */
   readonly ordered_on: string | null;
 }
 

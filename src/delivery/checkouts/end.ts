@@ -1,6 +1,6 @@
 /**
- * Ends a checkout: first reads and records the outcome of its session at the processor. A checkout that was ordered or
- * paid there is not ended: the processor's event reports its outcome.
+ * Ends a checkout, after reading and recording the outcome of its session at the processor. A checkout that was ordered
+ * or paid there is not ended: the processor's event reports its outcome.
  */
 import { DateTime } from 'luxon';
 import type { Environment } from '../../config/environment.ts';
@@ -22,8 +22,8 @@ export interface CheckoutCalls {
 }
 
 /**
- * A key is sure to give the same session for a day; a session whose address was not given out by then cannot be paid
- * either.
+ * For a day, a key is certain to return the same session. A session whose URL was not given out by then cannot be paid
+ * any more.
  */
 const KEY_VALID_HOURS = 20;
 
@@ -54,8 +54,8 @@ export async function endCheckout(
 }
 
 /**
- * Creates the session under the key recorded before, so that a request whose answer was lost creates no second one.
- * Returns its id; undefined if there is none, which is recorded with its reason.
+ * Creates the session with the key that was recorded before. If an answer was lost, the repeated request creates no
+ * second session. Returns its id; undefined if there is none, which is recorded with its reason.
  */
 export async function makeSession(context: CheckoutCalls, checkout: Checkout): Promise<string | undefined> {
   const { checkout_id: checkoutId, recorded_at, request, idempotency_key } = checkout;
@@ -88,7 +88,7 @@ const recordEnding = (
   database.transaction((tx) => insertEnding(tx, { checkoutId, why, detail, now: environment.now().toISO() }));
 
 /**
- * Ends the sessions over a document whose balance has changed. An unreachable processor holds nothing up: a session
+ * Ends the sessions for a document whose balance has changed. Nothing waits for an unreachable processor: a session
  * ends by itself within the hour, and any overpayment until then is unapplied cash.
  */
 export async function endChangedCheckouts(context: CheckoutCalls, documentId: number): Promise<void> {

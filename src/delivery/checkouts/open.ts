@@ -1,8 +1,8 @@
 /**
- * Pays several invoices at once, in one session at the processor over their sum. The checkout is recorded with the
+ * Pays several invoices at once, in one session at the processor for their sum. The checkout is recorded with the
  * amount of each invoice before the processor is called, and its payment is applied in these amounts
- * (processor-events/receipt.ts). An invoice is in one session at most: the same selection returns the same session,
- * another selection ends it first.
+ * (processor-events/receipt.ts). An invoice is in one session at most: the same selection returns the same session, and
+ * a different selection ends it first.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -121,7 +121,7 @@ interface Order {
   readonly methods: readonly string[];
 }
 
-/** The checkout requested, or why it cannot be paid at once. Pure. */
+/** The checkout to record, or why these invoices cannot be paid at once. Pure. */
 function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Order | { readonly reason: string } {
   const { checkout, methodsFor } = processorOf(wanted.provider).paymentLinks;
   const [first] = invoices;
@@ -145,7 +145,7 @@ function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Orde
   return { total: amounts.reduce((sum, each) => sum.plus(each), Amount.zero(currency)), methods, ...units };
 }
 
-/** Whether a checkout asks for exactly that, and its session can still be made, or paid for a while. */
+/** Whether a checkout asks for exactly that, and its session can still be made or leaves enough time to pay. */
 function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: readonly PayableInvoice[]): boolean {
   const { expires_at, recorded_at, provider_id, currency } = checkout;
   const asked = new Map(checkout.invoices.map(({ document_id, amount }) => [document_id, Amount.of(amount, currency)]));

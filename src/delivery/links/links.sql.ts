@@ -27,13 +27,13 @@ export interface LinkFacts {
   readonly attempted_at: string | null;
   /** A refusal or limit noted within the last day, and what was wanted then. */
   readonly noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
-  /** For how long the link could not be made, in seconds. */
+  /** For how long it has been impossible to make the link, in seconds. */
   readonly waited_seconds: number | null;
-  /** A bank debit over the document is ordered and in progress. */
+  /** A bank debit for the document was ordered and is in progress. */
   readonly is_ordered: boolean;
   /** The one session of this version was completed without money. */
   readonly is_used_up: boolean;
-  /** A session over several invoices is open for an amount other than the document's balance. */
+  /** An open session for several invoices asks for an amount other than the document's balance. */
   readonly has_changed_checkout: boolean;
 }
 
@@ -91,7 +91,7 @@ interface Intent {
 
 /**
  * Records, before the processor is called, which link is about to be made. If another worker took that version first,
- * nothing is recorded, and the next read finds that worker's.
+ * nothing is recorded, and the next read finds that worker's link.
  */
 export async function recordIntent(tx: Transaction, intent: Intent): Promise<void> {
   const recorded = await execute(
@@ -105,8 +105,8 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
   if (recorded === 1) await recordAttempt(tx, { ...intent, attempt: 1 });
 }
 
-// Workers at the same document record the same rows. An attempt and an object are unique in two ways, and PostgreSQL
-// tolerates a concurrent insert only by the indexes that ON CONFLICT names: without a target, by all of them.
+// Workers on the same document record the same rows. Attempts and objects are each unique by two indexes. PostgreSQL
+// tolerates a concurrent insert only for the index that ON CONFLICT names, or for all if it names none.
 
 export async function recordAttempt(
   tx: Transaction,
@@ -168,7 +168,7 @@ export async function isAnyOlder(tx: Transaction, providerIds: readonly string[]
   return older;
 }
 
-/** Notes why the link is not as it should be; `since` stays while the same thing is wanted. */
+/** Notes why the link is not as it should be; `since` does not change while the same thing is wanted. */
 export async function noteWait(
   tx: Transaction,
   wait: { documentId: number; kind: WaitKind; reason: string; wanted: string },
@@ -205,7 +205,7 @@ const MUST_CLOSE = `b.status <> 'open' OR b.balance <> i.amount
        OR EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = i.document_id)
        OR EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))`;
 
-/** What can be done about links: nothing without a key; with one they are ended, and made where wanted. */
+/** What can be done about links: nothing without a key; with a key, they are ended, and made if they are wanted. */
 export type LinkWork = 'nothing' | 'end' | 'make';
 
 /**
@@ -240,7 +240,7 @@ export interface LinkTrouble {
 }
 
 /**
- * Links that wait for something, and those that are active and must not be. Amounts out of limits are not a problem.
+ * Links that wait for something, and links that are active but must not be. Amounts out of limits are not a problem.
  */
 export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
   return query<LinkTrouble>(

@@ -1,7 +1,7 @@
 /**
  * Keeps a document's link at the processor in step with what is owed: makes it, finds it again after a lost answer, and
- * closes it when the document is paid, void or has another amount. Each step is recorded before or after its call, in
- * its own transaction, so that the process may end anywhere and start again.
+ * closes it when the document is paid or void, or its amount has changed. Each step is recorded before or after its
+ * call, in its own transaction, so the process may be stopped anywhere and started again.
  */
 import { DateTime } from 'luxon';
 import type { Environment } from '../../config/environment.ts';
@@ -45,7 +45,7 @@ type LinkState =
   | { readonly status: 'in_sync'; readonly url: string | null }
   | { readonly status: 'waiting'; readonly kind: WaitKind; readonly reason: string; readonly waitedSeconds: number };
 
-/** Each step advances the facts by one; a balance that changes meanwhile adds some. */
+/** Each step brings the link one step further; a balance that changes in the meantime adds a few. */
 const MOST_STEPS = 12;
 
 export async function syncPaymentLink(context: LinkContext, documentId: number): Promise<LinkState> {
@@ -86,10 +86,10 @@ type LinkPlan =
 const makerOf = ({ provider }: Pick<WantedLinks, 'provider'>) => processorOf(provider).paymentLinks;
 
 function wantedOf({ links: { wanted } }: LinkContext, facts: LinkFacts): LinkPlan {
-  // An ordered debit pays it, or a new link asks for it once the debit has failed.
+  // An ordered debit will pay it. If the debit fails, a new link asks for the amount.
   if (!facts.payable || facts.is_ordered) return { kind: 'nothing' };
   if (wanted === undefined) {
-    // A link that was made stays while its amount is owed; the settings only say that no new one is made.
+    // A link that was made stays while its amount is owed; the settings only prevent a new one.
     return isOpen(facts) && isSameAmount(facts) && !facts.is_used_up
       ? { kind: 'link', provider: facts.provider as string, unitAmount: 0, methods: [], text: '' }
       : { kind: 'nothing' };
@@ -179,7 +179,9 @@ async function intend(context: LinkContext, facts: LinkFacts, wanted: LinkPlan):
   failpoint('delivery.link_intended');
 }
 
-/** Gets the link of the open intent: by its key while the processor remembers that, else by looking for it. */
+/**
+ * Gets the link of the open intent: by its key while the processor remembers the key, otherwise by searching for it.
+ */
 async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan): Promise<void> {
   const { document_id: documentId } = facts;
   const version = facts.version as number;
@@ -228,7 +230,7 @@ async function look(
   await context.database.transaction((tx) =>
     recordAttempt(tx, { documentId, version, attempt, key, now: ISO(context) }),
   );
-  // One new key each time: the processor has just failed, and if it fails again, it is left for later.
+  // One new key each time: the processor has just failed, and if it fails again, the link is left for later.
   if (failure !== undefined) throw new Unavailable(failure.message, { cause: failure });
 }
 

@@ -1,4 +1,4 @@
-/** What a profile of EN 16931 requires and the data lacks, each with its place and its term (BT, BG). */
+/** What a profile of EN 16931 requires but the data lacks, each with its field and its term (BT, BG). */
 import { COUNTRIES, type EInvoiceFormat, isRefusedByPeppol } from '../../config/e-invoice.ts';
 import type { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
@@ -16,7 +16,7 @@ interface Demand {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;
-  /** Of its taxes; none: the reason for charging no tax is missing. */
+  /** The categories of its taxes; none: the reason for charging no tax is missing. */
   readonly categories: readonly VatCategory[];
   /** Whether there is an account to pay into; true if nothing is to be paid. */
   readonly hasAccount: boolean;

@@ -1,6 +1,6 @@
 /**
  * The semantic model of EN 16931, as far as our documents need it. BT and BG are its terms. Each syntax is written from
- * this value: the same value gives the same bytes.
+ * this value, and the same value gives the same bytes.
  */
 
 import { electronicFormatIBAN } from 'ibantools';
@@ -35,7 +35,7 @@ export interface Buyer extends Party {
   readonly purchase_order: string;
 }
 
-/** What is recorded with an e-invoice: together with the frozen document, all of its content. */
+/** What is recorded with an e-invoice. Together with the frozen document, it is the whole content. */
 export interface Parties {
   readonly seller: Seller;
   readonly buyer: Buyer;
@@ -57,7 +57,7 @@ export interface EInvoiceLine {
   readonly description: string;
   /** Our id of the policy (BT-155); empty: none. */
   readonly item_id: string;
-  /** How many, and for how many the price is: their ratio is 1 or -1, so that nothing is rounded. */
+  /** The quantity, and the quantity that the price is for. Their ratio is 1 or -1, so nothing is rounded. */
   readonly quantity: string;
   readonly base_quantity: string;
   readonly price: string;
@@ -129,7 +129,10 @@ const KINDS: Readonly<Record<RowKind, string>> = {
   reversal: 'Reversals',
 };
 
-/** Not called for a statement, which asks for nothing. Throws if it is not stated which tax applies: check first. */
+/**
+ * Not called for a statement, which asks for nothing. Throws if it is not stated which tax applies, so check that
+ * first.
+ */
 export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EInvoice {
   const { currency, document } = snapshot;
   if (document === 'statement') throw new TypeError(`${snapshot.number} is a statement`);
@@ -167,14 +170,17 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
   };
 }
 
-/** Its tax totals; for a document without tax, the one that states why there is none. */
+/** The document's tax totals; without tax, a single total that states why there is none. */
 function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null): TaxTotal[] {
   if (taxTotals !== undefined) return oncePerRate(taxTotals, currency);
   if (noTax === null) throw new TypeError(`${number} does not state why it charges no tax`);
   return [{ ...noTax, rate: '0', taxable: invoiceAmount, amount: Amount.zero(currency).toString() }];
 }
 
-/** EN 16931 has one total for each category and rate: those of several countries, and reduced rates, are added up. */
+/**
+ * EN 16931 has one total for each category and rate, so those of several countries and those of reduced rates are added
+ * up.
+ */
 function oncePerRate(totals: readonly DocumentTaxTotal[], currency: string): TaxTotal[] {
   const found = new Map<string, TaxTotal>();
   const sum = (one: string, other: string) => Amount.of(one, currency).plus(Amount.of(other, currency)).toString();
@@ -238,8 +244,8 @@ function lineOf(
 }
 
 /**
- * A price is never below zero (BR-27), so the quantity has the sign. The price is for all of them, since we only know
- * their sum.
+ * A price is never below zero (BR-27), so the quantity has the sign. The price is for the whole quantity, because we
+ * only know the sum.
  */
 function priced(amount: string, count: number, currency: string) {
   const total = Amount.of(amount, currency);
@@ -303,7 +309,7 @@ export function vatIdOf(taxId: string): string {
   return COUNTRIES.has(country) || OTHER_PREFIXES.includes(country) ? id : '';
 }
 
-/** Whether the rules of XRechnung apply: Peppol has them as its own where both parties are German (DE-R). */
+/** Whether the rules of XRechnung apply: Peppol has the same rules if both parties are German (DE-R). */
 export const isGerman = (format: EInvoiceFormat, { seller, buyer }: Pick<Parties, 'seller' | 'buyer'>): boolean =>
   format === 'xrechnung' || (format === 'ubl' && [seller, buyer].every((party) => countryOf(party) === 'DE'));
 

@@ -130,7 +130,7 @@ function paymentOf(payment: EInvoice['payment']) {
   ]);
 }
 
-/** For a total; for a line, without its reason, and outside the scope of VAT without a rate (BR-O-05). */
+/** The category of a total or a line. A line states no reason and, outside the scope of VAT, no rate (BR-O-05). */
 function categoryOf(name: string, tax: Tax, ofTotal: boolean) {
   return el(name, [
     el('cbc:ID', tax.category),

@@ -5,8 +5,8 @@ import { type EInvoice, type EInvoiceFacts, eInvoiceOf } from './model.ts';
 import { writeUbl } from './ubl.ts';
 
 /**
- * The version of the writers. An e-invoice remembers the version that wrote it; a change of any e-invoice's bytes raises
- * the version and becomes a branch on it.
+ * The version of the writers. An e-invoice remembers the version that wrote it; a change that affects any e-invoice's
+ * bytes needs a new version, and a branch on the version.
  */
 export const E_INVOICE_WRITER_VERSION = 1;
 

@@ -1,4 +1,4 @@
-/** Writes XML: elements with attributes, in the order given, escaped, without a clock and without empty elements. */
+/** Writes XML: escaped elements with attributes, in the order given. Uses no clock and writes no empty elements. */
 
 export interface XmlElement {
   readonly name: string;
@@ -33,7 +33,7 @@ function written({ name, attributes, content }: XmlElement, indent: string): str
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** XML 1.0 has no place for these, not even escaped: the replacement character shows that one was there. */
+/** XML 1.0 cannot contain these, not even escaped. A replacement character shows where one was. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for them.
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 

@@ -14,11 +14,13 @@ import { recordIssuerVersion } from './issuer-version.sql.ts';
 
 export interface IssueContext extends ActorContext {
   /**
-   * The person confirms that this machine's clock is right and that the latest action was dated by a clock that ran
-   * ahead. This action gets the same date, so that the order stays.
+   * The user confirms that this machine's clock is right and that the latest action was dated by a clock that ran
+   * ahead. This action gets the same date as that one, to keep the order.
    */
   readonly onLatestDate?: boolean | undefined;
-  /** For callers that have compared the schema already and prevent changes; otherwise a close compares it. */
+  /**
+   * The comparison of a caller that has already made it and prevents changes. If absent, a close compares the schema.
+   */
   readonly schema?: SchemaComparison | undefined;
 }
 
@@ -30,8 +32,8 @@ export function refuseIncompleteSettings({ environment, settings }: Installation
 }
 
 /**
- * The date of an action on documents: today. Documents are dated in the order of their numbers, and actions on them after their
- * issue, so an earlier date than the latest is refused.
+ * The date of an action on documents: today. Dates of documents follow the order of their numbers, and actions on a
+ * document come after its issue. So a date before the latest one is refused.
  */
 export async function dateOfAction(tx: Transaction, context: IssueContext): Promise<string> {
   const today = todayOf(context);

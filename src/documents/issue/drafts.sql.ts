@@ -38,7 +38,7 @@ export async function createEmptyDrafts(tx: Transaction): Promise<void> {
   );
 }
 
-/** Totals the lines of a month, which have their tax, by document. */
+/** Totals the lines of a month by document, once each line has its tax. */
 export async function totalDrafts(tx: Transaction): Promise<void> {
   await execute(tx, 'ANALYZE pg_temp.draft_lines');
   await execute(
@@ -88,8 +88,9 @@ export async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<voi
 }
 
 /**
- * Creates `taxed_lines`: the same, divided by the month whose tax a row has. A reversal has that of what it reverses;
- * if an earlier month billed it, `billed_month` and `billed_kind` name its lines, otherwise they are empty.
+ * Creates `taxed_lines`: the same, divided by the month whose tax applies to a row. For a reversal, that is the month
+ * of what it reverses; if an earlier month billed it, `billed_month` and `billed_kind` name its lines, otherwise they
+ * are empty.
  */
 export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.taxed_lines`);
@@ -120,7 +121,7 @@ export async function readDraftCurrencies(tx: Transaction): Promise<string[]> {
   return rows.map((row) => row.currency);
 }
 
-/** Keeps the drafts that replace these void documents, due as they were unless the terms are new. */
+/** Keeps only the drafts that replace these void documents. Each keeps the old due date, unless it gets new terms. */
 export async function keepReplacements(
   tx: Transaction,
   documentIds: readonly number[],

@@ -1,6 +1,4 @@
-/**
- * Drafts the documents of a month, and taxes each sale by the rule of its tax point. Refusal: tax_rule_missing.
- */
+/** Drafts the documents of a month, and taxes each sale by the rule for its tax point. Refusal: tax_rule_missing. */
 import { rulesOfOtherDays, type Tax, taxRuleFor } from '../../config/tax.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
@@ -9,9 +7,9 @@ import { createDrafts, totalDrafts, totalRows, totalRowsByTaxMonth } from './dra
 import { type DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, totalTaxes, UNNAMED } from './tax.sql.ts';
 
 /**
- * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. A closed
- * month's rows are those posted after the previous month and up to it: the first month includes all earlier rows. If
- * tax is configured for that month, drafts include it.
+ * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. The rows
+ * of a closed month are those posted to a month after the previous closed month, up to this one. So the first month
+ * includes all earlier rows. If tax is configured for that month, drafts include it.
  */
 export async function draftMonth(
   tx: Transaction,
@@ -32,8 +30,8 @@ export async function draftMonth(
 
 /**
  * Taxes the drafted lines of a month. `taxed_lines` has them divided by tax month and by where the sale they reverse
- * was billed; they become `draft_lines`, with the position of their total. If sales have no rule, refuses and names all
- * of them.
+ * was billed; they become `draft_lines`, with the position of their total. Refuses sales that have no rule, and names
+ * all of them.
  */
 async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): Promise<void> {
   await takeBilledTaxes(tx, tax);

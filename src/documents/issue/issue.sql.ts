@@ -44,8 +44,9 @@ const usableCredit = (note: string, replaces: string): string => `
                   WHERE r.document_id = ${replaces} AND a.credit_note_id = ${note}.document_id)) END AS amount`;
 
 /**
- * Issues a document for each draft. Numbers continue each series, after those given or skipped, in order of partner,
- * currency and arrangement. An invoice takes what it can and may of the partner's open credit in its currency.
+ * Issues a document for each draft. The numbers of each series continue after those given or skipped, in the order of
+ * partner, currency and arrangement. An invoice takes as much of the partner's open credit in its currency as it can
+ * and may.
  */
 export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(tx, 'ANALYZE pg_temp.drafts');
@@ -133,7 +134,7 @@ export async function insertDocumentLines(tx: Transaction, month: string): Promi
 }
 
 /**
- * Applies open credit to the invoices, as much as they were issued with: first the credit that the void of a replaced
+ * Applies as much open credit to the invoices as they were issued with: first the credit that the void of a replaced
  * invoice released, then the oldest.
  */
 export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promise<void> {
@@ -161,8 +162,8 @@ export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promi
 }
 
 /**
- * The conditions before documents are committed: every drafted row is on a line, and each document has the sums of its
- * lines, of its taxes and of the credit applied to it. An adjustment has no lines.
+ * Checks before documents are committed: every drafted row is on a line, and each document has the sums of its lines,
+ * of its taxes and of the credit applied to it. An adjustment has no lines.
  */
 export function readConservation(tx: Transaction): Promise<{ drafted: number; lines: number; differences: number }> {
   return queryOne(
@@ -199,11 +200,11 @@ export function readIssued(tx: Transaction): Promise<{ document_id: number; numb
 export interface IssueBatch {
   readonly month: Month;
   readonly purpose: 'month' | 'adjustment' | 'missing_shares';
-  /** What queued their e-mails. */
+  /** What caused their e-mails to be queued. */
   readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly issuedOn: string;
-  /** The terms of partners that have none of their own. */
+  /** The terms for partners that have none of their own. */
   readonly termsDays: number;
   readonly issuerVersionId: number;
   /** Which open credit the invoices take. */

@@ -1,7 +1,7 @@
 /**
- * Issues the documents that the drafts describe (`drafts.sql.ts`): for a month's rows, as an adjustment, for missing shares.
- * The caller holds the ledger's lock exclusively until the documents are committed, so the next number of a series is safe to
- * read: `insertDocuments` in `issue.sql.ts` takes it.
+ * Issues the documents that the drafts describe (`drafts.sql.ts`): for a month's rows, as an adjustment, for missing
+ * shares. The caller holds the ledger's lock exclusively until the documents are committed, so `insertDocuments` in
+ * `issue.sql.ts` can safely read and take the next number of a series.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { queueIssuedDocuments } from '../emails.sql.ts';

@@ -5,7 +5,7 @@ import type { Issuer } from '../../config/settings.ts';
 import { execute, queryOne, type Transaction } from '../../database/transaction.ts';
 
 /**
- * Records the issuer as the settings have it now and returns its version. The logo is stored separately, named by its
+ * Records the issuer as it is in the settings now, and returns its version. The logo is stored separately, named by its
  * hash.
  */
 export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * SQL that gives drafts their tax: a reversal of a billed sale as that was taxed, any other sale by its rule, totals by
- * category and rate, and the drafted lines divided by total.
+ * SQL that gives drafts their tax. A reversal of a billed sale is taxed as that sale was, any other sale by its rule.
+ * Then come the totals by category and rate, and the drafted lines divided by total.
  */
 import type { Tax } from '../../config/tax.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
@@ -12,7 +12,7 @@ export interface DraftedSale {
   readonly country: string;
   readonly policy_id: string;
   readonly policy_kind: string;
-  /** The month of acceptance; for a reversal, that of what it reverses. */
+  /** The month of acceptance; for a reversal, the month of what it reverses. */
   readonly tax_month: Month;
 }
 
@@ -21,7 +21,7 @@ export const UNNAMED = { name: 'VAT', registration: '' };
 
 /** The columns that identify a tax in `sale_taxes`. */
 const SALE = 'partner_id, currency, policy_id, tax_month, billed_month, billed_kind';
-/** Of a line `l`: it has no tax yet. */
+/** Condition on a line `l`: it has no tax yet. */
 const NOT_BILLED = `NOT EXISTS (
        SELECT FROM pg_temp.sale_taxes s
        WHERE s.partner_id = l.partner_id AND s.currency = l.currency AND s.policy_id = l.policy_id
@@ -51,9 +51,10 @@ export const readUntaxedSales = (tx: Transaction): Promise<DraftedSale[]> =>
   );
 
 /**
- * Creates `sale_taxes` with the reversals of earlier months' sales: taxed as on the live document that billed them,
- * whatever the rules and the partner's country are today. Only our tax number and the name of the tax are today's. The
- * first month billed all rows before it. A policy's sales of a month are on one line, so they have one tax.
+ * Creates `sale_taxes` with the reversals of earlier months' sales. They are taxed as on the live document that billed
+ * the sales, whatever the rules and the partner's country are today. Only our tax number and the name of the tax are
+ * today's. The first month billed all rows before it. A policy's sales of a month are on one line, so they have one
+ * tax.
  */
 export async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.sale_taxes`);
@@ -91,9 +92,9 @@ export async function insertRules(tx: Transaction, rules: readonly object[]): Pr
 }
 
 /**
- * Totals by country, category and rate, with reduced rates on their own. Tax is computed once on each total. Those of the
- * partner's current country come first: the document has our tax number there. Different reasons of one total are joined, each once, and a code is
- * kept only if it is the same for all.
+ * Totals by country, category and rate, with reduced rates on their own. Tax is computed once on each total. Those of
+ * the partner's current country come first: the document has our tax number there. If a total has several reasons, each
+ * is listed once, and a code is kept only if it is the same for all.
  */
 export async function totalTaxes(tx: Transaction): Promise<void> {
   await execute(
@@ -136,7 +137,7 @@ export async function totalTaxes(tx: Transaction): Promise<void> {
   );
 }
 
-/** Drafts the totals of a credit note against an invoice: those of the invoice, with the share credited of each. */
+/** Drafts the totals of a credit note against an invoice: for each total of the invoice, the share that is credited. */
 export async function draftCreditTaxes(
   tx: Transaction,
   documentId: number,
@@ -171,7 +172,7 @@ export async function insertDocumentTaxes(tx: Transaction): Promise<void> {
 }
 
 /**
- * The amounts of each of an invoice's tax totals credited by live credit notes against it and against the void invoices
+ * How much of each tax total of an invoice is credited by live credit notes, against it and against the void invoices
  * that it replaces.
  */
 export function readCreditedTaxes(tx: Transaction, documentId: number): Promise<CreditedTax[]> {

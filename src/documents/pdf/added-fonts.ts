@@ -1,7 +1,7 @@
 /**
  * Fonts that an installation adds for scripts that the program's own fonts lack, such as Japanese: files in
- * RECKONER_HOME/templates/fonts. A document remembers the fonts it was rendered with by their hashes, and is rendered
- * again with exactly these. Right-to-left scripts are not supported: their words would be in the wrong order.
+ * RECKONER_HOME/templates/fonts. A document records the hashes of the fonts it was rendered with, and is rendered again
+ * with exactly these. Right-to-left scripts are not supported: their words would be in the wrong order.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { create, type Font } from 'fontkit';
 import { hasGlyph, STAND_INS, type Weight } from './fonts.ts';
 
-/** Ready for JSON: it travels to the threads that render. */
+/** Can be written as JSON, because it is passed to the threads that render. */
 export interface AddedFont {
   readonly path: string;
   readonly sha256: string;
@@ -44,7 +44,7 @@ export function addedFontsIn(folder: string): readonly AddedFont[] {
 
 interface ParsedFont {
   readonly open: () => Font;
-  /** Only for queries: rendering uses a font object of the document's own (see fonts.ts). */
+  /** Only for queries: for rendering, each document has its own font object (see fonts.ts). */
   readonly font: Font;
   readonly weight: Weight;
 }
@@ -97,7 +97,7 @@ let inUse: readonly AddedFont[] = [];
 /** Renders or queries with these fonts besides the program's own. `work` must be synchronous. */
 export function withAddedFonts<Result>(fonts: readonly AddedFont[], work: () => Result): Result {
   const before = inUse;
-  // By their hashes, because a document remembers these, not the names.
+  // By their hashes, because a document records these, not the names.
   inUse = [...fonts].sort((one, other) => (one.sha256 < other.sha256 ? -1 : 1));
   try {
     return work();
@@ -136,7 +136,7 @@ export function fontsNeeded(texts: readonly string[], fonts: readonly AddedFont[
   return fonts.filter((font) => needed.has(font));
 }
 
-/** A stretch of text that one font prints; undefined is the program's own font. */
+/** A stretch of text printed in one font; undefined: the program's own font. */
 interface Stretch {
   readonly text: string;
   readonly font: AddedFont | undefined;

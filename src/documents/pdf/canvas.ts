@@ -1,4 +1,4 @@
-/** The surface a document is drawn on: a PDF by pdfkit, or a canvas that only measures, to try a layout. */
+/** The surface a document is drawn on: a PDF made by pdfkit, or a canvas that only measures, to try out a layout. */
 import { type AddedFont, openAddedFont, stretchesOf } from './added-fonts.ts';
 import { embedFacturX } from './factur-x.ts';
 import { PdfFile } from './file.ts';
@@ -77,7 +77,7 @@ export interface Canvas {
   text(run: Run, x: number, baseline: number): void;
   rule(x: number, y: number, width: number, color: Color, thickness: number): void;
   fill(box: Box, color: Color, radius: number): void;
-  /** Fills many boxes as one shape, so that no seam shows where two of them touch: with their own corner and unit. */
+  /** Fills many boxes as one shape, so that no seam shows where two of them touch. `at`: their corner and unit. */
   fillAll(boxes: readonly Box[], at: Placing, color: Color): void;
   /** A PNG or JPEG file's bytes. */
   image(bytes: Buffer, box: Box): void;
@@ -142,7 +142,10 @@ interface PdfOptions {
   readonly eInvoice?: Uint8Array | undefined;
 }
 
-/** Text in one font: the part that all documents share, an added one, or one of the document's own for all other characters. */
+/**
+ * Text in one font: the part that all documents share, an added font, or the document's own font for all other
+ * characters.
+ */
 interface Piece {
   readonly text: string;
   readonly font: AddedFont | 'shared' | 'own';
@@ -272,7 +275,7 @@ export class PdfCanvas implements Canvas {
     this.content(element, draw);
     const options = { structParent: element, Contents: pdfString(says) };
     this.document.link(x, y, width, height, url, options);
-    // Ended while its page is current: the reference to the annotation names the page.
+    // Must end while its page is current, because the reference to the annotation names the page.
     element.end();
   }
 
@@ -292,7 +295,7 @@ export class PdfCanvas implements Canvas {
   }
 }
 
-/** Words with characters that are not shared are drawn whole, in one font. */
+/** A word with a character that is not shared is drawn as a whole, in one font. */
 function piecesOf(text: string, weight: Weight): readonly Piece[] {
   const shared = sharedFont(weight);
   const found: { text: string; font: Piece['font'] }[] = [];
@@ -349,7 +352,7 @@ function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): P
 /** pdfkit copies the title into the XML metadata unchanged. */
 const xmlSafe = (text: string): string => text.replace(/[<>&]/g, ' ');
 
-/** The issuer, in the XML metadata only: pdfkit copies an "&" from the other kind unescaped. */
+/** The issuer, in the XML metadata only: pdfkit would copy an "&" from the other kind of metadata unescaped. */
 function creatorXml(author: string): string {
   const escaped = author.replace(/[<>&]/g, (character) => `&#${character.charCodeAt(0)};`);
   return `<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">

@@ -1,6 +1,6 @@
 /**
- * The complete content of a document's PDF, as finished text: the parts are drawn from it without knowing the snapshot
- * or the formats of amounts and dates.
+ * The complete content of a document's PDF, as finished text. The code that draws it needs neither the snapshot nor the
+ * formats of amounts and dates.
  */
 import type { Logo } from '../../config/logo.ts';
 import type { Issuer } from '../../config/settings.ts';
@@ -91,7 +91,7 @@ export interface TableLine {
 export interface Section {
   /** Empty for the document's own month. */
   readonly heading: string;
-  /** The heading where the section goes on at the top of a page. */
+  /** The heading if the section continues at the top of a page. */
   readonly continued: string;
   readonly lines: readonly TableLine[];
   readonly subtotal: Sums;
@@ -105,7 +105,7 @@ export interface Table {
   readonly amounts: readonly string[];
   readonly sections: readonly Section[];
   readonly total: Sums;
-  /** From the total of the lines to the amount due, the last being the result. */
+  /** From the total of the lines to the amount due, which is the last. */
   readonly steps: readonly Step[];
 }
 
@@ -198,7 +198,7 @@ export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Conten
   };
 }
 
-/** Letter or A4, as the partner prints it; as the issuer does if the partner's country is unknown. */
+/** Letter or A4, as is usual in the partner's country, or in the issuer's if the partner's is unknown. */
 export function paperSize(
   { paper, letter_countries: letterCountries }: Template['theme'],
   {
@@ -209,7 +209,7 @@ export function paperSize(
   return letterCountries.includes(partner.address.country || issuer.address.country) ? paper.letter : paper.a4;
 }
 
-/** A void document is tagged as void on every page, because its pages can be separated. */
+/** Screen readers read the mark of a void document on every page, because its pages can be separated. */
 function markOf({ document, sandbox }: DocumentSnapshot, labels: Labels, voidedOn: string | undefined): Mark | null {
   const marked = labels.sandbox[document];
   if (voidedOn === undefined) {
@@ -296,7 +296,7 @@ function sentenceOf(
 ): string {
   const missing = situation === 'due' && purpose === 'missing_shares';
   const sentences = [
-    // The other sentences describe what happens with a credit or a payment; with a void document nothing does.
+    // The other sentences describe what happens with a credit or a payment, and nothing happens with a void document.
     ...(isVoid && situation !== 'due' ? [] : [labels.sentence[missing ? 'missing_shares' : situation]]),
     ...(replaces === null ? [] : [labels.replaces]),
   ];
@@ -376,7 +376,7 @@ function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string, string
   return new Map([...names].map(([id, name]) => [id, isShared(name) ? `${name} (${printable(id)})` : name]));
 }
 
-/** The result has its currency. */
+/** Only the result states its currency. */
 function stepsOf(
   snapshot: DocumentSnapshot,
   { situation, tax, credit, locale }: Presentation,

@@ -1,5 +1,6 @@
 /**
- * Embeds an e-invoice in a PDF/A-3 as Factur-X 1.0 (ZUGFeRD 2) requires: the file, its relationship, and the metadata.
+ * Embeds an e-invoice in a PDF/A-3 as Factur-X 1.0 (ZUGFeRD 2) requires: the file, its relationship to the PDF, and
+ * metadata.
  */
 
 const NAMESPACE = 'urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#';

@@ -1,6 +1,6 @@
 /**
- * pdfkit's document, with its output collected. pdfkit makes a byte array of every line that it writes, of a page's content
- * and of the file, and passes each through a stream: that was a quarter of the time of a document.
+ * pdfkit's document, with its output collected. pdfkit makes a byte array of every line that it writes, of a page's
+ * content and of the file, and passes each through a stream, which took a quarter of the time for a document.
  */
 import PDFDocument from 'pdfkit';
 
@@ -32,7 +32,10 @@ export class PdfFile extends PDFDocument {
     return this;
   }
 
-  /** The bytes of the file. Nothing can be drawn after it. Waits for images, which pdfkit decodes in the background. */
+  /**
+   * Returns the bytes of the file. Nothing can be drawn after this. Waits for images, which pdfkit decodes in the
+   * background.
+   */
   finish(): Promise<Buffer> {
     for (const [page, content] of this.contents ?? []) page.write(Buffer.from(content, 'latin1'));
     return new Promise((resolve, reject) => {

@@ -27,10 +27,10 @@ function parsedFont(weight: Weight): ParsedFont {
 }
 
 /**
- * A font object for one document over tables decoded once: decoding them costs 30 ms a font, this a fifth of one.
- * (fontkit itself shares `_tables` like this between the variations of a font.) The object itself must not be shared:
- * it remembers each glyph with the characters that first used it, and those reach the file, so that a document's bytes
- * would depend on the documents rendered before it. See shared-font.ts for what may be shared.
+ * A font object for one document, with tables that are decoded once. Decoding them takes 30 ms a font; this takes 0.2
+ * ms. (fontkit itself shares `_tables` like this between the variations of a font.) The object itself must not be
+ * shared: it keeps each glyph with the characters that first used it, and writes those to the file. So a document's
+ * bytes would depend on the documents rendered before it. See shared-font.ts for what may be shared.
  */
 export function ownFont(weight: Weight): Font {
   const { data, font } = parsedFont(weight);

@@ -7,7 +7,7 @@ import { filledWith } from './template.ts';
 import { type Run, scaled, shrunk, widthOf } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
-/** The right-hand column begins at this part of the width; the document's name and its facts share that edge. */
+/** The right-hand column begins at this fraction of the width. The document's name and its facts start at that edge. */
 const RIGHT_COLUMN = 0.58;
 const COLUMN_GAP = 24;
 const FACT_LABEL_WIDTH = 82;
@@ -24,7 +24,7 @@ const BEFORE_DETAILS = 3;
 const MOST_LOGO_WIDTH = 190;
 const MOST_LOGO_HEIGHT = 44;
 const AFTER_LOGO = 6;
-/** The headline shrinks to this part of its size before it breaks into lines. */
+/** The headline shrinks to this fraction of its size before it breaks into lines. */
 const LEAST_HEADLINE = 0.75;
 
 interface Halves {

@@ -12,7 +12,7 @@ const MOST_BREATH = 26;
 /** A longer heading of a number column breaks into lines. */
 const MOST_HEADING_WIDTH = 66;
 const SHRINK_STEP = 0.25;
-/** The smallest size: no sum of a month is wider at this size, and the search ends here in any case. */
+/** The smallest size. Any sum of a month fits at this size, and the search ends here in any case. */
 const LEAST_SIZE = 2;
 
 export interface Place {

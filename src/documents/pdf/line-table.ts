@@ -214,7 +214,7 @@ function breakPage(drawing: Drawing, section?: Section): void {
 
 // --- Totals ---------------------------------------------------------------------------------------------------------
 
-/** A label across the columns without amounts, and the sums. */
+/** Draws a label across the columns without amounts, and the sums. */
 function drawSums(drawing: Drawing, parent: Element, { label, amounts }: Sums): void {
   const { layout, columns } = drawing;
   const style = layout.style('cell_strong');
@@ -264,7 +264,7 @@ function drawStep({ layout, headings }: Drawing, foot: Element, { label, amount 
   layout.content(layout.open(row, 'TH', { scope: 'Row' }), () => {
     layout.text({ text: label, style: fitted }, left, layout.y);
   });
-  // Its label, then an empty cell for each column up to the amount's.
+  // The row's label, then an empty cell for each column before the amount's.
   for (let cell = 1; cell < headings.length - 1; cell += 1) layout.open(row, 'TD');
   layout.content(layout.open(row, 'TD'), () => layout.textTo({ text: amount, style: fitted }, right, layout.y));
   layout.y += style.leading + layout.space(STEP_SPACE) / 2;

@@ -1,6 +1,7 @@
 /**
- * Page layout: margins, pages, an explicit cursor, and the primitives that every part of a document is drawn with. The order
- * of the parts is `render.ts`, sizes and labels are `templates/document.json`; a change of the bytes needs `version.ts`.
+ * Page layout: margins, pages, an explicit cursor, and the primitives that every part of a document is drawn with. The
+ * order of the parts is in `render.ts`, sizes and labels in `templates/document.json`. A change of the bytes needs a
+ * new version (`version.ts`).
  */
 import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Placing, Tag } from './canvas.ts';
 import type { Mark, Running } from './content.ts';
@@ -11,7 +12,8 @@ interface PageLayoutOptions {
   readonly canvas: Canvas;
   readonly size: readonly [width: number, height: number];
   /**
-   * The fraction of the usual distances that is kept, from 0 to 1: a document that just misses one page is set closer.
+   * The fraction of the usual distances that is kept, from 0 to 1. A document that is slightly too long for one page is
+   * set closer.
    */
   readonly spacing: number;
   readonly running: Running;
@@ -33,7 +35,7 @@ const RULE_WIDTH = 0.6;
 /** Height of capitals in the two fonts, as a fraction of the size: text is centered in its line by its capitals. */
 const CAPITALS = 0.714;
 const WATERMARK_ANGLE = 40;
-/** As a fraction of the height. Below the headline, whose panel would hide some of the watermark. */
+/** The center of the watermark, as a fraction of the height: below the headline, whose panel would hide part of it. */
 const WATERMARK_CENTER = 0.6;
 const WATERMARK_SIDE = 34;
 const WATERMARK_MOST_SIZE = 170;
@@ -223,7 +225,7 @@ export class PageLayout {
     const style = this.style(mark.style);
     const length = (this.paperWidth - 2 * WATERMARK_SIDE) / Math.cos((WATERMARK_ANGLE * Math.PI) / 180);
     const fitting = length / this.measure({ style, text: mark.across });
-    // A short word of that width would be so high that its corners leave the page.
+    // A short word of that width would be so high that its corners would be off the page.
     const run = { text: mark.across, style: scaled(style, Math.min(fitting, WATERMARK_MOST_SIZE / style.size)) };
     this.artifact(() => {
       this.canvas.turned(WATERMARK_ANGLE, x, y, () => {

@@ -14,7 +14,7 @@ export interface Card {
 
 interface CardFact extends Fact {
   readonly kind: PaymentFact['kind'];
-  /** Of a party; empty if it has none. */
+  /** The address of a party; empty if it has none. */
   readonly address: string;
 }
 

@@ -28,7 +28,7 @@ const BUTTON_RADIUS = 4;
 const PARTY_SPACE = 4;
 const FACT_SPACE = 3;
 const REFERENCE_SPACE = 8;
-/** The address of the payment page shrinks to this part of its size before it breaks into lines. */
+/** The address of the payment page shrinks to this fraction of its size before it breaks into lines. */
 const LEAST_LINK = 0.85;
 
 /** Bank details alone, under their own heading. */
@@ -74,7 +74,7 @@ function changedPart(layout: PageLayout): Part {
 function drawWays(layout: PageLayout, title: string, ways: readonly Part[]): void {
   layout.y += layout.space(BEFORE_PAYMENT);
   const heading = headingPart(layout, title);
-  // What fits below the table goes there, and only the rest moves to a new page. The heading is never alone.
+  // What fits below the table is drawn there, and only the rest moves to a new page. The heading is never left alone.
   layout.keepTogether(heading.height + (ways[0] as Part).height);
   heading.draw();
   for (const way of ways) way.draw();
@@ -104,7 +104,7 @@ function onlinePart(layout: PageLayout, { text, url, code, says, scan: scanSays 
   const button: Run = { text: online, style: layout.style('button') };
   const buttonWidth = layout.measure(button) + 2 * BUTTON_PADDING_X;
   const buttonHeight = button.style.leading + 2 * BUTTON_PADDING_Y;
-  // Beside the code, its label fits above the address.
+  // The label of the code is beside it, above the address.
   const buttonIndent = code === undefined ? CARD_PADDING_X : CODE_MARGIN + code.side + CODE_GAP;
   const addressIndent = buttonIndent + buttonWidth + CARD_GAP;
   const addressWidth = layout.width - addressIndent - CARD_PADDING_X;

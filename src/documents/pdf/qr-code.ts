@@ -26,7 +26,7 @@ export interface Code {
 /** Undefined if the text is too long for a code that phones can read. */
 export function codeOf(text: string): Code | undefined {
   if (Buffer.byteLength(text) > MOST_BYTES) return undefined;
-  // A creased or stained page is still readable with a seventh of the code missing.
+  // The code is still readable if a seventh of it is missing, as on a creased or stained page.
   const rows = encodeQR(text, 'raw', { ecc: 'medium', border: QUIET_ZONE });
   const square = Math.min(SQUARE, MOST_SIDE / rows.length);
   return {

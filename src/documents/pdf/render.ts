@@ -21,7 +21,7 @@ export { RENDERER_VERSION, RENDERER_VERSIONS } from './version.ts';
 
 const BEFORE_NOTE = 12;
 const AFTER_NOTICE = 14;
-/** A longer table never fits one page, and reads well with the closest spacing. */
+/** A table with more lines never fits one page, and reads well with the closest spacing. */
 const LONG_TABLE = 24;
 /** Parts of the usual distances, tried in this order until the document fits one page. */
 const SPACINGS = [1, 0.75, 0.6, 0.45] as const;

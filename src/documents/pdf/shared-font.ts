@@ -1,17 +1,17 @@
 /**
- * The part of the program's two fonts that all documents share: the glyphs of the usual characters, embedded whole, so that
- * a font file is made once per process and not once per document. A document's bytes depend on nothing that was rendered
- * before it, because the part is always the same.
+ * The part of the program's two fonts that all documents share: the glyphs of the usual characters. It is always
+ * embedded whole, so a font file is made once per process and not once per document. Because this part is always the
+ * same, a document's bytes do not depend on what was rendered before it.
  *
- * Text is laid out without fontkit, which takes a third of a millisecond per word: for these characters a font kerns
- * each pair separately, so fontkit is called once per pair (test/documents/shared-font.test.ts compares whole words). A
- * word with any other character is laid out by fontkit, in a font of the document's own (canvas.ts).
+ * Text is laid out without fontkit, which takes a third of a millisecond per word: for these characters, the fonts kern
+ * each pair separately, so it is enough to call fontkit once per pair (test/documents/shared-font.test.ts compares
+ * whole words). A word with any other character is laid out by fontkit, in a font of the document's own (canvas.ts).
  */
 import { deflateSync } from 'node:zlib';
 import type { Font } from 'fontkit';
 import { ownFont, type Weight } from './fonts.ts';
 
-/** ASCII, and what the labels of documents and usual typography need besides it. */
+/** ASCII, and what the labels of documents and usual typography need in addition. */
 export const SHARED_CHARACTERS: readonly string[] = [
   ...Array.from({ length: 0x7f - 0x20 }, (_, index) => String.fromCharCode(0x20 + index)),
   ...'§«°·»×–—‘’“”•…€',
@@ -80,7 +80,7 @@ export class SharedFont {
       file: deflateSync(subset.encode(), { level: 9 }),
       toUnicode: deflateSync(toUnicode(texts), { level: 9 }),
       widths,
-      // Six capitals before the name say that it is a part of the font.
+      // Six capitals before the name mark it as a part of the font.
       name: `SHARED+${this.font.postscriptName}`,
       descriptor: descriptorOf(this.font, scale),
     };
@@ -174,7 +174,7 @@ function onlyGlyph(font: Font, symbol: string) {
   return glyph;
 }
 
-/** Symbolic: its codes are its own. ISO 32000-1, 9.8.2. */
+/** Symbolic: the font has its own codes. ISO 32000-1, 9.8.2. */
 const SYMBOLIC = 4;
 
 function descriptorOf(font: Font, scale: number): Readonly<Record<string, unknown>> {

@@ -1,6 +1,6 @@
 /**
- * The labels and the theme of documents, from `templates/document.json`. The file ships with the program, so the compiler
- * checks it: a label that the code names and the file lacks does not compile.
+ * The labels and the theme of documents, from `templates/document.json`. The file ships with the program, so the
+ * compiler checks it: if the code names a label that the file lacks, it does not compile.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ const PLACEHOLDER = /\{(\w+)\}/;
 
 /** A label with its placeholders replaced; `words` converts the text between them. */
 export function filledWith<T>(label: string, values: Readonly<Record<string, T>>, words: (text: string) => T): T[] {
-  // Splitting by a pattern with a group alternates words and placeholders, words first.
+  // Splitting by a pattern with a group gives words and placeholders in turn, beginning with words.
   return label.split(PLACEHOLDER).map((part, index) => {
     if (index % 2 === 0) return words(part);
     const value = values[part];

@@ -156,7 +156,7 @@ export class Column {
     if (item.emphasized) layout.y += PANEL_Y;
   }
 
-  /** Lines aligned with the rows that they share: a label is smaller than its value and level with it. */
+  /** Draws lines aligned with the rows that they share: a label is smaller than its value, but level with it. */
   private drawLevel(lines: readonly Line[], heights: readonly number[], x: number): void {
     let y = this.layout.y;
     for (const [row, line] of lines.entries()) {

@@ -145,7 +145,7 @@ function joined(line: readonly Run[], word: Word): Run[] {
 
 /** Characters after which a long name, address or link may be broken. */
 const BREAK_AFTER = /[-/.,:;@_&=?+)\]]$/;
-/** Such a break is taken if the line is at least this full. */
+/** The line is broken there if it is at least this full. */
 const FULL_ENOUGH = 0.7;
 
 /** Parts of a word too wide for a line. Nothing is added at a break: a hyphen would falsify an account number. */

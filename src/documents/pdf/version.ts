@@ -1,8 +1,8 @@
 /**
- * The version of the renderer. A document remembers the version that rendered it and is rendered again under it, byte
- * for byte, so what a released version renders never changes. A change of any document's bytes raises the version and
- * becomes a branch on it: test/golden/pdfs.test.ts compares each version with what it rendered. Versions 1 and 2 were
- * never released: their PDFs are verified only by hash.
+ * The version of the renderer. A document records the version that rendered it, and is rendered again byte for byte
+ * with that version. So what a released version renders never changes. A change that affects any document's bytes needs
+ * a new version, and a branch on the version: test/golden/pdfs.test.ts compares each version with what it rendered.
+ * Versions 1 and 2 were never released: their PDFs are verified only by hash.
  */
 export const RENDERER_VERSION = 3;
 

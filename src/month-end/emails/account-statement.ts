@@ -1,7 +1,8 @@
 /**
- * The account statement by e-mail: sent when the books of a month have closed, to each partner that wants one
- * (`account_statement` in partners.json), or when finance asks. Before the books close it is preliminary, and another
- * follows when they do. Refusals: partner_unknown, month_not_closed, usage (no month is named and no books are closed).
+ * The account statement by e-mail. It is sent to each partner that wants one (`account_statement` in partners.json)
+ * when the books of a month have closed, or when finance asks for it. Before the books close it is preliminary, and
+ * another follows once they have closed. Refusals: partner_unknown, month_not_closed, usage (no month is named and no
+ * books are closed).
  */
 
 import { createHash } from 'node:crypto';
@@ -140,9 +141,9 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
 }
 
 /**
- * Queues the statements of a closed month, for one partner or for all that ask for one; without a month, of the last
- * one whose books are closed. Returns the e-mails to send: the new ones, and those that an earlier run queued but did
- * not send. A partner that already has one for this month gets no other.
+ * Queues the statements of a closed month, for one partner or for all that ask for one; if no month is given, of the
+ * last one whose books are closed. Returns the e-mails to send: the new ones, and those that an earlier run queued but
+ * did not send. A partner that already has one for this month gets no second one.
  */
 export async function sendStatements(
   tx: Transaction,

@@ -50,7 +50,7 @@ export const readMonthsWithoutReport = (tx: Transaction, since: string): Promise
     { since },
   );
 
-/** The changes of instructions that have an e-mail. */
+/** The changes of payment instructions for which there is an e-mail. */
 export const readAlarmedEvents = (tx: Transaction): Promise<{ event_id: number | null }[]> =>
   query(tx, `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`);
 
@@ -58,7 +58,7 @@ export const readMissingFeedsEmails = (tx: Transaction, day: string): Promise<un
   query(tx, `SELECT FROM emails WHERE kind = 'missing_feeds' AND day = :day::date`, { day });
 
 interface Receipt {
-  /** Its payer now. */
+  /** Its current payer. */
   readonly partner_id: string | null;
   readonly currency: string;
   /** The amount received, without what was recorded by mistake or twice. */
@@ -71,7 +71,7 @@ interface Receipt {
   /** The part received that is not a payment of the partner. */
   readonly elsewhere: string;
   readonly unapplied: string;
-  /** The amount it pays now, by invoice. */
+  /** The amount that it currently pays, by invoice. */
   readonly paid: readonly {
     readonly number: string;
     readonly partner_id: string;
@@ -240,7 +240,7 @@ export const readSealsToMail = (
   since: string,
 ): Promise<{ name: string }[]> => query(tx, SEALS_TO_MAIL[kind], { since });
 
-/** A seal and the previous one, whose letter came before. */
+/** A seal, and the previous one, whose letter was sent before. */
 export function readPlace(
   tx: Transaction,
   { kind, name }: SealName,

@@ -1,7 +1,7 @@
 /**
- * The alert that the bank details on invoices have changed, to finance and operations. Changed bank details are the
- * classic invoice fraud, so it goes out as soon as the file has changed, even if a second person must still put the
- * change in force, and also to the addresses that the same change replaced.
+ * The alert to finance and operations that the bank details on invoices have changed. Changed bank details are the
+ * classic invoice fraud. So the alert goes out as soon as the file has changed, even if a second person must still put
+ * the change in force. It also goes to the addresses that the same change replaced.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';

@@ -1,4 +1,6 @@
-/** The e-mail to finance, once for a month, that it has ended and waits for feeds (`src/close/feeds.ts`). */
+/**
+ * The e-mail to finance, sent once for a month, that the month has ended and waits for feeds (`src/close/feeds.ts`).
+ */
 import { readNextFeeds } from '../../close/close.ts';
 import { closeAnyway, type Feeds, isIncomplete, missingFeeds } from '../../close/feeds.ts';
 import { publicAddress, type Settings } from '../../config/settings.ts';
@@ -61,7 +63,7 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   if (recipientOf(settings) === undefined) return;
   const feeds = await readWaiting(tx, context);
   if (feeds === undefined) return;
-  // The e-mail outlives its month's close, so it names the month by its first day instead of a closed month.
+  // The e-mail is kept after its month is closed, so it names the month by its first day, not as a closed month.
   const day = `${feeds.month}-01`;
   const told = await readMissingFeedsEmails(tx, day);
   if (told.length > 0) return;

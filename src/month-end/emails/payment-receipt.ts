@@ -1,7 +1,7 @@
 /**
- * The receipt for a payment: sent once to its payer, when it first pays a month's invoice. It states what was received
- * and what it paid. A payment that was reversed before its receipt was sent gets none; one whose payer was corrected is
- * acknowledged to the right payer too.
+ * The receipt for a payment, sent once to its payer when the payment is first applied to a month's invoice. It states
+ * what was received and what was paid with it. A payment that was reversed before its receipt was sent gets none. If
+ * the payer was corrected, the right payer gets a receipt too.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';

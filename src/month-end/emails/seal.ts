@@ -83,7 +83,7 @@ const sealEmailOf = (seals: Seals): EmailComposer => ({
   },
 });
 
-/** Which letters come next, and the day by which each arrives, in the issuer's time zone. */
+/** Which letters come next, and the day by which each should arrive, in the issuer's time zone. */
 async function readDueLetters(
   tx: Transaction,
   { settings }: Pick<ActorContext, 'settings'>,
@@ -122,7 +122,10 @@ export const checkpointEmail = sealEmailOf({
   name: 'checkpoint',
 });
 
-/** Seals this recent are mailed; of those made before there was an address, only the latest, which covers them all. */
+/**
+ * Only seals this recent are mailed. Of those made before there was an address, only the latest is, because it covers
+ * them all.
+ */
 const NEWS_FOR_DAYS = 7;
 
 async function queueDue(

@@ -45,7 +45,7 @@ const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
     }),
   ].join(' ');
 
-/** Queues the status for operations, unless one is waiting already: its content is as of sending. */
+/** Queues the status for operations, unless one is already waiting: the content is read when it is sent. */
 export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   const now = environment.now().toISO();
   const name = `status.${environment.now().toUTC().toFormat("yyyyMMdd'T'HHmmssSSS")}`;
