@@ -1,6 +1,6 @@
--- Money in: bank files with their lines, payments and where each was reported, their applications and reversals,
+-- Money received: bank files with their lines, payments and where each was reported, their applications and reversals,
 -- payouts of the processor, credit refunds, and the processor's events. All of it is append-only: an application is
--- undone by an unapplication, a reversal by a reinstatement.
+-- undone by an unapplication, and a reversal by a reinstatement.
 
 -- Bank files.
 
@@ -81,9 +81,10 @@ CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id)
 CALL make_fact('bank_statement_lines');
 
 -- Lines that may equal these, with the same day, direction, amount and currency: lines of two accounts with the same
--- reference (or text), and lines of one account that are only in different files. Two lines of one file are two.
--- Similar lines are compared by the sets of files that contain them, not one by one: a file may have 50,000 of one
--- amount. The planner has no statistics on lines just imported, and would look up each one among all others.
+-- reference (or text), and lines of one account that are only in different files. Two lines of one file are always two
+-- lines. Similar lines are compared by the sets of files that contain them, not one by one: a file may have 50,000 of
+-- one amount. The planner has no statistics on lines that were just imported, and would look up each line among all
+-- others.
 CREATE FUNCTION equal_bank_lines(line_ids bigint[]) RETURNS TABLE (bank_line_id bigint, equal_line_id bigint)
 STABLE LANGUAGE plpgsql SET enable_nestloop = on AS $$
 #variable_conflict use_column
@@ -123,8 +124,8 @@ BEGIN
 END
 $$;
 
--- How far the bank has reported each account: to its latest closing balance, or its latest booked day if later. A
--- missing file is detected only if the files state balances.
+-- The day up to which the bank has reported each account: that of the latest closing balance, or the latest booked day
+-- if that is later. A missing file is detected only if the files state balances.
 CREATE VIEW bank_feeds AS
 SELECT account, max(day) AS reported_to, bool_and(balances_stated) AS balances_stated
 FROM (SELECT account, closed_on AS day, opening IS NOT NULL AND closing IS NOT NULL AS balances_stated FROM bank_statements
@@ -137,7 +138,7 @@ CALL grant_to_app('SELECT', 'bank_feeds');
 
 CREATE TABLE payments (
   payment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- Where it was reported first. payment_sources has all reports, including this one.
+  -- The source that reported it first. payment_sources has all reports, including this one.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_once UNIQUE,
   source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor', 'opening')),
   -- The payer, as known when the money arrived. NULL: not known then (payment_assignments).
@@ -155,7 +156,7 @@ CREATE TABLE payments (
   payer_account text,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- For unapplied cash of the previous system: its opening, and its number there. It is entered on the day of the
+  -- For unapplied cash of the previous system: the opening, and the number there. It is entered on the day of the
   -- cut-over; the bank received it before.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT payment_opening_number_form
@@ -179,8 +180,8 @@ CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account I
 CALL require_open_books('payments');
 CALL make_fact('payments');
 
--- Where a payment was reported. The same payment may arrive by webhook, in a bank file and by hand: one payment, three
--- sources.
+-- Where a payment was reported. The same payment may arrive by webhook, in a bank file and by hand. It is then one
+-- payment with three sources.
 CREATE TABLE payment_sources (
   identity text COLLATE "C" PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,
@@ -207,7 +208,7 @@ CREATE TABLE payment_assignments (
   from_partner_id text COLLATE "C" REFERENCES partners,
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   kind text NOT NULL CONSTRAINT assignment_kind_known CHECK (kind IN ('named', 'assumed', 'part')),
-  -- The part that was unapplied cash then, and so moved. 0: the payment was completely applied.
+  -- The part that was unapplied cash at that time, and therefore moved. 0 if the payment was completely applied.
   amount numeric NOT NULL,
   assigned_on date NOT NULL,
   entry_on date NOT NULL,
@@ -244,7 +245,8 @@ CREATE TABLE payment_applications (
   entry_on date NOT NULL,
   -- From 0 to 1; 1 for a user's decision.
   confidence numeric NOT NULL CONSTRAINT payment_application_confidence_range CHECK (confidence BETWEEN 0 AND 1),
-  -- The reasons: what was found where, who paid, how the amounts compare. See Evidence in src/payments/match.ts.
+  -- The reasons: what was found and where, who paid, and how the amounts compare. See Evidence in
+  -- src/payments/match.ts.
   evidence jsonb NOT NULL CONSTRAINT payment_application_says_why CHECK (evidence->>'rule' IS NOT NULL AND evidence->>'why' IS NOT NULL),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -263,7 +265,7 @@ CREATE INDEX payment_applications_with_swapped_digits ON payment_applications (p
 CALL require_open_books('payment_applications');
 CALL make_fact('payment_applications');
 
--- A difference too small to pursue: written to bank charges with its payment, and undone with it.
+-- A difference too small to pursue. It is written to bank charges with the payment, and undone with it.
 CREATE TABLE small_differences (
   payment_application_id bigint PRIMARY KEY,
   document_id bigint NOT NULL,
@@ -300,7 +302,7 @@ CALL make_fact('payment_suggestions');
 
 CREATE TABLE payment_reversals (
   payment_reversal_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The one cause of the reversal: a bank line, a refund or dispute of the processor, a command.
+  -- The single cause of the reversal: a bank line, a refund or dispute of the processor, or a command.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_reversal_once UNIQUE,
   payment_id bigint NOT NULL,
   -- The partner whose unapplied cash it takes. NULL: not known.
@@ -363,7 +365,7 @@ CALL make_fact('payment_unapplications');
 
 -- Payouts of the processor, and the outcomes of bank lines.
 
--- Link money in transit from the processor to the bank. It is not a payment: its payments are already recorded.
+-- Link money in transit from the processor to the bank. It is not a payment, because its payments are already recorded.
 CREATE TABLE payouts (
   payout_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   bank_line_id bigint NOT NULL CONSTRAINT payout_of_a_line_once UNIQUE,
@@ -402,7 +404,7 @@ CREATE TABLE payout_payments (
 CREATE INDEX payout_payments_of_payout ON payout_payments (payout_id);
 CALL make_fact('payout_payments');
 
--- The one outcome of each line, and why.
+-- The single outcome of each line, and the reason.
 CREATE TABLE bank_line_outcomes (
   bank_line_id bigint PRIMARY KEY REFERENCES bank_lines,
   outcome text NOT NULL CONSTRAINT bank_line_outcome_known
@@ -446,7 +448,7 @@ CREATE INDEX credit_refunds_of_document ON credit_refunds (document_id);
 CALL require_open_books('credit_refunds');
 CALL make_fact('credit_refunds');
 
--- The bank returned the refund, or it was never sent: the credit is open again.
+-- The bank returned the refund, or the refund was never sent. The credit is open again.
 CREATE TABLE credit_refund_returns (
   credit_refund_id bigint PRIMARY KEY REFERENCES credit_refunds,
   reason text NOT NULL CONSTRAINT credit_refund_return_has_reason CHECK (btrim(reason) <> ''),
@@ -458,8 +460,8 @@ CREATE TABLE credit_refund_returns (
 CALL require_open_books('credit_refund_returns');
 CALL make_fact('credit_refund_returns');
 
--- The bank's debit line that paid the refund of a credit note or a payment, which gives its account. A line whose
--- refund was undone may pay another.
+-- The bank's debit line that paid the refund of a credit note or a payment, which gives its account. If a line's refund
+-- was undone, the line may pay a different one.
 CREATE TABLE refund_matches (
   refund_match_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   bank_line_id bigint NOT NULL,
@@ -472,7 +474,8 @@ CREATE TABLE refund_matches (
   -- The day on which the bank booked it.
   paid_on date NOT NULL,
   entry_on date NOT NULL,
-  -- Why, and in `apart_from` the equal lines that pay other refunds: its reference distinguishes it from them.
+  -- The reason; and in `apart_from`, the equal lines that pay other refunds. The reference distinguishes this line from
+  -- them.
   evidence jsonb NOT NULL CONSTRAINT refund_match_says_why CHECK (evidence->>'why' IS NOT NULL),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -498,13 +501,13 @@ RETURN encode(sha256(convert_to(payload::text, 'UTF8')), 'hex');
 -- Stored as received, before processing. An event without an outcome waits for its turn or for its payment.
 CREATE TABLE processor_events (
   processor_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- Empty: our own account; otherwise its connected account.
+  -- The connected account; empty for our own account.
   account text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
   type text NOT NULL,
   livemode boolean NOT NULL,
   created timestamptz NOT NULL,
-  -- It names payers. NULL: erased (processor_event_erasures); its hash stays.
+  -- The payload names payers. NULL if it was erased (processor_event_erasures); its hash stays.
   payload jsonb,
   payload_sha256 text NOT NULL,
   received_at timestamptz NOT NULL,
@@ -559,7 +562,7 @@ SELECT DISTINCT ON (dispute_id) dispute_id, outcome, decided_on FROM dispute_out
 CALL grant_to_app('SELECT', 'last_dispute_outcomes');
 
 -- Closes an exception that nothing else resolves: a bank line that looks like a return but matches no payment, an event
--- that could not be read, a possible duplicate that is another payment and pays nothing yet.
+-- that could not be read, a possible duplicate that is a different payment and pays nothing yet.
 CREATE TABLE payment_exception_closings (
   payment_exception_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   processor_event_id bigint CONSTRAINT payment_exception_event_closed_once UNIQUE REFERENCES processor_event_outcomes,
@@ -574,7 +577,7 @@ CREATE TABLE payment_exception_closings (
 );
 CALL make_fact('payment_exception_closings');
 
--- Erased payloads. Recording an erasure erases the payload; nothing else can.
+-- Erased payloads. Recording an erasure erases the payload. Nothing else can erase it.
 CREATE TABLE processor_event_erasures (
   processor_event_id bigint PRIMARY KEY REFERENCES processor_event_outcomes,
   recorded_at timestamptz NOT NULL,
@@ -631,7 +634,7 @@ SELECT * FROM credit_refunds f
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id);
 CALL grant_to_app('SELECT', 'live_credit_refunds');
 
--- A returned refund was not paid by its line, or not permanently.
+-- If a refund was returned, its line did not pay it, or not permanently.
 CREATE VIEW live_refund_matches AS
 SELECT * FROM refund_matches m
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = m.credit_refund_id)
@@ -677,7 +680,7 @@ CALL grant_to_app('SELECT', 'payment_balances');
 
 -- Items open when the books of a month were closed: documents with their balances, and unapplied cash by payment and
 -- partner. Later open items are found from these and the facts since, at any age of the ledger. Both are derived from
--- the facts, so they are neither facts nor sealed, and verify derives them again.
+-- the facts, so they are not facts and are not sealed, and verify derives them again.
 CREATE TABLE book_open_documents (
   month billing_month NOT NULL CONSTRAINT book_open_document_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
@@ -723,8 +726,8 @@ CREATE FUNCTION books_by(as_of date) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT max(month) FROM book_closes WHERE (month_after(month) || '-01')::date <= as_of + 1
 $$;
 
--- The unapplied cash on a day, by payment and partner; for 'infinity', the cash unapplied now. Amounts undone by the
--- day count on neither side. (In PL/pgSQL, so that it is planned for its starting day.)
+-- The unapplied cash on a day, by payment and partner; for 'infinity', the cash unapplied now. Amounts that were undone
+-- by that day do not count at all. (In PL/pgSQL, so that it is planned for its starting day.)
 CREATE FUNCTION unapplied_cash(as_of date)
 RETURNS TABLE (payment_id bigint, partner_id text, amount numeric) STABLE ROWS 200 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -763,13 +766,13 @@ BEGIN
 END
 $$;
 
--- The payments with unapplied cash, found at once: payment_balances looks the sums of each payment up.
+-- The payments with unapplied cash, found in one pass. payment_balances would look up the sums of each payment.
 CREATE VIEW unapplied_payments AS
 SELECT payment_id FROM unapplied_cash('infinity') GROUP BY payment_id HAVING sum(amount) > 0;
 CALL grant_to_app('SELECT', 'unapplied_payments');
 
--- The payload of an event is no longer needed: it was processed, finance made any decisions left to it, and its payment
--- is applied or refunded and not disputed.
+-- Whether the payload of an event is no longer needed. The event was processed, finance made any decisions left to it,
+-- and its payment is applied or refunded and not disputed.
 CREATE FUNCTION payload_may_go(processor_event_id bigint) RETURNS boolean STABLE LANGUAGE sql
 RETURN EXISTS (
   SELECT FROM processor_events e JOIN processor_event_outcomes o ON o.processor_event_id = e.processor_event_id
@@ -920,7 +923,7 @@ CROSS JOIN LATERAL (
 CALL grant_to_app('SELECT', 'document_balances');
 
 -- The documents open on a day, with their balances; for 'infinity', those open now. A void document is never open,
--- whatever was applied to it and released, so issues are not joined with voids as well.
+-- whatever was applied to it and released, so issues need not be joined with voids.
 CREATE FUNCTION open_items(as_of date)
 RETURNS TABLE (document_id bigint, balance numeric) STABLE ROWS 1000 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -945,7 +948,7 @@ BEGIN
 END
 $$;
 
--- The documents whose status is open, found at once: document_balances looks the sums of each document up.
+-- The documents whose status is open, found in one pass. document_balances would look up the sums of each document.
 CREATE VIEW open_documents AS SELECT document_id FROM open_items('infinity');
 CALL grant_to_app('SELECT', 'open_documents');
 
@@ -1037,8 +1040,8 @@ CREATE CONSTRAINT TRIGGER opening_adds_up AFTER INSERT ON openings DEFERRABLE IN
   FOR EACH ROW EXECUTE FUNCTION refuse_opening_that_does_not_add_up();
 
 -- Bank statements that do not continue the known ones of their account: their opening balance is neither the closing
--- balance of an earlier statement plus the lines booked in between, nor a balance inside one. A file is missing, or one
--- is wrong. The first statement of an account continues nothing.
+-- balance of an earlier statement plus the lines booked in between, nor a balance inside one. Either a file is missing,
+-- or one is wrong. The first statement of an account has nothing to continue.
 CREATE VIEW bank_statement_breaks AS
 WITH dated AS (
   SELECT s.bank_statement_id, s.bank_file_id, s.account, s.currency, s.opening, s.closing, s.closed_on,
@@ -1054,12 +1057,12 @@ WITH dated AS (
 )
 SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected,
        t.last_on AS expected_on, t.last_on - s.first_on AS days_of_overlap,
-       -- The first day that may lack lines: without a closing date the last day of a file may be incomplete.
+       -- The first day that may lack lines. Without a closing date, the last day of a file may be incomplete.
        least(s.first_on, coalesce(t.closed_on + 1, t.last_on)) AS gap_from,
        regexp_replace(f.name, '^.*[/\\]', '') AS file, regexp_replace(o.name, '^.*[/\\]', '') AS expected_file
 FROM placed s
 JOIN bank_files f ON f.bank_file_id = s.bank_file_id
--- The statement before it.
+-- The statement before this one.
 JOIN LATERAL (
   SELECT * FROM placed t
   WHERE (t.account, t.currency) = (s.account, s.currency) AND t.place < s.place
@@ -1090,7 +1093,7 @@ WHERE NOT EXISTS (
       AND s.opening IN (inside.one, inside.other));
 CALL grant_to_app('SELECT', 'bank_statement_breaks');
 
--- The payments that a payment may duplicate, as one clause, unless finance has decided that it is another.
+-- The payments that a payment may duplicate, as one clause, unless finance has decided that it is a different payment.
 CREATE VIEW suggested_duplicates AS
 SELECT s.payment_id, p.received_on,
        string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
@@ -1128,7 +1131,7 @@ UNION ALL
 SELECT 'digits_swapped', 'payment-' || a.payment_id, d.partner_id, d.currency, o.balance, p.received_on,
        format('%s of %s was paid of %s, and %s is left open: digits may be swapped', round(a.amount, minor_digits(d.currency)),
          round(a.amount + o.balance, minor_digits(d.currency)), d.number, round(o.balance, minor_digits(d.currency)))
--- OFFSET 0: a few applications have it, and balances are looked up for these alone.
+-- OFFSET 0, because only a few applications have it, and balances are looked up only for these.
 FROM (SELECT * FROM live_payment_applications WHERE jsonb_exists(evidence, 'digits_swapped') OFFSET 0) AS a
 JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
 CROSS JOIN LATERAL (
@@ -1166,7 +1169,7 @@ WHERE (o.processor_event_id IS NULL OR o.outcome = 'manual_review')
 CALL grant_to_app('SELECT', 'payment_exceptions');
 
 -- Rules over several rows. They take the payments' lock (src/payments/context.ts), so that a transaction that did not
--- take it waits here and is judged by the state after that.
+-- take it waits here, and is checked against the state after the wait.
 
 CREATE FUNCTION refuse_overdrawn_payment() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -1187,8 +1190,8 @@ CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applicat
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
 
--- The unapplied part of a payment belongs to the payer: a part that pays another partner's document was first assigned
--- to that partner, and returned when that was undone.
+-- The unapplied part of a payment belongs to the payer: a part that pays another partner's document must first be
+-- assigned to that partner, and must return when that is undone.
 CREATE FUNCTION refuse_cash_of_another_partner() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   payment bigint := CASE TG_TABLE_NAME
@@ -1267,7 +1270,7 @@ CREATE TABLE reminders (
   email_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- The due date, or the later day on which the debt's settlement was taken back: then the levels start again.
+  -- The due date, or the later day on which the debt's settlement was taken back. The levels then start again.
   counted_from date NOT NULL,
   PRIMARY KEY (document_id, dunning_level, counted_from),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails (email_id, partner_id),

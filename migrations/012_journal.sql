@@ -7,8 +7,8 @@
 --   journal_months      all postings, summed by month and account. Rows are grouped before they are posted, so that
 --                       millions of them are read only once. An account that only moved within a month has a sum of zero.
 --
--- An entry's month is permanent: a row's is the month that it posts to, another fact's the month of its entry_on. A
--- statement has no entry: its money goes from the processor to the partner.
+-- An entry's month is permanent. For a row, it is the month that the row posts to. For any other fact, it is the month
+-- of its entry_on. A statement has no entry: its money goes from the processor to the partner.
 
 -- A document's amounts by account: its net amount, and its tax by country, category and rate (DE:standard:19). An
 -- amount above zero is debited to what the partner owes or is owed. An invoice's is above zero and a credit note's
@@ -136,7 +136,7 @@ FROM payout_settlements t JOIN payouts o USING (payout_id) JOIN bank_lines l USI
 WHERE t.fees > 0
 
 UNION ALL
--- The bank has shown which account a refund left: another one than booked, or previously unknown.
+-- The bank has shown which account a refund left. It was previously unknown, or booked as a different one.
 SELECT 'refund_matched', m.refund_match_id, m.entry_on, m.paid_on,
        'assets:bank', coalesce(f.account, p.account), coalesce(f.partner_id, r.partner_id),
        'assets:bank', m.account, coalesce(f.partner_id, r.partner_id),
@@ -149,8 +149,8 @@ LEFT JOIN payments p ON p.payment_id = r.payment_id
 WHERE m.account <> coalesce(f.account, p.account)
 
 UNION ALL
--- A transfer: the processor's money against the expected amount of the partner's quotes. The part that pays an invoice
--- is left out, because the payment has its own entry.
+-- A transfer. The processor's money is posted against the expected amount of the partner's quotes. The part that pays
+-- an invoice is left out, because the payment has its own entry.
 SELECT 'share_received', r.share_allocation_id, r.entry_on, r.occurred_on,
        'assets:processor', NULL, r.partner_id,
        'assets:receivable:processor', r.partner_id, r.partner_id,
@@ -213,8 +213,9 @@ CROSS JOIN LATERAL (VALUES
   (j.debit, j.debit_detail, j.debit_partner, j.amount),
   (j.credit, j.credit_detail, j.credit_partner, -j.amount)) AS p (control, detail, partner_id, amount);
 
--- The postings of a row or a sum of rows. As supplier we sell the invoice amount to our partners, however the money is
--- routed; the cut is theirs. As principal we sell at the whole price, and the cut is an expense. PostgreSQL inlines it.
+-- The postings of a row or a sum of rows. As supplier, we sell to our partners at the invoice amount, however the money
+-- is routed. The cut is theirs. As principal we sell at the whole price, and the cut is an expense. PostgreSQL inlines
+-- it.
 CREATE FUNCTION row_postings(text, text, text, numeric, numeric, numeric)
 RETURNS TABLE (control text, detail text, amount numeric) STABLE LANGUAGE sql AS $$
   SELECT p.control, p.detail, p.amount
@@ -256,12 +257,12 @@ UNION ALL
 SELECT month, control, account, partner_id, currency, sum(amount) AS amount
 FROM journal_of_facts GROUP BY month, control, account, partner_id, currency;
 
--- The rows' part of journal_months, for reports: for a closed month, from the lines of its first documents, which bill
--- all of its rows, so that only the rows of open months are read. journal_months reads the rows themselves, to prove
--- that both are the same.
+-- The rows' part of journal_months, for reports. For a closed month, it uses the lines of the month's first documents,
+-- which bill all of its rows, so only the rows of open months are read. journal_months reads the rows themselves, to
+-- prove that both are the same.
 CREATE VIEW journal_of_row_months AS
 SELECT e.month, p.control, p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.currency, p.amount
--- d.month::text: a condition on the month reaches both parts only if both have one type.
+-- d.month::text is needed because a condition on the month reaches both parts only if both have the same type.
 FROM (SELECT d.month::text AS month, d.arrangement, d.partner_id, l.policy_id, d.currency,
              sum(s.sign * l.spot_price) AS spot_price, sum(s.sign * l.partner_cut) AS partner_cut,
              sum(s.sign * l.invoice_amount) AS invoice_amount
@@ -285,13 +286,13 @@ CALL grant_to_app('SELECT', 'journal');
 CALL grant_to_app('SELECT', 'journal_months');
 CALL grant_to_app('SELECT', 'journal_of_row_months');
 
--- Tasks that auditors started in the console, and the nightly verify: a working state, with the results. One of each
--- kind at a time.
+-- Tasks that auditors started in the console, and the nightly verify, with their results. This is a working state. Only
+-- one of each kind runs at a time.
 CREATE TABLE audit_tasks (
   task_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT audit_task_kind_known CHECK (kind IN ('verify', 'export')),
   input jsonb NOT NULL,
-  -- Null: a job.
+  -- Null for a job.
   asked_by bigint REFERENCES users,
   asked_at timestamptz NOT NULL,
   finished_at timestamptz,

@@ -1,4 +1,4 @@
--- The general-ledger hand-off: the journals of months that were exported, line by line, and their files as written.
+-- The general-ledger hand-off: the exported journals of months, line by line, and their files as written.
 
 CREATE TABLE gl_exports (
   gl_export_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -10,7 +10,7 @@ CREATE TABLE gl_exports (
   previous integer,
   -- A difference is what was posted since the earlier parts; a reclassification moves amounts between their accounts.
   kind text NOT NULL CONSTRAINT gl_export_kind_known CHECK (kind IN ('journal', 'difference', 'reclassification')),
-  -- The seal of the month's books; while they are open, of the month.
+  -- The seal of the month's books. While the books are open, it is the seal of the month.
   seal text NOT NULL CONSTRAINT gl_export_seal_form CHECK (seal ~ '^[0-9a-f]{64}$'),
   books_closed boolean NOT NULL,
   -- accounts.json as used, with its defaults.
@@ -37,12 +37,12 @@ CREATE TABLE gl_export_lines (
   currency text COLLATE "C" NOT NULL,
   -- A debit is above zero, a credit below.
   amount numeric NOT NULL CONSTRAINT gl_export_line_not_zero CHECK (amount <> 0),
-  -- Theirs: the account, and the class, location and name of the line; '' if none.
+  -- The general ledger's account, and the class, location and name of the line; '' if none.
   to_account text NOT NULL CONSTRAINT gl_export_line_names_an_account CHECK (to_account <> ''),
   class text NOT NULL,
   location text NOT NULL,
   name text NOT NULL,
-  -- Our account named on the line of the file.
+  -- Our account, as named on the line of the file.
   memo text NOT NULL,
   PRIMARY KEY (gl_export_id, line)
 );
@@ -60,8 +60,8 @@ CREATE TABLE gl_export_files (
 );
 CALL make_fact('gl_export_files');
 
--- Whether a month's exports match its closed books. An export from closed books does: nothing is dated in the month
--- afterwards. Earlier exports are compared with the movement of each account in the books.
+-- Whether a month's exports match its closed books. An export from closed books always does, because nothing is dated
+-- in the month afterwards. Earlier exports are compared with the movement of each account in the books.
 CREATE VIEW gl_export_states AS
 SELECT e.month, e.format,
        CASE WHEN b.month IS NULL THEN 'preliminary'
