@@ -1,4 +1,4 @@
-/** Cron, every ten minutes: delivers what is issued and not delivered. Exit 4: a delivery needs a person. */
+/** Cron, every ten minutes: delivers issued documents that are not delivered yet. Exit 4: a delivery needs a person. */
 import { runDeliver } from '../src/cli/job.ts';
 import { runProcess } from '../src/cli/main.ts';
 

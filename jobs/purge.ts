@@ -1,4 +1,4 @@
-/** Cron, once a night: deletes what has no further use. */
+/** Cron, once a night: deletes data of no further use. */
 import { runPurge } from '../src/cli/job.ts';
 import { runProcess } from '../src/cli/main.ts';
 

@@ -1,4 +1,4 @@
-/** Cron, once a day: mails the status to operations when it needs a person. Exit 4: it did. */
+/** Cron, once a day: mails the status to operations if something needs a person. Exit 4: something did. */
 import { runWatch } from '../src/cli/job.ts';
 import { runProcess } from '../src/cli/main.ts';
 

@@ -1,6 +1,6 @@
 /**
  * npm's `prepack`: writes a release's lists of its dependencies, dist/sbom.cdx.json (CycloneDX, by `npm sbom`) and
- * dist/LICENSES.md. Both come from package-lock.json, so they list what was tested.
+ * dist/LICENSES.md. Both are generated from package-lock.json, so they list the versions that were tested.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,8 @@ const readJson = (path) => JSON.parse(readFileSync(join(root, path), 'utf8'));
 const lock = readJson('package-lock.json');
 const { packages } = lock;
 
-// npm checks bundled packages without the overrides and refuses the overridden one. So it lists the same packages, unbundled.
+// npm checks bundled packages without the overrides and refuses the overridden one. So this script lists the same
+// packages as not bundled.
 const folder = mkdtempSync(join(tmpdir(), 'reckoner-sbom-'));
 try {
   const { bundleDependencies: _, ...manifest } = readJson('package.json');

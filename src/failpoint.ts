@@ -1,6 +1,7 @@
 /**
- * Failpoints: the named places at which crash tests end the program as kill -9 would, in sandbox only.
- * RECKONER_FAILPOINT=close.committed dies there; close.committed:2 at the second passing.
+ * Failpoints: named places at which crash tests end the program as kill -9 would. Sandbox only. With
+ * RECKONER_FAILPOINT=close.committed the program ends when it reaches that place; with close.committed:2, the second
+ * time.
  */
 
 /** A place before or after each transaction's end and each external call. */

@@ -3,16 +3,16 @@
  * console the labels of its form.
  */
 
-/** A field in a sentence; with a value, that value of it: `fieldName('kind', 'duplicate')`. */
+/** A field in a sentence, or a value of the field: `fieldName('kind', 'duplicate')`. */
 export const fieldName = (name: string, value = ''): string => `⟦${name} ${value}⟧`;
 
 export type NameOf = (field: string, value: string) => string;
 
-/** A sentence with an interface's names. */
+/** A sentence with an interface's names for the fields. */
 export const inNames = (sentence: string, nameOf: NameOf): string =>
   sentence.replaceAll(/⟦(\w+) ([^⟧]*)⟧/g, (_, name: string, value: string) => nameOf(name, value));
 
-/** `creditNote` is `credit-note`. An id is named after its thing: `partnerId` is `partner`. */
+/** `creditNote` is `credit-note`. An id is named after its object: `partnerId` is `partner`. */
 export const inKebab = (name: string): string =>
   name
     .replace(/Id$/, '')
@@ -22,5 +22,5 @@ export const inKebab = (name: string): string =>
 /** `--as duplicate` */
 export const withValue = (option: string, value: string): string => (value === '' ? option : `${option} ${value}`);
 
-/** As an option named after its field. */
+/** Names a field by the option that has its name. */
 export const asOption: NameOf = (name, value) => withValue(`--${inKebab(name)}`, value);

@@ -4,7 +4,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** 'ENOENT' of the operating system, '57P03' of PostgreSQL. */
+/** The code of an error: 'ENOENT' of the operating system, '57P03' of PostgreSQL. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
@@ -16,13 +16,14 @@ export const unless =
   };
 
 /**
- * Whether the operating system reports it (disk full, read-only), so that the user can fix it. Anything else is a bug.
+ * Whether an error comes from the operating system (disk full, read-only), so that the user can fix it. Anything else
+ * is a bug.
  */
 export const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
 
 /**
- * Makes a folder with those above it; an existing one stays. mkdir's own `recursive` never returns if an existing
+ * Makes a folder and its parents; an existing folder stays. mkdir's option `recursive` never returns if an existing
  * folder answers ENOENT, as /proc does.
  */
 export async function makeFolder(folder: string): Promise<void> {
@@ -42,23 +43,25 @@ export async function syncFolder(folder: string): Promise<void> {
     .finally(() => handle.close());
 }
 
-/** A file or folder that is written under a temporary name beside its own. */
+/** A file or folder that is written under a temporary name beside its destination. */
 export interface Draft {
   /** Where to write it. The writer makes its content durable. */
   readonly path: string;
-  /** Gives it its name. Throws EEXIST if the name is taken; for a folder, an empty folder does not count. */
+  /** Gives it its final name. Throws EEXIST if the name is taken. A folder may take the name of an empty folder. */
   readonly publish: () => Promise<void>;
-  /** Gives it its name and replaces a file of that name. */
+  /** Gives it its final name and replaces a file of that name. */
   readonly replace: () => Promise<void>;
   readonly discard: () => Promise<void>;
 }
 
-/** For commands that receive a signal to stop, which end immediately. */
+/** Removed when the process exits, for example because a signal ends it at once. */
 const unpublished = new Set<string>();
 process.on('exit', () => {
   for (const path of unpublished) rmSync(path, { recursive: true, force: true });
 });
-/** Only while there are any: without a handler SIGTERM ends a process even in the middle of a long task. */
+/**
+ * The handler is set only while there are drafts: without it, SIGTERM ends a process even in the middle of a long task.
+ */
 const exit = () => process.exit(143);
 function begun(path: string): void {
   unpublished.add(path);
@@ -103,7 +106,7 @@ export async function linkTo(path: string, target: string): Promise<void> {
   }
 }
 
-/** Writes a whole file under its name: readers find all of it or the previous file. */
+/** Writes a file so that readers find either all of it or the previous file. */
 export async function writeWhole(
   target: string,
   content: string | Uint8Array,

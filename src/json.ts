@@ -1,6 +1,6 @@
 /** JSON with exact numbers: every number is read as its own text and never passes through binary floating point. */
 
-// Strings are matched first, so a digit inside one is never taken for a number. Exact on valid JSON (RFC 8259).
+// Strings are matched first, so a digit inside one is never taken for a number. It is exact for valid JSON (RFC 8259).
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /** JSON.parse takes 15 ms for 30,000 nested brackets, and PostgreSQL stops at a few thousand. */
@@ -8,7 +8,7 @@ const DEEPEST = 100;
 /** PostgreSQL has no numbers with more than 131,072 digits. */
 const LONGEST_NUMBER = 1000;
 const LONGEST_EXPONENT = /[eE][+-]?\d{5}/;
-/** In a body: no call needs twenty. 6,500 took 40 ms to read and to refuse. */
+/** The most commas in a body. No call needs twenty, and 6,500 took 40 ms to read and refuse. */
 const MOST_COMMAS = 500;
 
 /** Parses JSON with every number turned into a string of its source text. Throws SyntaxError as JSON.parse does. */
@@ -31,7 +31,7 @@ export function parseExactJsonOfOthers(text: string): unknown {
 export function refuseDeep(text: string): void {
   let opened = 0;
   for (let at = 0; at < text.length && opened <= DEEPEST; at += 1) if (isOpening(text.charCodeAt(at))) opened += 1;
-  // Fewer than that in all, including those in strings: true of nearly every text.
+  // Nearly every text has fewer brackets than that in all, including those in strings.
   if (opened <= DEEPEST) return;
   let depth = 0;
   let inString = false;
@@ -65,8 +65,8 @@ function checkedNumber(token: string): string {
 const NAME_OR_BRACE = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}]/g;
 
 /**
- * The first name that an object in this text has twice; undefined if none does. JSON.parse silently keeps the last of
- * the two values: of two amounts, no one could tell which was meant. For text that JSON.parse has read.
+ * The first name that occurs twice in one object of this text; undefined if there is none. JSON.parse silently keeps
+ * the last value, so of two amounts no one could tell which was meant. For text that JSON.parse has accepted.
  */
 export function repeatedName(text: string): string | undefined {
   const open: Set<string>[] = [];
@@ -84,8 +84,8 @@ export function repeatedName(text: string): string | undefined {
 }
 
 /**
- * The places of texts that contain half a character: `"\ud800"` is JSON, but neither PostgreSQL nor UTF-8 has it. For
- * values whose shape, and so depth, is checked already.
+ * The places of texts that contain half a character: `"\ud800"` is valid JSON, but neither PostgreSQL nor UTF-8 can
+ * represent it. For values whose shape, and so depth, has been checked.
  */
 export function halfCharacters(value: unknown, path: readonly string[] = []): string[] {
   if (typeof value === 'string') return /\p{Cs}/u.test(value) ? [path.join('.')] : [];
@@ -101,13 +101,13 @@ export class ExactNumber {
   }
 }
 
-// The type of a value that begins with U+0000. A string in the text that begins so, or with any escape, is marked as a
-// string.
+// A marker of the type of a value that begins with U+0000. A string in the text that begins with U+0000 or any escape
+// is marked as a string.
 const NUMBER = '\u0000number:';
 const STRING = '\u0000string:';
 
 /**
- * Parses an object of plain fields, keeping numbers apart from strings: numbers become ExactNumber. Anything but an
+ * Parses an object of plain fields. Numbers become ExactNumber, so that they differ from strings. Anything but an
  * object is returned unchanged. Throws SyntaxError as JSON.parse does, and for text too deep or too long for any call.
  */
 export function parseExactFields(text: string): unknown {

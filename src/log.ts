@@ -1,12 +1,12 @@
 /**
- * The log of jobs and servers: one JSON line per fact, on stderr. A line that cannot be written, because the disk is
- * full, the reader is slow or has gone, is dropped and counted: logging never waits and never fails.
+ * The log of jobs and servers: one JSON line per fact, on stderr. If a line cannot be written because the disk is full
+ * or the reader is slow or gone, it is dropped and counted, so logging never waits and never fails.
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
-/** LOG_LEVEL, the least important first. */
+/** The values of LOG_LEVEL, the least important first. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
 /** The logger of this process. Every line includes `base`, such as the name of a job. */
@@ -14,7 +14,7 @@ export function openLog(
   base: Readonly<Record<string, string>> | null,
   destination: DestinationStream = stderrLog(),
 ): Logger {
-  // readEnvironment refuses a wrong level; this log reports that.
+  // readEnvironment refuses a wrong level. This log must work to report that.
   const level = LOG_LEVELS.find((each) => each === process.env['LOG_LEVEL']) ?? 'info';
   return pino(
     {
@@ -74,13 +74,16 @@ function sinkOf(fd: number, stream: NodeJS.WriteStream): Sink {
   return file.isFIFO() || file.isSocket() ? streamSink(stream) : fileSink(unblocked(fd));
 }
 
-/** A terminal whose user stopped it with Ctrl-S would stop the process as well; opened again it can answer EAGAIN. */
+/**
+ * If a user stops a terminal with Ctrl-S, the process would stop as well. Opened a second time, the terminal can answer
+ * EAGAIN.
+ */
 function unblocked(fd: number): number {
   if (!isatty(fd)) return fd;
   try {
     return openSync(`/dev/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    return fd; // A terminal of another user.
+    return fd; // It is a terminal of a different user.
   }
 }
 
@@ -99,7 +102,7 @@ function streamSink(stream: NodeJS.WriteStream): Sink {
 
 /** Files and terminals. */
 export function fileSink(fd: number): Sink {
-  /** The last line was cut when the disk was full. */
+  /** True if the last line was cut because the disk was full. */
   let cut = false;
   return (line) => {
     const bytes = Buffer.from(cut ? `\n${line}` : line);

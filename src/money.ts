@@ -32,7 +32,7 @@ export const minorDigits = (currency: string): number | undefined => MINOR_DIGIT
 
 export const isCurrency = (code: string): boolean => MINOR_DIGITS.has(code);
 
-/** ISO 4217 codes by minor digits, for the check that asks the database. */
+/** ISO 4217 codes by minor digits, for the check in the database. */
 export function currenciesByMinorDigits(): ReadonlyMap<number, readonly string[]> {
   return new Map(CODES_BY_MINOR_DIGITS.map(([digits, codes]) => [digits, codes.split(/\s+/)]));
 }
@@ -72,7 +72,7 @@ export function isZero(text: string): boolean {
   return !/[1-9]/.test(text);
 }
 
-/** A report of ten thousand partners has a hundred thousand of them. */
+/** Zero amounts are shared, because a report of ten thousand partners has a hundred thousand of them. */
 const ZEROS = new Map<string, Amount>();
 
 /** One immutable amount in one currency. Adding two currencies is a bug and throws. */
@@ -102,7 +102,7 @@ export class Amount {
     return zero;
   }
 
-  /** A nonnegative decimal, rounded half up to the currency's digits: for computed prices. */
+  /** Rounds a nonnegative decimal half up to the currency's digits, for computed prices. */
   static halfUp(text: string, currency: string): Amount {
     if (!PLAIN_DECIMAL.test(text) || text.startsWith('-')) throw new TypeError(`'${text}' is not a price`);
     if (!isCurrency(currency)) throw new TypeError(`'${currency}' is not an ISO 4217 currency`);
@@ -115,7 +115,9 @@ export class Amount {
     return new Amount(rounded(this.value.times(new Decimal(rate)), this.currency), this.currency);
   }
 
-  /** The tax at a rate in percent, rounded half away from zero to the currency's digits, as SQL's `tax_of`. */
+  /**
+   * The tax at a rate in percent, rounded half away from zero to the currency's digits, like the SQL function `tax_of`.
+   */
   taxAt(percent: string): Amount {
     return new Amount(rounded(this.value.times(new Decimal(percent)).dividedBy(100), this.currency), this.currency);
   }
@@ -127,8 +129,8 @@ export class Amount {
   }
 
   /**
-   * The sum of amounts in several currencies, converted to one: each exactly at its rate, the value of one unit of its
-   * currency, and the sum rounded once, half away from zero.
+   * The sum of amounts in several currencies, converted to one currency. Each is converted exactly at its rate (the
+   * value of one unit of its currency), and the sum is rounded once, half away from zero.
    */
   static converted(given: readonly { readonly amount: Amount; readonly rate: string }[], currency: string): Amount {
     const exact = given.reduce((sum, { amount, rate }) => sum.plus(amount.value.times(rate)), new Decimal(0));
@@ -176,7 +178,7 @@ export class Amount {
     return this.toString();
   }
 
-  /** For people: thousands grouped by commas, followed by the currency's code, `1,234.50 USD`. */
+  /** For people: `1,234.50 USD`, with commas between thousands and the currency's code. */
   forPeople(): string {
     return `${groupThousands(this.toString())} ${this.currency}`;
   }

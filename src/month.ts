@@ -9,7 +9,7 @@ export type Month = string & { readonly brand: 'month' };
 
 const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
 
-/** Up to 9999-11: every month has a next one, and months compare as text. */
+/** Up to 9999-11, so that every month has a next one and months compare as text. */
 export const isMonth = (text: string): text is Month => MONTH.test(text) && text >= '0001-01' && text < '9999-12';
 
 /** `YYYY-MM-DD` of a day that exists. */
@@ -29,8 +29,8 @@ const valid = (at: DateTime): DateTime<true> => {
 
 /**
  * The first instant of a month's first day: 00:00, or, if the clocks skip midnight that day (Asunción on 2017-10-01),
- * the instant of the jump. If they are set back to midnight (Havana on 2026-11-01), that day has two, and the first
- * counts: the hour between belongs to the new month as well.
+ * the instant of the jump. If they are set back to midnight (Havana on 2026-11-01), that day has two midnights, and the
+ * first one counts, so the hour between them belongs to the new month.
  */
 function startOfLocalMonth(year: number, month: number, zone: string): DateTime<true> {
   const start = valid(DateTime.fromObject({ year, month, day: 1 }, { zone }).startOf('day'));
@@ -79,7 +79,9 @@ export function monthName(month: string, length: 'short' | 'long' = 'long'): str
   return `${length === 'short' ? name.slice(0, 3) : name} ${month.slice(0, 4)}`;
 }
 
-/** `1 December 2026`, read the same everywhere, unlike 12/1 or 1/12; or, as Americans write it, `December 1, 2026`. */
+/**
+ * `1 December 2026`, which unlike 12/1 or 1/12 is understood everywhere; or `December 1, 2026`, as Americans write it.
+ */
 export function dateName(date: string, first: 'day' | 'month' = 'day'): string {
   const name = NAMES[parts(date as Month)[1] - 1] as string;
   const day = Number(date.slice(8, 10));
@@ -101,7 +103,7 @@ function shift(month: Month, by: number): Month {
   return `${String(Math.floor(index / 12)).padStart(4, '0')}-${String((index % 12) + 1).padStart(2, '0')}` as Month;
 }
 
-/** Days from one date to another, both `YYYY-MM-DD`: below zero if the second is earlier. */
+/** The days from one date to another, both `YYYY-MM-DD`. Negative if the second is earlier. */
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / 86_400_000);
 }

@@ -1,4 +1,4 @@
-/** This package: where its files are, from src/ as from dist/src/, and its version. */
+/** The folder of this package, found from src/ as well as dist/src/, and its version. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

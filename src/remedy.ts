@@ -7,11 +7,11 @@ export type Remedy = ToDo | ToRun;
 
 interface RemedyLabel {
   readonly label: string;
-  /** When it applies, unless always: `if they had no sales`. */
+  /** When it applies, if not always: `if they had no sales`. */
   readonly when?: string | undefined;
 }
 
-/** An action, and what is known of its input. A test compares both with the action. */
+/** An action and the known part of its input. A test compares both with the action. */
 export interface ToDo extends RemedyLabel {
   readonly action: string;
   readonly input: KnownInput;
@@ -22,11 +22,11 @@ export interface ToRun extends RemedyLabel {
   /** Without the name of the program: `deliver`. */
   readonly command: string;
   readonly page?: string;
-  /** Only those who read the whole ledger see the page. */
+  /** Only users who may read the whole ledger see the page. */
   readonly ofAll?: true;
 }
 
-/** The known part of an action's input; a field with several values has them all. A flag is `yes`. */
+/** The known part of an action's input. A field with several values contains all of them. A flag is `yes`. */
 export type KnownInput = Readonly<Record<string, string | readonly string[]>>;
 
 export const toDo = (label: string, action: string, input: KnownInput = {}, when?: string): ToDo => ({
@@ -41,7 +41,7 @@ export const toRun = (label: string, command: string, page?: string): ToRun => (
 /** Renders and sends waiting documents. */
 export const DELIVER = toRun('Deliver it', 'deliver');
 
-/** Where to look things up. */
+/** Commands and pages to look something up. */
 export const SEE = {
   documents: toRun('See all documents', 'invoice list', '/console/invoices'),
   open: toRun('See what is open', 'invoice list --status open', '/console/invoices?status=open'),

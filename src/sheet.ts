@@ -10,7 +10,7 @@ export type ColumnType = 'text' | 'amount' | 'count' | 'date';
 type Value = string | number | null;
 
 export interface Sheet {
-  /** The name of the worksheet: at most 31 characters, none of `\ / ? * [ ] :`. */
+  /** The name of the worksheet: at most 31 characters, without any of `\ / ? * [ ] :`. */
   readonly name: string;
   /** The headings in order, each with its column's content. */
   readonly columns: Readonly<Record<string, ColumnType>>;
@@ -41,7 +41,7 @@ function unformulated(value: string | number): string {
 }
 
 /**
- * A workbook of one worksheet: the heading stays visible, amounts and dates are numbers that Excel can sum and sort.
+ * A workbook of one worksheet. The heading stays visible. Amounts and dates are numbers that Excel can sum and sort.
  */
 export function xlsxOf({ name, columns, rows }: Sheet): Promise<Buffer> {
   const types = Object.entries(columns);
@@ -66,7 +66,7 @@ function xlsxCell(value: Value, type: ColumnType): XlsxCell {
 const isExactAsNumber = (text: string): boolean =>
   NUMBER.test(text) && text.replace(/\D/g, '').replace(/^0+/, '').length <= 15;
 
-/** As many decimals as the amount has: those of its currency. */
+/** A format with as many decimals as the amount has, which are those of its currency. */
 function amountFormat(text: string): string {
   const decimals = text.split('.')[1]?.length ?? 0;
   return decimals === 0 ? '#,##0' : `#,##0.${'0'.repeat(decimals)}`;

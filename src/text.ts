@@ -1,4 +1,4 @@
-/** Words for people. */
+/** Texts for people: counts, durations, and cells of CSV. */
 
 /** `1,234` */
 export const counted = (count: number): string => count.toLocaleString('en-US');
@@ -22,7 +22,7 @@ export function duration(seconds: number): string {
   return plural(Math.floor(seconds / size), unit);
 }
 
-/** Spreadsheets skip blanks before a sign, and East Asian ones read its full-width form. */
+/** Spreadsheets skip blanks before a sign, and East Asian ones accept full-width signs. */
 const FORMULA = /^([\t\r\n]|[ \t\r\n]*[=+@＝＋－＠-])/;
 
 /** Whether a spreadsheet could read a text as a formula. A number is not one. */

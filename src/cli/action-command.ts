@@ -1,6 +1,6 @@
 /**
- * The command of an action, made from its description: its fields become arguments and options, and their texts the
- * help.
+ * Builds the command of an action from its description: the fields become arguments and options, and their texts become
+ * the help.
  */
 import type { Action } from '../actions/action.ts';
 import { wordsOf } from '../actions/command.ts';

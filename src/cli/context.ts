@@ -20,7 +20,7 @@ interface ContextOptions extends DatabaseOptions {
   readonly job?: boolean;
   /** Runs without a user: as `cron` unless `--by` or RECKONER_USER names one. */
   readonly unattended?: boolean;
-  /** Reads the primary and writes nothing, not even changed settings, so no user is needed. */
+  /** Reads from the primary and writes nothing, not even changed settings, so no user is needed. */
   readonly writesNothing?: boolean;
 }
 
@@ -70,8 +70,8 @@ export const readingNow =
     withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { writesNothing: true });
 
 /**
- * A command that changes something. Its events name the value of `--by`; a given role is required of that user. A dry
- * run writes nothing.
+ * A command that changes something. Its events contain the value of `--by`. If a role is given, that user must have it.
+ * A dry run writes nothing.
  */
 export const acting =
   <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => ExitStatus, role?: Role) =>
@@ -88,7 +88,7 @@ export const acting =
 const isDryRun = (given: readonly unknown[]): boolean =>
   given.some((each) => (each as Record<string, unknown> | null | undefined)?.['dryRun'] === true);
 
-/** The time that a command has to stop by itself: supervisors kill after 30 seconds. */
+/** How long a command may take to stop by itself. Supervisors kill it after 30 seconds. */
 const STOP_MILLISECONDS = 25_000;
 
 /**

@@ -1,4 +1,4 @@
-/** What the definitions of commands share. */
+/** Shared parts of the definitions of commands. */
 import type { Command } from 'commander';
 import { dateArgument, reasonArgument } from './arguments.ts';
 import type { ExitStatus } from './context.ts';
@@ -7,8 +7,8 @@ import type { Output } from './output.ts';
 export { acting, type CommandContext, type ExitStatus, reading, readingNow } from './context.ts';
 
 /**
- * Makes a commander action from a function that gets the output, the arguments and the options, and may return the exit
- * status.
+ * Makes a commander action from a function. The function gets the output, the arguments and the options, and may return
+ * the exit status.
  */
 export type Handler = <Arguments extends unknown[]>(
   work: (output: Output, ...given: Arguments) => ExitStatus,

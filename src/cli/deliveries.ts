@@ -1,4 +1,4 @@
-/** Reports deliveries to people: a progress bar, and notes on what was not sent. */
+/** Reports deliveries to people with a progress bar and notes on unsent documents. */
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import type { Delivery } from '../delivery/document.ts';
 import { nameOf } from '../mail/log.ts';
@@ -8,7 +8,7 @@ import { sealTitle } from '../seals/signature.ts';
 import type { SealName } from '../seals/signatures.sql.ts';
 import type { Output, Progress } from './output.ts';
 
-/** Does work with a reporter; its notes follow after the progress bar. */
+/** Does work with a reporter. Its notes are printed after the progress bar. */
 export async function withProgress<Result>(
   output: Output,
   work: (reporter: Reporter) => Promise<Result>,
@@ -48,7 +48,7 @@ function remarksOn({ number, status, detail, link }: Delivery): string[] {
   return remarks;
 }
 
-/** The reason starts with the authority. */
+/** The reason starts with the name of the authority. */
 const describeUnstamped = (seal: SealName, reason: string): string =>
   `The ${sealTitle(seal)} has no time stamp yet: ${reason}`;
 

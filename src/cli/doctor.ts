@@ -1,6 +1,6 @@
 /**
  * The checks of `reckoner doctor`: this machine, the home, the database, the mail server and the address that partners
- * use. Each says what is wrong and what to do. None writes anything, and a failed check does not stop the others.
+ * use. Each reports what is wrong and what to do. None writes anything, and a failed check does not stop the others.
  */
 import { NODATA, NOTFOUND, Resolver } from 'node:dns/promises';
 import { constants } from 'node:fs';
@@ -112,7 +112,7 @@ async function checkHome({ home }: Environment): Promise<Finding[]> {
 }
 
 async function checkDatabase(environment: Environment, settings: Settings | undefined): Promise<Finding[]> {
-  // Opening would create the embedded server of an installation that does not exist.
+  // Opening the database would create the embedded server of an installation that does not exist.
   if (settings === undefined && environment.databaseUrl === undefined) return [];
   let database: Database;
   try {
@@ -145,7 +145,7 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
   }
 }
 
-/** Finds a failed restore or a manual change. */
+/** Finds the traces of a failed restore or a manual change. */
 async function checkSchema(tx: Transaction): Promise<Finding[]> {
   const { inspected, differences, notCompared } = await compareSchema(tx);
   const [first] = differences;
@@ -209,10 +209,13 @@ async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
   }
 }
 
-/** The resolver of `checkDkim`; tests use another. */
+/** The resolver of `checkDkim`; tests use a different one. */
 type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
 
-/** Without its key's record a signature is void, and a policy (DMARC) may reject the e-mails. */
+/**
+ * Without the DNS record of its key, a signature is worthless, and receivers may reject the e-mails by a policy
+ * (DMARC).
+ */
 export async function checkDkim(
   context: { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings },
   resolver: TxtResolver = new Resolver({ timeout: PATIENCE_MILLISECONDS / 4, tries: 2 }),
@@ -247,7 +250,7 @@ const publicKeyOf = (record: string): string | undefined =>
     .map((tag) => tag.replaceAll(/\s/g, ''))
     .find((tag) => tag.startsWith('p='));
 
-/** From outside, the name may resolve differently; from here, a server must at least answer. */
+/** The name may resolve differently from outside. A server must at least answer from here. */
 async function checkPublicUrl({ name }: Environment, { public_url: url, http }: Settings): Promise<Finding[]> {
   if (name === 'sandbox' || url === '') return [];
   const address = `${url.replace(/\/$/, '')}/healthz`;

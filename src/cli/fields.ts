@@ -24,7 +24,7 @@ export function addFields(command: Command, input: z.ZodObject, words: CommandWo
   }
 }
 
-/** The fields as given; files without their content. */
+/** The fields as given, with files not read yet. */
 export function givenTo(
   input: z.ZodObject,
   { values = [], options }: { readonly values?: readonly unknown[]; readonly options: object },
@@ -48,13 +48,16 @@ const TYPED: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = 
   file: (name) => ({ name, bytes: new Uint8Array() }),
 };
 
-/** Several choices may also be given with commas. */
+/** Several choices may also be given in one argument, separated by commas. */
 const typedAs =
   ({ kind, several }: Field) =>
   (value: string): unknown =>
     kind === 'choice' && several ? value.split(',').map((each) => each.trim()) : (TYPED[kind]?.(value) ?? value);
 
-/** An input with the content of its files. Read last: stdin may never end. Refusal: file_unreadable. */
+/**
+ * An input with the content of its files. The files are read last, because stdin may never end. Refusal:
+ * file_unreadable.
+ */
 export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
   const read = ({ name }: FileInput): FileInput => ({ name, bytes: readInput(name) });
   const files = fieldsOf(fields).flatMap(({ name, kind }) => {
@@ -77,7 +80,7 @@ function helpOf({ help, kind, choices = [] }: Field): string {
   ].join('');
 }
 
-/** Sentences in one line. An abbreviation keeps its capitals. */
+/** Sentences in one line. Abbreviations keep their capitals. */
 const inClauses = (sentences: string): string =>
   sentences
     .split('. ')

@@ -1,4 +1,4 @@
-/** What cron jobs and long-running workers log, one line a fact, and how they record their runs. */
+/** How cron jobs and long-running workers log (one line per fact) and record their runs. */
 import type { Logger } from 'pino';
 import { databaseFailure } from '../database/transaction.ts';
 import { Refusal, reasonOf } from '../errors/refusals.ts';
@@ -6,7 +6,7 @@ import type { Reporter } from '../month-end/month-end.ts';
 import { recordJobRun } from '../reports/jobs.sql.ts';
 import type { Context } from './context.ts';
 
-/** Records that a job ran from then until now. */
+/** Records that a job ran from the given time until now. */
 export const recordRun = (
   { database, environment }: Context,
   run: { readonly job: string; readonly startedAt: string; readonly exitStatus: number },

@@ -1,4 +1,6 @@
-/** The frame of cron jobs: one JSON line a fact on stderr, a recorded run, an exit status like a command's. */
+/**
+ * The common frame of cron jobs: one JSON line per fact on stderr, a recorded run, and an exit status like a command's.
+ */
 import type { pino } from 'pino';
 import type { Action } from '../actions/action.ts';
 import { withdrawDone } from '../actions/approve.ts';
@@ -61,7 +63,7 @@ async function runJob(
       { job: true, by: name },
     );
   } catch (error) {
-    // Without a database the run cannot be recorded: only the log and the exit status remain.
+    // Without a database the run cannot be recorded, so it is reported only in the log and by the exit status.
     logFailure(log, error);
     return exitOf(error);
   }
@@ -148,7 +150,10 @@ export function runMonthClose(): Promise<number> {
   });
 }
 
-/** Requests of this job that a person has since carried out. After another refusal it is unknown what was done. */
+/**
+ * Withdraws requests of this job that a person has since carried out. After a different refusal it is unknown what was
+ * done.
+ */
 async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promise<void> {
   const asked = refusal instanceof Refusal && refusal.code === 'approval_needed' ? refusal : undefined;
   if (refusal !== undefined && asked === undefined) return;
@@ -157,7 +162,7 @@ async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promi
   }
 }
 
-/** Pending and rejected approvals are reported once a day, like decisions that finance must make. */
+/** True for pending and rejected approvals, which are reported once a day, like decisions that finance must make. */
 const isAskedFor = (error: unknown): error is Refusal =>
   error instanceof Refusal && (error.code === 'approval_needed' || error.code === 'approval_rejected');
 
@@ -189,12 +194,12 @@ async function tellOperations(job: Job): Promise<number> {
   const { status, items } = await database.reading((tx) => readStatusAndItems(tx, job));
   for (const sentence of await inCommands(status.findings)) log.warn(sentence);
   const found = {
-    // Not the sentences: they contain times and counts, and would look new each day.
+    // The sentences are not compared, because they contain times and counts that would look new each day.
     ...{ job: job.name, items },
     ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
   };
   const untold = await database.transaction((tx) => readUntold(tx, found));
-  // While the ledger is paused nothing is e-mailed: the user who paused or restored it is at work, or has forgotten it.
+  // Nothing is e-mailed while the ledger is paused. The exit status still tells the user who paused or restored it.
   if (untold.length === 0 || status.paused !== null) {
     await database.transaction((tx) => recordAttention(tx, found));
     return untold.length === 0 ? EXIT.done : EXIT.attention;
@@ -212,7 +217,7 @@ async function tellOperations(job: Job): Promise<number> {
   return EXIT.attention;
 }
 
-/** Once a night: every check over everything. Exit 4: a check found a difference. */
+/** Once a night: runs every check over everything. Exit 4: a check found a difference. */
 export function runVerify(): Promise<number> {
   return runJob(
     'verify',
@@ -279,7 +284,7 @@ async function processPendingEvents({ database, log, ...job }: Job): Promise<voi
   log.info({ effects, waiting: waiting.length, manual_review: manual_review.length }, 'events of the processor');
 }
 
-/** Logs the status of all e-mails, and names those that need attention. */
+/** Logs the status of all e-mails, and returns the names of those that need attention. */
 async function unsent({ database, log }: Job): Promise<string[]> {
   const [deliveries, needing] = await database.reading(async (tx) => [
     await countDeliveries(tx),
@@ -289,7 +294,7 @@ async function unsent({ database, log }: Job): Promise<string[]> {
   return [...needing.documents, ...needing.others];
 }
 
-/** The exit status of a job that found these: 4 if one is new, or still there after a day. */
+/** The exit status of a job that found these things: 4 if one is new, or is reported again after a day. */
 async function exitFor({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<number> {
   const found = { job, items: needing.map((item) => ({ item, count: 1 })), now: environment.now().toISO() };
   const untold = await database.transaction((tx) => tellAttention(tx, found));

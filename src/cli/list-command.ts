@@ -65,7 +65,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
       totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
     };
   });
-  // An argument limits whose rows are listed. An option may mean that others exist.
+  // An argument selects whose rows are listed. If an option is given, rows that it filters out may exist.
   const isFiltered = Object.keys(given).some((name) => list.words?.arguments?.[name] === undefined);
   const none =
     list.none !== undefined && !isFiltered
@@ -82,7 +82,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
   return list.attention?.(rows) ? EXIT.attention : EXIT.done;
 }
 
-/** In a pipe no column is dropped for width. */
+/** In a pipe, no column is dropped to save width. */
 export function tableOf(list: List, rows: readonly unknown[], today: string): string {
   const width = outputWidth() ?? Number.POSITIVE_INFINITY;
   const values = (name: string) => rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name)));
@@ -110,7 +110,7 @@ function inTable(value: Value, { look, type }: Column<unknown>): string {
   return look === 'quiet' && value.isZero() ? '' : groupThousands(value.toString());
 }
 
-/** A time to the minute, in UTC as its heading says; for a date, the day. */
+/** A time to the minute, in UTC as stated in its heading. For a date, the day. */
 const inTime = (text: string, type: Column<unknown>['type']): string =>
   type === 'instant' ? text.slice(0, 16).replace('T', ' ') : type === 'date' ? text.slice(0, 10) : text;
 

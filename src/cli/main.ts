@@ -8,7 +8,7 @@ export async function runProcess(work: () => Promise<number>): Promise<never> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     failure ??= error;
   });
-  process.stderr.on('error', () => {}); // There is nowhere left to report it.
+  process.stderr.on('error', () => {}); // The error cannot be reported anywhere.
   const exit = await work();
   // A full disk is reported after the write, in the next tick.
   await new Promise((resolve) => setImmediate(resolve));

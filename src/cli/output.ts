@@ -76,7 +76,7 @@ export function writeFileAsked(file: string, content: Buffer | string, flag: 'w'
 /** `1,234.50`. */
 export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
 
-/** Multi-line JSON. JSON.stringify escapes only control characters below U+0020; terminals obey some above. */
+/** Multi-line JSON. JSON.stringify escapes only control characters below U+0020, but terminals also obey some above. */
 const jsonText = (value: unknown): string =>
   `${JSON.stringify(value, null, 2).replace(
     /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g,

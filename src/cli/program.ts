@@ -10,7 +10,10 @@ import { openOutput, reportError } from './output.ts';
 
 type Module = Promise<{ readonly define: Definition }>;
 
-/** In the order of --help. A file is loaded only if the command line names its command: loading all of them takes a second. */
+/**
+ * In the order of --help. A file is loaded only if the command line names its command, because loading all files takes
+ * a second.
+ */
 export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => readonly Module[]]>> = {
   init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
@@ -244,7 +247,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The command that a command line calls, `invoice void`; undefined for none, or for a group without a command. */
+/** The command that a command line calls, such as `invoice void`; undefined if it calls none, or only names a group. */
 function calledCommand(program: Command, words: readonly string[]): string | undefined {
   let command = program;
   const path: string[] = [];
@@ -252,7 +255,7 @@ function calledCommand(program: Command, words: readonly string[]): string | und
     const next = command.commands.find((each) => each.name() === word);
     if (next === undefined) {
       if (word.startsWith('-')) continue;
-      // A word of a command, or the value of a global option before it.
+      // It is a word of a command, or the value of a global option before it.
       if (path.length > 0) break;
       continue;
     }

@@ -26,7 +26,7 @@ export const doing =
     });
   };
 
-/** Returns the exit status: 4 if finance has something left to do. */
+/** Returns the exit status, which is 4 if finance has something left to do. */
 export async function runCommand<Input>(
   context: CommandContext,
   action: Action<Input>,

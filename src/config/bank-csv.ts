@@ -6,7 +6,7 @@ import { line } from './validation.ts';
 const column = z.string().min(1).max(200);
 
 /**
- * How a bank's CSV is read: its column names, and its formats of dates and amounts. Amounts are in one signed column
+ * How to read a bank's CSV: the column names, and the formats of dates and amounts. Amounts are in one signed column
  * (`amount`) or in two (`credit`, `debit`).
  */
 export const bankCsvSchema = z
@@ -29,16 +29,16 @@ export const bankCsvSchema = z
       type: column.optional(),
       return_code: column.optional(),
     }),
-    /** As luxon writes it: `yyyy-MM-dd`, `MM/dd/yyyy`, `d LLL yyyy`. */
+    /** A luxon format: `yyyy-MM-dd`, `MM/dd/yyyy`, `d LLL yyyy`. */
     date_format: z.string().min(2).max(40).default('yyyy-MM-dd'),
     decimal: z.enum(['.', ',']).default('.'),
     delimiter: z.string().length(1).default(','),
     encoding: z.enum(['utf-8', 'windows-1252', 'utf-16le']).default('utf-8'),
-    /** Lines before the header. */
+    /** The number of lines before the header. */
     skip_lines: z.int().min(0).max(100).default(0),
     /** The bank writes credits with a minus sign. */
     negate: z.boolean().default(false),
-    /** For files without such a column. */
+    /** The account, for files without a column for it. */
     account: line(40).default(''),
     currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').default('USD'),
   })

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { line } from './validation.ts';
 
-/** As in people/roles.ts, a later layer than this folder. */
+/** The same as in people/roles.ts, which this folder must not import because it is a later layer. */
 const role = z.enum(['viewer', 'finance', 'approver', 'administrator']);
 
 const oidcSchema = z.strictObject({
@@ -11,7 +11,9 @@ const oidcSchema = z.strictObject({
   scopes: z.array(line(100).min(1)).default(['openid', 'email', 'profile']),
   /** The claim of the ID token that lists groups; if absent, only administrators grant roles. */
   roles_claim: line().default(''),
-  /** If the claim `email_verified` is absent: the address counts as unverified, or with `assumed` as verified. */
+  /**
+   * If the claim `email_verified` is absent, an address counts as verified with `assumed`, and otherwise as unverified.
+   */
   email_verified: z.enum(['claimed', 'assumed']).default('claimed'),
   /** The role that each group gives. */
   roles: z.record(line().min(1), role).default({}),
@@ -23,7 +25,7 @@ export const consoleSchema = z.strictObject({
   session_hours: z.int().min(1).max(24).default(12),
   /** How long a sign-in link is valid. */
   link_hours: z.int().min(1).max(168).default(24),
-  /** Whether partners' contacts may sign in from payment pages (/place). It requires mail. */
+  /** Whether partners' contacts may sign in from payment pages (/place). This requires mail. */
   partner_place: z.boolean().default(true),
   /** OpenID Connect; null: users sign in only with passkeys and links. */
   oidc: oidcSchema.nullable().default(null),

@@ -4,7 +4,7 @@ import { refuse } from '../errors/refusals.ts';
 import { readPrivateKey } from './seal-key.ts';
 
 const MAKE_ONE = "'openssl genrsa -out FILE 2048' makes one";
-/** RFC 8301: verifiers refuse less than 1,024 bits; signers use at least 2,048. */
+/** RFC 8301: verifiers refuse keys of less than 1,024 bits, and signers should use at least 2,048. */
 const LEAST_BITS = 2048;
 
 export function readDkimKey(variables: NodeJS.ProcessEnv): KeyObject | undefined {

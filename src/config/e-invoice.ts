@@ -40,7 +40,7 @@ const REASON_CODES: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The categories of codes that belong to one (Peppol P0104 to P0111). We do not use G and K. */
+/** The category of each code that belongs to only one (Peppol P0104 to P0111). We do not use G and K. */
 const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-AE': 'AE',
   'VATEX-EU-D': 'E',
@@ -78,7 +78,7 @@ const registrationId = line(100).refine((text) => {
 const isRegister = (code: string): boolean =>
   /^\d{4}$/.test(code) && code >= '0002' && code <= '0248' && !['0092', '0103', '0181', '0182'].includes(code);
 
-/** Why documents charge no tax: an EN 16931 category with its reason, printed as finance wrote it. */
+/** Why documents charge no tax: an EN 16931 category and the reason, which is printed as finance wrote it. */
 const noTaxSchema = z
   .strictObject({
     category: z.enum(['Z', 'E', 'AE', 'O']),
@@ -94,7 +94,7 @@ const noTaxSchema = z
   });
 export type NoTax = z.output<typeof noTaxSchema>;
 
-/** What e-invoices state about the seller beyond what documents print. */
+/** The data about the seller that e-invoices state in addition to what documents print. */
 export const eInvoiceSellerSchema = z.strictObject({
   /** A person or department (BT-41). */
   contact_name: line().default(''),

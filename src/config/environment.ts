@@ -22,7 +22,7 @@ export interface Environment {
   readonly databaseReadUrl?: string | undefined;
   /** SMTP_URL, or undefined for the outbox under the home. */
   readonly smtpUrl: string | undefined;
-  /** STRIPE_SECRET_KEY, of the mode of this environment: test in sandbox, live in production. */
+  /** STRIPE_SECRET_KEY, in this environment's mode: a test key in sandbox, a live key in production. */
   readonly stripeKey: string | undefined;
   /** STRIPE_SECRET_KEY_<account>: the key to read each connected account with. */
   readonly connectedKeys: ReadonlyMap<string, string>;
@@ -39,8 +39,8 @@ export interface Environment {
   /** BACKUP_RECIPIENT: the age public keys that backups are encrypted to. */
   readonly backupRecipients?: readonly string[];
   /**
-   * STRIPE_WEBHOOK_SECRET under the empty name, STRIPE_WEBHOOK_SECRET_<account> under the connected account's: one
-   * secret, or two separated by a comma during a rotation.
+   * STRIPE_WEBHOOK_SECRET under the empty name, and STRIPE_WEBHOOK_SECRET_<account> under the connected account's name.
+   * Each has one secret, or two separated by a comma during a rotation.
    */
   readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
   /** RECKONER_USER: the user who runs commands, unless `--by` is given. */
@@ -102,14 +102,14 @@ function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly
   throw invalid(variable, `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`);
 }
 
-/** In production, the connection to another machine uses TLS, unless the URL itself says otherwise. */
+/** In production, a connection to another machine uses TLS unless the URL specifies otherwise. */
 function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv, variable: string): string | undefined {
   const value = url(variables, variable, ['postgres:', 'postgresql:']);
   if (value !== undefined && /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/.test(value)) {
     throw invalid(variable, 'names several hosts: give the single name or address that follows the primary');
   }
   if (value === undefined || environment === 'sandbox') return value;
-  // postgres://user@/name, with the host as a parameter, is PostgreSQL's own form, not a URL.
+  // postgres://user@/name, with the host as a parameter, is not a URL but a form that PostgreSQL accepts.
   const written = value.replace(/^([^/?#]*\/\/[^/?#]*@)(?=\/)/, '$1localhost');
   if (!URL.canParse(written)) throw invalid(variable, 'cannot be read as a URL');
   const { hostname, searchParams } = new URL(written);

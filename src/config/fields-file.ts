@@ -1,4 +1,4 @@
-/** Handwritten JSON files: accepted as a whole, or refused with every mistake and its place. */
+/** Handwritten JSON files. A file is accepted as a whole, or refused with a list of all mistakes and their places. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -20,7 +20,10 @@ interface Reading<Schema extends z.ZodType> {
   readonly missing?: () => Refusal;
 }
 
-/** A name repeated in an object is a mistake: it is unclear which value was meant. Refusal: file_unreadable. */
+/**
+ * A name that is repeated in an object is a mistake, because it is unclear which value was meant. Refusal:
+ * file_unreadable.
+ */
 export function readFieldsFile<Schema extends z.ZodType>(
   file: string,
   { schema, parse, invalid, missing }: Reading<Schema>,

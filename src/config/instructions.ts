@@ -1,4 +1,4 @@
-/** How a partner pays: the settings' bank details, by currency. */
+/** How a partner pays: the bank details in the settings, by currency. */
 import { isDeepStrictEqual } from 'node:util';
 import { electronicFormatIBAN, isValidBIC, isValidIBAN } from 'ibantools';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ const iban = z
 const accountNumber = line(40).min(1, 'must not be empty');
 const named = line().min(1, 'must not be empty');
 
-/** City and country are required: since November 2026, banks refuse a cross-border wire without them. */
+/** City and country are required: since November 2026, banks refuse cross-border wires without them. */
 const bankAddressSchema = addressSchema.check(({ value, issues }) => {
   for (const field of ['city', 'country'] as const) {
     if (value[field].trim() === '') {
@@ -70,8 +70,8 @@ const wireSchema = z
   );
 export type WireInstructions = z.output<typeof wireSchema>;
 
-// An empty object is a section not filled in yet, as `init` leaves it in production. Anything else aborts this schema,
-// so the reported problems are those of the section's own schema.
+// An empty object is a section that is not filled in yet, as `init` leaves it in production. Anything else aborts this
+// schema, so that only problems of the section's schema are reported.
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const unfilled = z.custom<Record<string, never>>(isEmptyObject, { abort: true }).transform(() => undefined);
@@ -86,7 +86,10 @@ export interface Instructions {
   readonly wire?: WireInstructions | undefined;
 }
 
-/** How to pay in a currency: its own instructions, else those for any currency, else none. */
+/**
+ * How to pay in a currency: the instructions for this currency, or else those for any currency; undefined if there are
+ * none.
+ */
 export function instructionsFor(
   settings: { readonly instructions: Readonly<Record<string, Instructions>> },
   currency: string,
@@ -98,6 +101,6 @@ export function instructionsFor(
   return usable.ach || usable.wire ? usable : undefined;
 }
 
-/** Whether instructions stored as JSON equal those of the settings: omitted fields are absent. */
+/** Whether instructions stored as JSON equal those of the settings: omitted fields count as absent. */
 export const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
   isDeepStrictEqual(kept, JSON.parse(JSON.stringify(present ?? null)));

@@ -16,14 +16,14 @@ export interface Logo {
   readonly content: string;
 }
 
-/** Every PDF contains it. */
+/** A low limit, because every PDF contains the logo. */
 const MOST_BYTES = 200_000;
 const LEAST_PIXELS = 16;
 const MOST_PIXELS_A_SIDE = 2_000;
 /** Decoding a transparent image takes 75 ms per million pixels in each rendering; 1,000 by 400 prints sharply. */
 const MOST_PIXELS = 400_000;
 
-/** The logo, or why the file cannot be one. */
+/** The logo, or the reason why the file cannot be one. */
 export function readLogo(path: string): Logo | { readonly problem: string } {
   let bytes: Buffer;
   try {

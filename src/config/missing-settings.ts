@@ -1,9 +1,9 @@
-/** What the settings need before production may issue documents. */
+/** The settings that must be complete before production may issue documents. */
 import { printsOwnPage } from '../processors/links/providers.ts';
 import { firstSettings } from './first-settings.ts';
 import { type Settings, settingsSchema, type WrittenSettings } from './settings.ts';
 
-/** A setting that production needs: empty, or still the sandbox's fictitious one. */
+/** A setting that production needs, but that is empty or still the sandbox's fictitious one. */
 interface MissingSetting {
   readonly path: string;
   readonly needs: string;
@@ -26,7 +26,7 @@ export function missingSettings(settings: Settings): MissingSetting[] {
   const known = new Map(values(fictitious));
   const missing = values(settings).flatMap(([path, value]): MissingSetting[] => {
     if (value === '') return [{ path, needs: 'a value' }];
-    // Real issuers may share a country or a street with the fictitious one, but not its whole identity.
+    // Real issuers may share a country or a street with the fictitious one, but not all of its data.
     const identity = !path.startsWith('issuer.address.');
     return identity && value === known.get(path) ? [{ path, needs: "your own value: this is the sandbox's" }] : [];
   });

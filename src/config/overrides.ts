@@ -1,6 +1,6 @@
 /**
- * Files of RECKONER_HOME/templates that replace those that are shipped. E-mails can be overridden, pages cannot. Refusals:
- * settings_invalid (an override of a page), file_unreadable.
+ * Files in RECKONER_HOME/templates that replace the shipped templates. E-mails can be overridden, but pages cannot.
+ * Refusals: settings_invalid (an override of a page), file_unreadable.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ export function overridesIn(folder: string): string[] {
   }
 }
 
-/** Refuses what would otherwise be ignored. */
+/** Refuses overrides of pages, which would otherwise be ignored silently. */
 export function refusePageOverrides({ home }: Pick<Environment, 'home'>): void {
   const folder = join(home, 'templates', 'pages');
   const [name] = overridesIn(folder).sort();

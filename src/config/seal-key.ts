@@ -56,7 +56,7 @@ function parse(variable: string, pem: string, makeOne: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch {
-    // Without the cause: no part of the key may reach a log.
+    // The cause is left out, so that no part of the key can reach a log.
     throw invalid(variable, `is damaged: it is not a private key in PEM form; ${makeOne}`);
   }
 }

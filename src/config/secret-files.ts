@@ -16,7 +16,7 @@ const SECRETS: ReadonlySet<string> = new Set([
   'WEBHOOK_SIGNING_KEY',
   'OIDC_CLIENT_SECRET',
 ]);
-/** Followed by a connected account's name. */
+/** Prefixes that are followed by a connected account's name. */
 const SECRETS_OF_ACCOUNTS = ['STRIPE_SECRET_KEY_', 'STRIPE_WEBHOOK_SECRET_'];
 
 /** Whether a variable's value must never appear in logs, messages or exports. */

@@ -19,7 +19,9 @@ import { addressSchema, emailAddress, line, optional } from './validation.ts';
 
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
 
-/** With `always`, for any amount. It is also written as `{}`; the settings history shows no empty objects. */
+/**
+ * With `always`, the rule applies to any amount. `{}` means the same, but the settings history shows no empty objects.
+ */
 const rule = z
   .strictObject({ above: above.optional(), always: z.literal(true).optional() })
   .superRefine(({ above: amounts = {} }, context) => {
@@ -33,7 +35,7 @@ const rule = z
     always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
   );
 
-/** By the action's name, which actions/rules.ts checks. */
+/** Keyed by the action's name, which actions/rules.ts checks. */
 const approvalsSchema = z.record(z.string(), rule);
 
 export type ApprovalRule = z.output<typeof rule>;
@@ -92,7 +94,7 @@ const httpSchema = z.strictObject({
   allow: z.array(network).default([]),
   /** Proxies whose X-Forwarded-For is trusted. */
   trust_proxy: z.array(network).default([]),
-  /** Per client, and per address without a token. */
+  /** The limit for each client, and for each address without a token. */
   requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
   /** Days that an invoice's page remains after it was paid or voided; null: forever. */
   payment_page_days: z.int().min(0).max(3660).nullable().default(90),
@@ -114,7 +116,7 @@ const quotesSchema = z.strictObject({
     .default({ '*': '1000000' }),
 });
 
-/** Days; null: forever. The database allows no deletion within 30 days. */
+/** Retention in days; null: forever. The database allows no deletion within 30 days. */
 const retentionSchema = z.strictObject({
   /** How long unaccepted quotes and requotes are kept after expiry. */
   quotes_days: z.int().min(30).max(3660).nullable().default(90),
@@ -174,7 +176,7 @@ export const settingsSchema = z
       }),
     /** The day of the following month on which the job closes a month's books; null: only `books close` does. */
     books_close_day: z.int().min(1).max(28).nullable().default(null),
-    /** Bank accounts that no longer report, by account with the reason: closing the books does not wait for them. */
+    /** Bank accounts that no longer report, each with the reason. Closing the books does not wait for them. */
     ended_bank_accounts: z.record(z.string().min(1).max(60), line().min(1)).default({}),
     payment_link: paymentLinkSchema.default({ provider: 'page' }),
     bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
@@ -183,7 +185,7 @@ export const settingsSchema = z
     holds: holdsSchema.prefault({}),
     /** Names in bank lines that identify processor payouts. */
     payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
-    /** Partners whose rows a month may close without; true: no feeds are expected. */
+    /** Partners for which a month may close without rows; true if no feeds are expected. */
     allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
     /** Whether the jobs take a checkpoint of the open month once a day. */
     checkpoints: z.enum(['daily', 'off']).default('daily'),
@@ -194,8 +196,8 @@ export const settingsSchema = z
     /** Whether the partner gets an e-mail about a refund of credit. */
     refund_notices: z.boolean().default(true),
     /**
-     * Which open credit is applied to an invoice at issue: all, only that of net-negative months, or none. The rest
-     * waits for `credit apply` or a payment that names it.
+     * Which open credit is applied to an invoice at issue: all, only credit from net-negative months, or none. The rest
+     * waits for `credit apply` or a payment that refers to it.
      */
     credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
     /** Whether we supply our partners, who sell at their own price, or are the principal (docs/settings.md). */
@@ -224,7 +226,7 @@ export const settingsSchema = z
   });
 
 export type WrittenSettings = z.output<typeof settingsSchema>;
-/** The shape of settings.json as it is written. */
+/** The shape of settings.json as users write it. */
 export type SettingsFile = z.input<typeof settingsSchema>;
 
 /** The issuer of the documents, with the content of the settings' logo. */
@@ -233,7 +235,7 @@ export interface Issuer extends Omit<WrittenSettings['issuer'], 'logo'> {
 }
 export interface Settings extends Omit<WrittenSettings, 'issuer'> {
   readonly issuer: Issuer;
-  /** If `instructions` are those in force (documents/instructions.ts): the file's. */
+  /** The file's instructions, if `instructions` contains those in force (documents/instructions.ts). */
   readonly file_instructions?: WrittenSettings['instructions'];
 }
 

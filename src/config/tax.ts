@@ -1,6 +1,6 @@
 /**
- * Tax, as finance configured it in settings.json: rules with validity dates, and which one applies to a sale. Nothing
- * here knows tax law: we calculate and print what the rules say (docs/tax.md).
+ * Tax, as finance configured it in settings.json: rules with validity dates, and the choice of the rule that applies to
+ * a sale. No tax law is built in: we calculate and print according to the rules (docs/tax.md).
  */
 import { z } from 'zod';
 import { isDate, isMonth, type Month } from '../month.ts';
@@ -21,7 +21,7 @@ export const VAT_CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
   outside_scope: 'O',
 };
 
-/** What a rule can be limited to. Each field outweighs all that follow together, so two rules never tie. */
+/** The fields that can limit a rule. Each field outweighs all later ones together, so two rules never tie. */
 const SELECTORS = ['partner', 'policy', 'kind', 'country'] as const;
 
 const country = z.string().regex(/^[A-Z]{2}$/, 'must be an ISO 3166 code such as DE');
@@ -46,7 +46,10 @@ const ruleSchema = z
     reason: line(200).optional(),
     /** The reason as a VATEX code. */
     reason_code: z.string().optional(),
-    /** The first and last day it applies. Default: no last day; for the first see firstDayOf. */
+    /**
+     * The first and last day on which the rule applies. By default there is no last day; for the first day see
+     * firstDayOf.
+     */
     from: date,
     until: date,
   })
@@ -72,7 +75,7 @@ const ruleSchema = z
   })
   .transform(({ reason, reason_code, ...rule }) => ({
     ...rule,
-    // Percent as people write it: 7.5, not 7.50.
+    // The percentage as people write it: 7.5, not 7.50.
     rate: rule.rate.includes('.') ? rule.rate.replace(/\.?0+$/, '') : rule.rate,
     reason: reason || (rule.category === 'reverse_charge' ? 'Reverse charge' : ''),
     reason_code: reason_code ?? '',
@@ -119,7 +122,7 @@ const EU_SHAPES: Readonly<Record<string, RegExp>> = {
   SK: /^\d{10}$/,
 };
 
-/** Why a text's format rules it out as a country's tax number; undefined if it does not, or the format is unknown. */
+/** Why a text cannot be a tax number of this country, by its format; undefined if it can, or the format is unknown. */
 export function taxNumberProblem(number: string, of: string): string | undefined {
   if (of === 'JP') {
     if (!/^T\d{13}$/.test(number)) return 'must be T and 13 digits such as T7000012050002';
@@ -136,13 +139,13 @@ export function taxNumberProblem(number: string, of: string): string | undefined
 const countrySchema = z.strictObject({
   /** As it is printed. */
   name: line(30).min(1).default('VAT'),
-  /** The issuer's tax number there; empty: `issuer.tax_id`. */
+  /** The issuer's tax number in this country; if empty, `issuer.tax_id`. */
   registration: line(60).default(''),
 });
 
 /**
  * Sales from before tax began were billed without it, and a reversal must not return tax that was never charged. So a
- * rule without a first day begins with the tax, unless it ends before that.
+ * rule without a first day begins when the tax begins, unless the rule ends before that.
  */
 const firstDayOf = ({ from, until }: z.output<typeof ruleSchema>, began: Month): string | null =>
   from ?? (until !== null && until < `${began}-01` ? null : `${began}-01`);

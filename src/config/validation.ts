@@ -27,8 +27,8 @@ export const addressSchema = z.strictObject({
 export type Address = z.output<typeof addressSchema>;
 
 /**
- * A validator's problems with their paths. For a union: those of the alternative that came closest, or the union's own
- * message if it has one and no alternative matched any part of the value.
+ * A validator's problems with their paths. For a union, the problems of the alternative that came closest, or the
+ * union's message if it has one and no alternative matched any part of the value.
  */
 export function fieldProblems(error: z.ZodError): FieldProblem[] {
   const flatten = (issues: readonly z.core.$ZodIssue[], base: readonly PropertyKey[]): FieldProblem[] =>

@@ -42,7 +42,7 @@ const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
 /** A partner with a connected account that reports its transfers by settlement files. */
 const ROUTED = 'p-copperleaf';
 
-/** At a time of the demo, or now. */
+/** Runs a command at a time of the demo, or now. */
 function reckoner(args: readonly string[], now?: string): string {
   const env = {
     ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: now },
@@ -65,10 +65,10 @@ if (ownServices && existsSync(join(HOME, 'pdf'))) {
   process.stdout.write(`The demo in ${HOME} already exists.\n`);
   process.exit(0);
 }
-// Like the program: files are readable by its user only.
+// Like the program, the demo creates files that only its user can read.
 process.umask(0o077);
 if (existsSync(HOME)) {
-  // The folder of an earlier demo. No other folder is ever removed.
+  // This is the folder of an earlier demo. No other folder is ever removed.
   rmSync(HOME, { recursive: true, force: true });
 }
 mkdirSync(HOME, { recursive: true });
@@ -102,7 +102,7 @@ for (const document of documents) {
       `  ${relative('.', pdf)}\n  ${email}\n`,
   );
 }
-// From here on every command names its user. Their links are made when the console is served.
+// From here on every command states its user. Sign-in links are made when the console is served.
 for (const [email, name, role] of PEOPLE) {
   reckoner(['--by', ADMINISTRATOR, 'user', 'invite', email, '--name', name, '--role', role, '--no-mail'], last);
 }
@@ -112,7 +112,7 @@ process.stdout.write(
     `Commands that change data need a user: export RECKONER_USER=${FINANCE}\n`,
 );
 if (!ownServices) {
-  // Dated now, not in the demo's months: it is valid for a day.
+  // Dated now and not in the demo's months, because it is valid for a day.
   process.stdout.write(
     `\nThe console: run 'npm run serve:demo', then sign in once as finance with\n  ${makeLink(HOME, (args) => reckoner(args))}\n`,
   );

@@ -1,4 +1,6 @@
-/** The link that signs finance in to the demo's console: once, within a day. A new one replaces the one before. */
+/**
+ * The link that signs finance in to the demo's console, once and within a day. A new link replaces the previous one.
+ */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ADMINISTRATOR, FINANCE } from './people.ts';
@@ -8,7 +10,7 @@ export const PORT = '8080';
 
 export const addressAt = (port: string): string => `http://127.0.0.1:${port}`;
 
-/** Links, discovery and the API description name the running server. */
+/** Makes links, discovery and the API description contain the address of the running server. */
 export const setAddress = (home: string, address: string): void => changeSettings(home, { public_url: address });
 
 export function changeSettings(home: string, changed: Readonly<Record<string, unknown>>): void {
@@ -31,7 +33,7 @@ export function makeLink(home: string, reckoner: Reckoner): string {
   return url;
 }
 
-/** The link that was made for this server, the first time; then a new one. */
+/** The first time, the link that was made for this server; after that, a new one. */
 export function takeLink(home: string, port: string, reckoner: Reckoner): string {
   const file = fileOf(home);
   if (existsSync(file)) {

@@ -1,7 +1,7 @@
 /**
- * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new one, and prints credentials of two of its
- * partners for the curl commands in docs/partners.md (one is invoiced, the other has a connected account), and a link
- * to the console, with work to do (work.ts).
+ * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new one. Prints the credentials of two partners for
+ * the curl commands in docs/partners.md (one is invoiced, the other has a connected account) and a link to the console,
+ * which has work to do (work.ts).
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The work in a new demo's console. */
+/** The work that is waiting in a new demo's console. */
 import { join } from 'node:path';
 import { packageRoot } from '../package.ts';
 import { changeSettings } from './link.ts';
@@ -7,7 +7,7 @@ import { FINANCE } from './people.ts';
 const DATA = join(packageRoot, 'src', 'demo', 'data');
 
 /**
- * The work of November: October is due, but one partner's rows are missing; of three receipts one names its invoice,
+ * The work of November: October is due, but one partner's rows are missing; of three receipts, one states its invoice,
  * one pays three invoices less a fee, and one has an unknown payer; one invoice is disputed and another is on hold.
  */
 export function leaveWork(home: string, reckoner: (...args: string[]) => string): void {

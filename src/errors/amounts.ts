@@ -3,7 +3,7 @@ import { fieldName } from '../field-names.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { refuse } from './refusals.ts';
 
-/** The amount of a text in a currency, which must be above zero. `argument` names the field. */
+/** Reads an amount in a currency from a text. It must be above zero. `argument` names the field. */
 export function positiveAmount(value: string, currency: string, argument = fieldName('amount')): Amount {
   const amount = typedAmount(value, currency, argument);
   if (amount.isPositive()) return amount;
@@ -11,7 +11,7 @@ export function positiveAmount(value: string, currency: string, argument = field
   throw refuse('amount_invalid', { argument, value, currency, problem: 'amount_not_positive', reason });
 }
 
-/** The amount of a text in a currency, of either sign. */
+/** Reads an amount of either sign in a currency from a text. */
 export function typedAmount(value: string, currency: string, argument = fieldName('amount')): Amount {
   const digits = minorDigits(currency);
   if (digits === undefined) throw refuse('currency_unknown', { argument: fieldName('currency'), value: currency });

@@ -57,7 +57,7 @@ export const CLOSE = {
       country: string;
       /** The tax point. */
       date: string;
-      /** The rules that it would have on other days. */
+      /** The rules that would apply on other days. */
       other_days: string;
     }[];
   }>((f) => {

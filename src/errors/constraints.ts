@@ -1,7 +1,7 @@
 /**
  * The constraints that a user can violate, with the refusal for each. A transaction takes its locks before it checks,
- * so almost always the check decides and the constraint only catches bugs; a violation of an unlisted one is reported
- * as a bug. The list has the cases that a check cannot decide: two writers that do not wait for each other.
+ * so a check almost always comes first, and a violated constraint that is not listed is reported as a bug. The list has
+ * the cases that a check cannot decide because two writers do not wait for each other.
  *
  * `requote_one_accepted_per_step` is another. quotes/accept.ts catches it, because requote_stale names the requote.
  */
@@ -14,7 +14,7 @@ function pauseOf(cause: unknown): { since: string; reason: string } {
 }
 
 export const REFUSAL_OF_CONSTRAINT: ReadonlyMap<string, (cause: unknown) => Refusal> = new Map([
-  // An import looks for known rows before it takes the ledger's lock; a server accepts quotes meanwhile.
+  // An import looks for known rows before it takes the ledger's lock. A server may accept quotes meanwhile.
   ['ledger_rows_known_once', (cause) => refuse('import_overtaken', {}, cause)],
   // The ledger can be paused at any time.
   ['not_while_paused', (cause) => refuse('paused', pauseOf(cause), cause)],

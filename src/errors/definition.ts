@@ -6,7 +6,9 @@ export const EXIT = { done: 0, failed: 1, badInput: 2, refused: 3, attention: 4 
 
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
-/** What happened, to what, and what to do now: all in the sentence, or the remedies as data. */
+/**
+ * What happened, to which item, and what to do now. The sentence states everything, or the remedies are given as data.
+ */
 export type Said = string | { readonly says: string; readonly remedies: readonly Remedy[] };
 
 export const says = (sentence: string, ...remedies: readonly Remedy[]): Said => ({ says: sentence, remedies });
@@ -29,7 +31,10 @@ const define = <Facts>(
 export const badInput = <Facts>(sentence: (facts: Facts) => Said, http?: number) =>
   define(EXIT.badInput, sentence, http);
 export const refused = <Facts>(sentence: (facts: Facts) => Said, http?: number) => define(EXIT.refused, sentence, http);
-/** Not done, and an operator must decide: exit 4, so that an unattended run raises no alarm about a fault. */
+/**
+ * Nothing was done, and an operator must decide. It exits with 4, so that an unattended run raises no alarm about a
+ * fault.
+ */
 export const undecided = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.attention, sentence, 422);
 export const failed = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.failed, sentence);
 
@@ -42,15 +47,15 @@ export interface FieldProblem {
   readonly reason: string;
 }
 
-/** A problem of a line of a file. `path` names the line, such as `line 3`; `code` is for programs. */
+/** A problem of a line of a file. `path` states the line, such as `line 3`; `code` is for programs. */
 export interface LineProblem extends FieldProblem {
   readonly code: string;
   readonly line: number | null;
-  /** Absent for a line as a whole. */
+  /** Absent if the problem concerns the whole line. */
   readonly field?: string;
 }
 
-/** One line for each problem; `whole` names what a problem without a field is about. */
+/** One line for each problem. `whole` is the subject of a problem without a field. */
 export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)') =>
   problems.map(({ path, reason }) => `  ${cut(path, LONGEST_QUOTE) || whole}: ${withShortQuotes(reason)}`).join('\n');
 
@@ -66,7 +71,7 @@ const withShortQuotes = (reason: string): string =>
 
 const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
 
-/** How long a command may read a file; a server gets less. */
+/** How long a command may take to read a file; a server gets less time. */
 export const COMMAND_SECONDS = 600;
 
 /** The first three names, and how many more there are. */

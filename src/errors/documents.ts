@@ -9,7 +9,7 @@ export interface UnprintableField {
   readonly characters: readonly string[];
 }
 
-/** Hebrew, Arabic and their relatives, whose words a page would show in the wrong order. */
+/** Hebrew, Arabic and related scripts, whose words would be in the wrong order on a page. */
 const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
 const MOST_SHOWN = 8;
@@ -25,7 +25,7 @@ function shown(characters: readonly string[]): string {
 export const DOCUMENTS = {
   document_unknown: badInput<{
     number: string;
-    /** When the number was skipped, and why the ledger was paused then. */
+    /** The day on which the number was skipped, and the reason why the ledger was paused then. */
     skipped?: { on: string; reason: string } | undefined;
   }>(
     (f) =>
@@ -68,7 +68,7 @@ export const DOCUMENTS = {
     subject: string;
     fields: readonly UnprintableField[];
     folder: string;
-    /** The issued document that shows these fields for good, if a rerun can replace it. */
+    /** The issued document that contains these fields permanently, if a rerun can replace it. */
     number?: string | undefined;
   }>((f) => {
     const fields = f.fields.map(({ field, characters }) => `${shown(characters)} in ${field}`);

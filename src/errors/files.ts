@@ -24,7 +24,7 @@ export const FILES = {
   ),
   usage: badInput<{
     reason: string;
-    /** The command that was called, `invoice void`; left out where it is not known. */
+    /** The command that was called, such as `invoice void`; left out if it is not known. */
     command?: string | undefined;
   }>((f) =>
     says(

@@ -48,7 +48,7 @@ const BOTH = ['partner_not_connected', 'settlement_invalid'] as const satisfies 
 export type CallRefusalCode = keyof typeof CALLS | (typeof BOTH)[number];
 type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Definition<infer Facts> ? Facts : never;
 
-/** All codes. A test has one reproducible case for each. */
+/** All codes. A test reproduces each of them. */
 const REFUSAL_CODES = Object.keys(CATALOGUE) as RefusalCode[];
 export const CALL_REFUSAL_CODES = [...Object.keys(CALLS), ...BOTH] as CallRefusalCode[];
 /** Codes that a command can be refused with. */
@@ -69,7 +69,7 @@ export class Refusal extends Error {
   readonly facts: Readonly<Record<string, unknown>>;
   readonly exit: ExitStatus;
 
-  /** What to do about it, unless the message says it. */
+  /** What to do about it, unless the message states that. */
   readonly remedies: readonly Remedy[];
 
   /** The same refusal with an interface's names for fields. */

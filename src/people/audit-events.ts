@@ -1,6 +1,6 @@
 /**
  * Audit events: who did what, when and from where. Every action that changes something records its event in the same
- * transaction, and the facts it makes refer to the event.
+ * transaction, and the facts that it records refer to the event.
  */
 
 import { hostname, userInfo } from 'node:os';
@@ -48,7 +48,7 @@ function osUser(): string {
 export interface AuditEvent {
   /** Noun and verb: `invoice.void`. */
   readonly action: string;
-  /** Its subject: a document's number, a partner, a month, a file. */
+  /** The subject, such as a document's number, a partner, a month or a file. */
   readonly subject: string;
   readonly details: Readonly<Record<string, unknown>>;
   /** ISO instant. */
@@ -59,7 +59,7 @@ export interface AuditEvent {
 export const recordEvent = async (tx: Transaction, actor: Actor, event: AuditEvent): Promise<number> =>
   (await recordEvents(tx, actor, [event]))[0] as number;
 
-/** Records many events of one action in one statement. Gives their ids, in their order. */
+/** Records many events of one action in one statement. Returns their ids in the same order. */
 export async function recordEvents(tx: Transaction, actor: Actor, events: readonly AuditEvent[]): Promise<number[]> {
   const { claimedBy, osUser, host, via, user } = actor;
   const userId = user?.user_id ?? null;

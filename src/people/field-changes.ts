@@ -6,7 +6,7 @@ export type Value = string | number | boolean | readonly unknown[];
 export interface FieldChange {
   /** The path of the field: `address.city`. */
   readonly field: string;
-  /** Null: the field was empty or absent. */
+  /** Null if the field was empty or absent. */
   readonly old: Value | null;
   readonly new: Value | null;
 }

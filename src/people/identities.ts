@@ -1,6 +1,6 @@
 /**
  * Users of an identity provider. The provider's own identifier identifies a user; a verified e-mail address can match
- * an invited user once, or create a user. Groups give roles, which are read again at each sign-in.
+ * an invited user once, or create a user. Groups give roles. They are read again at each sign-in.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
@@ -19,7 +19,7 @@ import {
 } from './users.sql.ts';
 import { lockUsers } from './users.ts';
 
-/** What the provider says about a user. */
+/** What the provider states about a user. */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
@@ -27,13 +27,13 @@ export interface Identity {
   /** Verified by the provider, or by settings that trust it. */
   readonly emailVerified: boolean;
   readonly name: string | undefined;
-  /** The roles that the groups give; null: only administrators grant roles. */
+  /** The roles that the groups give; null if only administrators grant roles. */
   readonly roles: readonly Role[] | null;
 }
 
 type IdentityContext = Pick<ActorContext, 'environment' | 'actor'>;
 
-/** The user of an identity, created or given roles as the groups say; or why there is none. */
+/** The user of an identity, created if necessary and with the roles of its groups; or the reason why there is none. */
 export async function userOfIdentity(
   tx: Transaction,
   context: IdentityContext,
@@ -49,7 +49,7 @@ export async function userOfIdentity(
   return user.roles.length > 0 ? { user } : { reason: 'your groups at the identity provider give you no role here' };
 }
 
-/** The user invited with this e-mail address, from now on linked to the identity. */
+/** The user who was invited with this e-mail address, and is linked to the identity from now on. */
 async function readInvited(
   tx: Transaction,
   context: IdentityContext,

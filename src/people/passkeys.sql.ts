@@ -26,7 +26,7 @@ export const insertPasskey = (
     given,
   );
 
-/** A passkey that has not ended, of this user or of anybody. */
+/** A passkey that has not ended, of this user or of any user. */
 export const readPasskey = (
   tx: Transaction,
   given: { passkeyId: number; userId: number | null },
@@ -50,7 +50,7 @@ export const insertPasskeyEnd = (
     given,
   );
 
-/** Counts one row unless the counter has not risen, as that of a copied passkey. */
+/** Updates one row, or none if the counter has not increased, which happens with a copied passkey. */
 export const updatePasskeyUse = (
   tx: Transaction,
   given: { passkeyId: number; counter: number; now: string },
@@ -98,7 +98,7 @@ interface KnownCredential {
   readonly user: User;
 }
 
-/** An active user's live passkey. Locks its count: of two concurrent answers, one waits. */
+/** An active user's live passkey. Locks its signature count, so that one of two concurrent answers waits. */
 export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {
   const rows = await query<Omit<KnownCredential, 'user'> & User>(
     tx,

@@ -5,7 +5,7 @@ export interface Pause {
   readonly pause_id: number;
   readonly cause: 'command' | 'restore';
   readonly reason: string;
-  /** For a restore: the time of the restored state. Others may have seen what happened later. */
+  /** For a restore, the time of the restored state. Others may have seen later events. */
   readonly state_of: string | null;
   readonly paused_at: string;
 }
@@ -19,7 +19,7 @@ export async function isPaused(tx: Transaction): Promise<boolean> {
   return paused;
 }
 
-/** Records a pause; with the time of the restored state, that of a restore. */
+/** Records a pause. A pause after a restore has the time of the restored state. */
 export const insertPause = (
   tx: Transaction,
   pause: { reason: string; stateOf: string | null; now: string; eventId: number },

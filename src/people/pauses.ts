@@ -1,6 +1,7 @@
 /**
- * Pauses of the ledger: while one is open, nothing is closed, issued, sent or recorded. The database refuses it
- * (begin_recording in migrations/001_foundation.sql); background work checks first. Refusals: paused, already_paused.
+ * Pauses of the ledger: while one is open, nothing is closed, issued, sent or recorded. The database refuses such
+ * actions (begin_recording in migrations/001_foundation.sql); background work checks first. Refusals: paused,
+ * already_paused.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
@@ -57,7 +58,7 @@ export async function pauseLedger(
 ): Promise<Pause> {
   await lockLedgerWhole(tx);
   const [open, ...others] = await readPauses(tx);
-  // The restored state may itself have been paused; that pause knows nothing of what happened later.
+  // The restored state may itself have been paused; that pause does not cover what happened later.
   const isTold = stateOf === null || [open, ...others].some((pause) => (pause?.state_of ?? null) !== null);
   if (open !== undefined && isTold) throw refuse('already_paused', { since: open.paused_at, reason: open.reason });
   const now = environment.now().toISO();

@@ -5,13 +5,13 @@
 import { refuse } from '../errors/refusals.ts';
 import type { Scope } from './scope.ts';
 
-/** A viewer reads, and so does every other role. No acting role includes another. */
+/** A viewer can read, and so can every other role. Otherwise no role includes another. */
 export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface PresentRole {
   readonly role: Role;
-  /** Null: all partners. */
+  /** Null for all partners. */
   readonly partner_id: string | null;
 }
 
@@ -31,7 +31,10 @@ export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | und
   return partners.includes(null) ? null : [...new Set(partners as string[])].sort();
 }
 
-/** The partner of what does not exist: a role for some partners is refused as if it were another partner's. */
+/**
+ * Stands for the partner of an item that does not exist. A role for some partners is refused as if the item belonged to
+ * a different partner.
+ */
 export const NOBODY = '';
 
 /** Refuses a user without this role for all of these partners; if none are given, for every partner. */

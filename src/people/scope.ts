@@ -1,8 +1,8 @@
 /** The partners that a user may see. */
 
 /**
- * The ids of partners; null: all of them, and what has no partner. In SQL: `:scope::text[] IS NULL OR … = ANY
- * (:scope)`.
+ * The ids of partners; null for all partners and for items without a partner. In SQL: `:scope::text[] IS NULL OR … =
+ * ANY (:scope)`.
  */
 export type Scope = readonly string[] | null;
 

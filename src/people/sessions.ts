@@ -1,7 +1,7 @@
 /**
- * Sessions of the console: rows behind the hash of a cookie's secret. A session ends when idle for too long, some hours
- * after it began, when its user's roles change, or when someone with the right ends it. Roles are read with it, so they
- * are never stale.
+ * Sessions of the console: rows identified by the hash of a cookie's secret. A session ends when idle for too long,
+ * some hours after it began, when its user's roles change, or when someone with the right ends it. Roles are read
+ * together with the session, so they are never stale.
  */
 
 import type { Transaction } from '../database/transaction.ts';

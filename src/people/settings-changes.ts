@@ -18,7 +18,7 @@ const ACTION = 'settings.change';
 /** Every recorded change of the settings, oldest first. The first has all fields. */
 export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> => readChangeEvents(tx, SUBJECT, [ACTION]);
 
-/** Records how the settings differ from those recorded last, if they do. */
+/** Records the differences between the settings and those recorded last, if any. */
 export async function recordSettingsChanges(database: Database, context: ActorContext): Promise<void> {
   const { environment, settings, actor } = context;
   if ((await database.reading((tx) => unrecordedChanges(tx, settings))).length === 0) return;
@@ -40,7 +40,7 @@ async function unrecordedChanges(tx: Transaction, settings: Settings): Promise<F
   return changesBetween(recorded, fieldsOf({ ...settings, issuer }));
 }
 
-/** The file's owner and modification time: the event itself names the user whose command saw the change. */
+/** The file's owner and modification time. The event only has the user whose command found the change. */
 function fileFacts(file: string): object {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat === undefined ? {} : { file_modified_at: stat.mtime.toISOString(), file_owner_uid: stat.uid };

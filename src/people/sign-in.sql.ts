@@ -4,7 +4,7 @@ import type { User } from './roles.ts';
 import { hashOf, SECRET } from './secrets.ts';
 import { loginOf, USER } from './users.sql.ts';
 
-/** Forgets those that have expired. */
+/** Inserts a challenge and deletes those that have expired. */
 export const insertChallenge = (
   tx: Transaction,
   given: { sha256: string; kind: string; content: string; now: string; expiresAt: string },
@@ -17,7 +17,7 @@ export const insertChallenge = (
     given,
   );
 
-/** Takes a challenge that has not expired: of two at once, one gets it. */
+/** Deletes and returns a challenge that has not expired. If two ask at once, one gets it. */
 export const deleteChallenge = (
   tx: Transaction,
   given: { sha256: string; kind: string; now: string },
@@ -29,7 +29,7 @@ export const deleteChallenge = (
     given,
   );
 
-/** Forgets sessions that ended before an instant. */
+/** Inserts a session and deletes those that ended before an instant. */
 export const insertSession = (
   tx: Transaction,
   given: {
@@ -53,7 +53,7 @@ export const insertSession = (
     given,
   );
 
-/** Ends one session, of this user or of anybody. Gives whose it was. */
+/** Ends one session, of this user or of any user. Returns the user to whom it belonged. */
 export const endSessionNumbered = (
   tx: Transaction,
   given: { sessionId: number; userId: number | null; now: string },
@@ -182,7 +182,7 @@ export async function readSignInLink(
   return rows[0];
 }
 
-/** Uses a link up. Of two concurrent uses, one gets the user. */
+/** Uses up a link. Of two concurrent uses, only one gets the user. */
 export async function takeSignInLink(
   tx: Transaction,
   given: { secret: string; now: string },

@@ -2,7 +2,7 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { PresentRole, Role, User } from './roles.ts';
 
-/** A user `u` of the outer query, with the present roles as JSON. */
+/** A user `u` of the outer query, with the current roles as JSON. */
 export const USER = `u.user_id, u.kind, u.login, u.name, coalesce((
   SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
   FROM present_roles r WHERE r.user_id = u.user_id), '[]') AS roles`;
@@ -33,7 +33,8 @@ export function readUsers(tx: Transaction, { login = null, now }: { login?: stri
 }
 
 /**
- * The login to look up. Lowercases A to Z only, as the database does in collation C, so that both agree on every address.
+ * The login to look up. Only A to Z are lowercased, as the database does in collation C, so that both agree on every
+ * address.
  */
 export const loginOf = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 
@@ -167,7 +168,7 @@ export const insertIdentity = (
     given,
   );
 
-/** A deactivated user comes back only by invitation, not through the provider. */
+/** A deactivated user can return only by invitation, not through the identity provider. */
 export async function hasEnded(
   tx: Transaction,
   { issuer, subject, email = '' }: { issuer: string; subject: string; email: string | undefined },

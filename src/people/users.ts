@@ -1,7 +1,7 @@
 /**
- * Users: their identity, roles and deactivation. The shell creates an installation's first user; from then on an active
- * user does each action. Refusals: argument_invalid, user_unknown, user_exists, user_ended, role_needed,
- * role_unchanged, last_administrator.
+ * Users: their identity, roles and deactivation. The first user of an installation is created from the shell. From then
+ * on every action is done by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended,
+ * role_needed, role_unchanged, last_administrator.
  */
 
 import { LOCKS, takeLock } from '../database/locks.ts';
@@ -35,8 +35,8 @@ export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
 }
 
 /**
- * The actor with its user, who must be active once there are users. Unattended work runs as the user `cron` unless it
- * names another.
+ * The actor with its user. Once there are users, this must be an active one. Unattended work runs as the user `cron`
+ * unless it names another.
  */
 export async function identify(
   tx: Transaction,
@@ -55,8 +55,8 @@ export const actingByItself = (tx: Transaction, via: Actor['via']): Promise<Acto
   identify(tx, thisProcess(via), { login: undefined, unattended: true });
 
 /**
- * The same for work that any caller may do at any time: a restore, a migration, a backup. The event has the user, if it
- * is one.
+ * The same for work that any caller may do at any time: a restore, a migration, a backup. If the caller is a user, the
+ * event states the user.
  */
 export async function identifyIfKnown(tx: Transaction, actor: Actor, login: string | undefined): Promise<Actor> {
   const user = await readActiveUser(tx, login ?? CRON);
@@ -116,7 +116,7 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-/** Grants and revokes roles. The user's sessions end, so no session keeps a revoked role. */
+/** Grants and revokes roles. The user's sessions end, so that no session keeps a revoked role. */
 export async function changeRoles(
   tx: Transaction,
   context: ActorContext,
@@ -175,7 +175,7 @@ export async function deactivateUser(
   return user;
 }
 
-/** Ends a user's sessions, for the user or an administrator. Returns how many. */
+/** Ends a user's sessions, by order of the user or an administrator. Returns how many ended. */
 export async function signOutUser(tx: Transaction, context: ActorContext, login: string): Promise<number> {
   const user = await userNamed(tx, context, login);
   if (context.actor.user?.user_id !== user.user_id) await mayManage(tx, context);
@@ -216,10 +216,10 @@ export const isShellWithoutAdministrator = async (
   { actor }: Pick<ActorContext, 'actor'>,
 ): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, 'administrator')) === 0;
 
-/** No one could invite the next one. */
+/** Without an administrator, no one could invite a new one. */
 async function refuseWithoutAdministrator(tx: Transaction, login: string): Promise<void> {
   if ((await countWithRole(tx, 'administrator')) === 0) throw refuse('last_administrator', { login });
 }
 
-/** If two change users at once, one waits: each counts the remaining administrators. */
+/** If two people change users at once, one waits, because each change counts the remaining administrators. */
 export const lockUsers = (tx: Transaction) => takeLock(tx, LOCKS.users);

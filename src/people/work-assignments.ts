@@ -1,7 +1,7 @@
 /**
  * The assignees of work-queue items. An assignment is just its audit event, append-only, sealed and exported like every
- * event, so assignments can be proved and no second copy can disagree. Refusals: user_unknown, work_assignee_unfit,
- * work_assigned_already.
+ * event, so assignments can be proved, and there is no second copy that could differ. Refusals: user_unknown,
+ * work_assignee_unfit, work_assigned_already.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -13,7 +13,7 @@ import { readActiveUser, readAssignments } from './users.sql.ts';
 interface AssignmentRequest {
   /** Its name in the queue: `dispute:INV-2026-000003`. */
   readonly item: string;
-  /** The login of a person; undefined: unassigned. */
+  /** The login of a person; undefined to unassign the item. */
   readonly to: string | undefined;
   /** The partners that the item affects, which the person must all be able to see; none: the whole ledger. */
   readonly partnerIds: readonly string[];

@@ -1,6 +1,7 @@
 /**
  * Reads uploaded files in a separate process. No other request waits for it, it has none of our secrets, and a file
- * that needs too much memory or time ends only that process: a thread without memory can end the whole program.
+ * that needs too much memory or time ends only that process. A thread that runs out of memory could end the whole
+ * program.
  *
  * A reader is next to the format that it reads: `export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({
  * name, bytes }) => …)`. Its task and its content are plain values. It refuses a file with its first problems, or with
@@ -18,7 +19,7 @@ export interface GivenFile {
 
 export interface FileReader<Task extends GivenFile, Content> {
   readonly module: string;
-  /** Its name as exported by its module. */
+  /** The name under which its module exports it. */
   readonly name: string;
   readonly read: (task: Task) => Content | Promise<Content>;
 }
@@ -29,14 +30,15 @@ export const readerOf = <Task extends GivenFile, Content>(
   read: FileReader<Task, Content>['read'],
 ): FileReader<Task, Content> => ({ module, name, read });
 
-/** A process takes a fifth of a second to start; files of this size are read faster, whatever their content. */
+/** A process takes a fifth of a second to start. Smaller files are read faster than that, whatever their content. */
 const LARGE_BYTES = 64 * 1024;
-/** Memory of the process: this, plus so much for each byte of the files. */
+/** The memory of the process is this, plus a certain amount for each byte of the files. */
 const LEAST_MEBIBYTES = 128;
 const TIMES_THE_FILE = 32;
 
 /**
- * Including the wait for a turn, less than a request may take (http/gates.ts), so that it can answer with the refusal.
+ * Includes the wait for a turn. It is less than a request may take (http/gates.ts), so that the request can answer with
+ * the refusal.
  */
 export const SERVER_SECONDS = 20;
 let longestSeconds = COMMAND_SECONDS;
@@ -91,7 +93,7 @@ const filesOf = (tasks: readonly GivenFile[]): string => someOf(tasks.map(({ nam
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** One process at a time: its memory must fit beside ours. */
+/** Only one process runs at a time, because its memory must fit beside ours. */
 function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
   const result = last.then(work);
   last = result.catch(() => undefined);
@@ -104,7 +106,7 @@ async function outcomeOf(
   mebibytes: number,
 ): Promise<Outcome> {
   const child = fork(new URL('./process.js', import.meta.url), [module, name], {
-    // Of several limits, the last one counts.
+    // If several limits are given, the last one counts.
     execArgv: [...process.execArgv, `--max-old-space-size=${mebibytes}`],
     env: {},
     serialization: 'advanced',

@@ -1,13 +1,13 @@
 /** Limits for reading a file. Refusal: file_items_too_many. */
 import { refuse } from '../errors/refusals.ts';
 
-/** More items need several files. The largest bank file that we have seen has 151,700 entries. */
+/** The most items in one file; more need several files. The largest bank file that we have seen has 151,700 entries. */
 export const MOST_ITEMS = 200_000;
 
-/** The most problems that a refusal lists; a reader ends at the last of them. */
+/** The most problems that a refusal lists. A reader stops when it has found that many. */
 export const PROBLEMS_TOLD = 20;
 
-/** No real CSV line comes close. */
+/** The longest line of a CSV. No real one comes close. */
 const LONGEST_LINE = 100_000;
 export const LINE_TOO_LONG = `is longer than ${LONGEST_LINE} characters: a CSV line cannot be that long`;
 

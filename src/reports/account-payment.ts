@@ -13,7 +13,7 @@ export interface AccountPayment {
 }
 
 export interface HowToPay {
-  /** For each account with something to pay. */
+  /** One for each account with something to pay. */
   readonly accounts: readonly AccountPayment[];
   /** The URLs of payment pages by invoice number. */
   readonly links: ReadonlyMap<string, string>;

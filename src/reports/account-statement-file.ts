@@ -7,7 +7,7 @@ import { type HowToPay, readHowToPay } from './account-payment.ts';
 import type { AccountStatement } from './account-statement.ts';
 import { renderAccountStatement, textsOfStatement } from './account-statement-pdf.ts';
 
-/** Includes how to pay it, which the PDF shows. Refusal: characters_unprintable. */
+/** Also returns how to pay it, which the PDF shows. Refusal: characters_unprintable. */
 export async function pdfOfStatement(
   tx: Transaction,
   { environment, settings }: { readonly environment: Environment; readonly settings: Settings },

@@ -54,7 +54,7 @@ interface TableColumn {
 
 interface TableRow {
   readonly cells: readonly string[];
-  /** Emphasized: the balances before and after. */
+  /** Set for emphasized rows, which are the opening and closing balances. */
   readonly strong?: boolean;
   /** The first cell's link. */
   readonly link?: { readonly url: string; readonly says: string } | undefined;
@@ -81,7 +81,7 @@ export const textsOfStatement = ({
   ],
 ];
 
-/** Fractions of the usual spacing: the widest that needs no more pages than the tightest. */
+/** Fractions of the usual spacing. The widest one that needs no more pages than the tightest is used. */
 const SPACINGS = [1, 0.7, 0.45] as const;
 
 function draw(request: StatementToRender): PdfCanvas {
@@ -159,7 +159,7 @@ function drawTotals(layout: PageLayout, { accounts }: AccountStatement, locale: 
   }
 }
 
-/** Never more than the total, which credit and unapplied cash reduce without reducing any invoice. */
+/** It is never more than the total, because credit and unapplied cash reduce the total but no single invoice. */
 function overdueText(layout: PageLayout, account: CurrencyAccount, locale: Locale): string {
   const { account: labels } = layout.labels;
   const total = Amount.of(account.closing, account.currency);
@@ -210,7 +210,7 @@ function drawAccount(layout: PageLayout, { statement, account, pay, locale }: Ac
       ...withoutOwnCorrections(account).map((line) => ({
         cells: [
           locale.date(line.date),
-          // An event in a month with closed books has its true date beside it.
+          // If an event happened in a month with closed books, its true date is shown beside it.
           movement(labels, line) + (line.dated_on === line.date ? '' : ` (${locale.date(line.dated_on)})`),
           number(line.amount),
           number(line.balance),

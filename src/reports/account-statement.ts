@@ -47,12 +47,14 @@ interface AccountStatementRequest {
   readonly today: string;
 }
 
-/** What selects a label: the fact, for a reversed payment the reason, and for an assigned one the direction. */
+/**
+ * Selects a label: the kind of fact, with the reason if a payment was reversed, or the direction if it was assigned.
+ */
 type ActivityName =
   | Exclude<Activity, 'payment_reversed'>
   | `payment_${ReversalKind}`
   /**
-   * Cash that became another partner's: it pays that partner's invoice, returns to its payer, or the payer was
+   * Cash that went to another partner, because it pays that partner's invoice, returns to its payer, or the payer was
    * corrected.
    */
   | 'payment_given_away';
@@ -175,8 +177,8 @@ export function currencyAccount(
 }
 
 /**
- * The lines as the partner reads them: a small difference written off and reversed on the same day, when a payment was
- * reapplied, is our own correction and omitted. Pure.
+ * The lines as the partner reads them: if a small difference was written off and reversed on the same day because a
+ * payment was reapplied, it is our own correction and is omitted. Pure.
  */
 export function withoutOwnCorrections({ currency, opening, lines }: CurrencyAccount): ActivityLine[] {
   const amount = (text: string) => Amount.of(text, currency);

@@ -1,6 +1,6 @@
 /**
- * What others may have seen of a ledger that was restored to an earlier state: numbers, e-mails, events and payment
- * links that may exist without being in it.
+ * What others may have seen of a ledger before it was restored to an earlier state: numbers, e-mails, events and
+ * payment links that may exist but are not in the ledger.
  */
 import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -15,18 +15,18 @@ import { type LastRecorded, readLastRecorded, readLastStatements, readUnsent } f
 
 interface AfterRestore {
   readonly pauses: readonly Pause[];
-  /** The last number of each series here: after these, others may have been issued. */
+  /** The last number of each series in this ledger. Later numbers may have been issued. */
   readonly numbers: readonly { readonly series: string; readonly last: string }[];
   /** Series without a number here, in which numbers may have been issued. */
   readonly unused: readonly string[];
-  /** E-mails unsent here that may already have been sent: how many, and the first of them. */
+  /** E-mails that are unsent in this ledger but may already have been sent: the number, and the first of them. */
   readonly emails: {
     readonly unsent: number;
     readonly documents: readonly string[];
   };
-  /** Partners with a webhook: the position up to which they received events, as far as this ledger knows. */
+  /** Partners with a webhook: the position up to which they received events, as far as this ledger records. */
   readonly webhooks: readonly { readonly partner_id: string; readonly acknowledged: number; readonly last: number }[];
-  /** When the last of each was recorded. */
+  /** When the last fact of each kind was recorded. */
   readonly last: LastRecorded;
   /** The last day reported for each bank account. */
   readonly bank_accounts: readonly { readonly account: string; readonly reported_to: string }[];

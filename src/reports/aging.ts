@@ -1,6 +1,6 @@
 /**
  * Aging: what partners owe on a date, by days past due. Credit and unapplied cash are shown beside the buckets and
- * deducted only in `net`. It ties to the journal's three accounts, and as of today to the documents' balances.
+ * deducted only in `net`. It ties to three accounts of the journal and, as of today, to the documents' balances.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
@@ -17,7 +17,7 @@ import {
 } from './open-items.sql.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
-/** By the days since the due date. */
+/** Buckets by the number of days since the due date. */
 export const BUCKETS = ['not_due', 'days_1_30', 'days_31_60', 'days_61_90', 'over_90'] as const;
 export type Bucket = (typeof BUCKETS)[number];
 
@@ -25,7 +25,7 @@ export type Bucket = (typeof BUCKETS)[number];
 type Columns<Value> = Readonly<Record<Column | 'net', Value>>;
 
 export interface AgingRow extends Columns<string> {
-  /** Null: unapplied cash of an unknown payer. */
+  /** Null for unapplied cash of an unknown payer. */
   readonly partner_id: string | null;
   readonly partner_name: string | null;
   readonly currency: string;
@@ -35,7 +35,7 @@ export interface Aging extends BooksOfDay {
   readonly as_of: string;
   readonly partners: readonly AgingRow[];
   readonly totals: readonly (Columns<string> & { readonly currency: string })[];
-  /** Open documents, to show what is behind a bucket. */
+  /** The open documents that make up the buckets. */
   readonly documents: readonly (OpenItem & {
     readonly partner_name: string;
     readonly bucket: Bucket | null;
@@ -43,7 +43,7 @@ export interface Aging extends BooksOfDay {
   })[];
   readonly ties: boolean;
   readonly tie: readonly Tie[];
-  /** As of today: documents whose balance elsewhere in the program differs. */
+  /** Documents whose balance differs from that shown elsewhere in the program; only as of today. */
   readonly documents_differ: readonly {
     readonly number: string;
     readonly open_items: string;
@@ -51,7 +51,7 @@ export interface Aging extends BooksOfDay {
   }[];
 }
 
-/** One account compared with open items; a difference names its partner. */
+/** One account compared with open items; a difference states its partner. */
 interface Tie {
   readonly account: string;
   readonly currency: string;
@@ -73,7 +73,10 @@ function bucketAfter(days: number): Bucket {
   return days <= 90 ? 'days_61_90' : 'over_90';
 }
 
-/** For these partners or all, as of a date or today; today, every document is also compared with `invoice show`. */
+/**
+ * Reads the aging of these partners or all, as of a date. As of today, every document is also compared with `invoice
+ * show`.
+ */
 export async function readAging(
   tx: Transaction,
   { scope = null, ...day }: { asOf?: string | undefined; today: string; scope?: Scope },
@@ -101,7 +104,7 @@ function agingOf(
   names: ReadonlyMap<string, string>,
 ): Omit<Aging, keyof BooksOfDay> {
   const nameOf = (partnerId: string | null) => names.get(partnerId ?? '') ?? null;
-  // Each due date is aged once: ten thousand documents share a few dozen.
+  // Each due date is aged only once, because ten thousand documents share a few dozen dates.
   const ages = new Map<string | null, { readonly bucket: Bucket; readonly days_due: number }>();
   for (const { due_on } of items) {
     if (due_on === null || ages.has(due_on)) continue;
@@ -129,7 +132,7 @@ function agingOf(
   }
   for (const { partner_id, currency, amount } of cash)
     sumsOf(partner_id, currency).add('unapplied', Amount.of(amount, currency));
-  // Also compare partners with a balance only in the journal.
+  // Also compare partners that have a balance only in the journal.
   for (const { partner_id, currency } of journal) sumsOf(partner_id, currency);
 
   const partners = [...ledger.values()].sort(inOrder);

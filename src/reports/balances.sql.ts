@@ -1,4 +1,4 @@
-/** SQL over the journal: its balances on any date, and whether those of the three accounts are what is open. */
+/** SQL over the journal: its balances on any date, and whether three of its accounts agree with the open items. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month, monthAfter } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
@@ -22,8 +22,8 @@ export interface Balance {
 
 /**
  * Postings that add up to the balances on a date: the balances of the last books closed by then, which never change and
- * which verify compares with the journal, plus what was posted since. Rows come as monthly sums, or as entries in the
- * month that the date divides; all facts are included. Inside a WITH.
+ * which verify compares with the journal, plus what was posted since. Ledger rows come as monthly sums, or as single
+ * entries in the month that the date divides; all facts are included. Inside a WITH.
  */
 const POSTED = `posted AS (
   SELECT control, account, currency, amount FROM book_balances WHERE month = :books
@@ -44,12 +44,15 @@ interface UpTo {
   readonly asOf: string;
   /** The month that the date divides: for a month's last day, the next month. */
   readonly divided: Month;
-  /** The last month before that with closed books, and the first day after it; if none, null and the earliest date. */
+  /**
+   * The last month before that with closed books, and the first day after it; null and the earliest date if there is
+   * none.
+   */
   readonly books: Month | null;
   readonly openFrom: string;
 }
 
-// A separate statement: PostgreSQL plans for dates that it knows.
+// This is a separate statement, because PostgreSQL plans better if it knows the dates.
 async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
   const month = asOf.slice(0, 7) as Month;
   const divided = asOf === lastDay(month) ? monthAfter(month) : month;
@@ -61,7 +64,7 @@ async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
   return { asOf, divided, books, openFrom: books === null ? '-infinity' : `${monthAfter(books)}-01` };
 }
 
-/** The balance of every account that has one, by account and currency. */
+/** The balance of every account with a balance, by account and currency. */
 export async function readBalances(tx: Transaction, asOf: string): Promise<Balance[]> {
   return query(
     tx,
@@ -73,9 +76,9 @@ export async function readBalances(tx: Transaction, asOf: string): Promise<Balan
   );
 }
 
-/** Balances of the three accounts by partner and currency, with their natural sign: none is negative if all is well. */
+/** Balances of the three accounts by partner and currency, with their natural sign. None should be negative. */
 export interface TiedBalance {
-  /** Null: unapplied cash of an unknown payer. */
+  /** Null for unapplied cash of an unknown payer. */
   readonly partner_id: string | null;
   readonly currency: string;
   readonly receivable: string;
@@ -86,14 +89,14 @@ export interface TiedBalance {
 export async function readTiedBalances(tx: Transaction, asOf: string, scope: Scope = null): Promise<TiedBalance[]> {
   return query(
     tx,
-    // Ledger rows are not posted to these accounts: the journal of the facts has all postings. Their subaccounts are
+    // Ledger rows are not posted to these accounts, so the journal of the facts has all postings. Their subaccounts are
     // partners.
     `WITH posted AS (
        SELECT nullif(substr(account, length(control) + 2), '') AS partner_id, control, currency, amount
        FROM book_balances
        WHERE month = :books AND control IN (:receivable, :credit, :unapplied)
        UNION ALL
-       -- The condition on both accounts of an entry excludes whole kinds of facts, above all shares.
+       -- The condition on both accounts of an entry excludes whole kinds of facts, shares in particular.
        SELECT p.partner_id, p.control, j.currency, p.amount
        FROM journal_entries j
        CROSS JOIN LATERAL (VALUES (j.debit, j.debit_partner, j.amount), (j.credit, j.credit_partner, -j.amount))
@@ -113,9 +116,9 @@ export async function readTiedBalances(tx: Transaction, asOf: string, scope: Sco
 }
 
 /**
- * The default date of a report: the latest of today in the issuer's zone, the earliest postable date and the latest
- * entry of a fact, so it includes everything recorded so far. In a sandbox, RECKONER_NOW may be earlier than recorded
- * facts.
+ * The default date of a report: the latest of three dates (today in the issuer's zone, the earliest postable date, the
+ * latest entry of a fact), so that everything recorded so far is included. In a sandbox, RECKONER_NOW may be earlier
+ * than recorded facts.
  */
 export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
   const [row] = await query<{ day: string }>(

@@ -1,4 +1,7 @@
-/** The books in the status: the month they are closed to, those open, and those that the job should have closed. */
+/**
+ * The books in the status: the month up to which they are closed, the open months, and those that the job should have
+ * closed.
+ */
 
 import { readBooksState } from '../close/books.sql.ts';
 import { booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
@@ -10,9 +13,9 @@ import type { Remedy } from '../remedy.ts';
 export interface BooksStatus {
   /** The last month whose books are closed. */
   readonly closed_to: Month | null;
-  /** The months closed for billing whose books are open. */
+  /** Months that are closed for billing, but whose books are open. */
   readonly open: readonly Month[];
-  /** Of these, those past the settings' closing day, each with what keeps its books from closing. */
+  /** The open months that are past the settings' closing day, each with the obstacles to closing its books. */
   readonly due: readonly {
     readonly month: Month;
     readonly due_on: string;

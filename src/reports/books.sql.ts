@@ -1,17 +1,20 @@
-/** SQL over the books of months: their close, what banks say of them, and what of them was handed over. */
+/** SQL over the books of months: their close, the balances that banks state, and the hand-off to the general ledger. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 
 export interface HandOff {
   readonly month: Month;
-  /** The format it was exported in; null: none. */
+  /** The format in which it was exported; null if it was not. */
   readonly format: string | null;
-  /** `outdated`: exported before the books were closed, and changed since. */
+  /** `outdated` means that it was exported before the books were closed, and has changed since. */
   readonly state: 'missing' | 'preliminary' | 'outdated' | 'final';
 }
 
-/** The last month whose books are closed, and every one since the first that was exported, if no program has it; and every one that was exported too early. */
+/**
+ * Unexported months, which are the last month with closed books and every month since the first exported one; also
+ * every month that was exported too early.
+ */
 export const readUnfinishedHandOffs = (tx: Transaction): Promise<HandOff[]> =>
   query(
     tx,
@@ -47,7 +50,7 @@ export const readBookClose = (tx: Transaction, month: Month): Promise<{ closed_a
 interface BankBalance {
   readonly account: string;
   readonly currency: string;
-  /** The closing balance of the last statement, with the lines booked after it. */
+  /** The closing balance of the last statement, plus the lines booked after it. */
   readonly balance: string;
   /** The balance before the account's first statement, which no fact in our books explains. */
   readonly before: string;

@@ -1,5 +1,5 @@
 /**
- * The books of a month: whether they are closed, what keeps them from closing, and what they show at the month's end.
+ * The books of a month: whether they are closed, the obstacles to closing them, and their figures at the month's end.
  */
 
 import { type BankFeed, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
@@ -34,7 +34,7 @@ export interface BooksReport {
   readonly exceptions: Partial<Record<ExceptionKind, number>>;
   /** Unapplied cash at the end of the month. */
   readonly unapplied: readonly { readonly currency: string; readonly amount: string }[];
-  /** Why a close would be refused now. */
+  /** The reasons why a close would be refused now. */
   readonly obstacles: readonly {
     readonly code: string;
     readonly message: string;

@@ -11,7 +11,7 @@ import type { CloseReport } from './close.ts';
 /** How many partners are listed per currency, largest change first; --json has all. */
 const LISTED = 20;
 
-/** What needs no approval in production, and what went unapproved because no approver existed. */
+/** States what needs no approval in production, and what was not approved because there was no approver. */
 export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approvals' | 'done_alone'>): string[] {
   const alone = Object.entries(done_alone).map(([action, count]) => `${action} (${plural(count, 'event')})`);
   return [
@@ -20,7 +20,7 @@ export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approv
   ];
 }
 
-/** The verifiers of packs say the same of each close. */
+/** The verifiers of packs print the same for each close. */
 function standing({ approvers, approvers_of_some, rules, approvers_before }: NonNullable<CloseReport['approvals']>) {
   const lines: string[] = [];
   if (approvers === 0 && approvers_of_some > 0) {

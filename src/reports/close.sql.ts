@@ -6,9 +6,9 @@ export interface PartnerChange {
   readonly partner_id: string;
   readonly name: string;
   readonly currency: string;
-  /** This month's documents, the last of each chain of replacements, without void ones. */
+  /** This month's documents: the last of each chain of replacements, unless it is void. */
   readonly documents: readonly string[];
-  /** What the month bills: a credit note is negative, a routed statement counts with its stated amount. */
+  /** The amount that the month bills. A credit note is negative; a routed statement counts with its stated amount. */
   readonly invoice_amount: string;
   readonly last_month: string;
   readonly change: string;
@@ -23,7 +23,7 @@ export interface RecordedClose {
   /** The program version that closed it, and the SHA-256 of the schema's objects at that time. */
   readonly program: string | null;
   readonly schema: string | null;
-  /** In production, who could approve at the close, and what needed it. Null elsewhere. */
+  /** In production, who could approve at the time of the close, and what needed approval. Null elsewhere. */
   readonly approvals: {
     /** People who could approve everything. */
     readonly approvers: number;
@@ -49,7 +49,7 @@ export interface LateRows {
   readonly invoice_amount: string;
 }
 
-/** A document that somebody put on hold, or whose e-mail did not go out, with the reason. */
+/** A document that somebody put on hold or whose e-mail was not sent, with the reason. */
 export interface UnsentDocument {
   readonly number: string;
   readonly partner_id: string;

@@ -1,6 +1,6 @@
 /**
- * The report of a close: what a month issued, compared with the month before, what is late or held, and the status of
- * its e-mails. It is read again each time, so deliveries are current. Refusals: month_not_closed.
+ * The report of a close: the documents issued for a month, compared with the month before, late rows, holds, and the
+ * status of its e-mails. It is read again each time, so the deliveries are current. Refusals: month_not_closed.
  */
 
 import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
@@ -30,14 +30,14 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
   >;
   /** The tax of the month's documents by currency, on top of all other amounts; omitted if none are taxed. */
   readonly taxes?: Readonly<Record<string, string>>;
-  /** By currency, and within it by the size of the change; before a second month, by the size of the amount. */
+  /** Sorted by currency, and within it by the size of the change or, in the first month, of the amount. */
   readonly partners: readonly PartnerChange[];
   /** Active partners whose month had no rows. */
   readonly no_activity: readonly { readonly partner_id: string; readonly name: string }[];
   readonly late: readonly LateRows[];
   /** Documents in a currency other than their partner's own. */
   readonly other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
-  /** Billed rows whose cut differs from the policy's, at today's rate. */
+  /** Billed rows whose cut differs from the policy's current rate. */
   readonly differing_cuts: readonly DifferingCuts[];
   readonly held: readonly UnsentDocument[];
 }
@@ -45,7 +45,7 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
 /** The report's document part, which needs no reading of the month's rows. */
 export type CloseFigures = Omit<CloseReport, 'late' | 'other_currencies' | 'differing_cuts'>;
 
-/** For one month, or the last one closed; undefined if none is requested and none is closed. */
+/** The report of one month or, if none is requested, of the last one closed; undefined if none is closed. */
 export async function readCloseReport(tx: Transaction, asked?: Month): Promise<CloseReport | undefined> {
   const figures = await readCloseFigures(tx, asked);
   if (figures === undefined) return undefined;

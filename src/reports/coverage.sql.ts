@@ -19,8 +19,8 @@ export interface CoverageQuestion {
 }
 
 /**
- * The rows that each closed month bills. A month's first documents bill all of its rows, and its close counted these:
- * if both counts agree no rows are read; if a document is missing, its month's rows show whose it was. Inside a WITH.
+ * The rows that each closed month bills. A month's first documents bill all of its rows, which its close counted. If
+ * both counts agree, no rows are read. If a document is missing, the month's rows show whose it was. Inside a WITH.
  */
 const BILLED = `months AS (
        SELECT month, previous, entries FROM closed_months
@@ -44,7 +44,7 @@ const BILLED = `months AS (
          GROUP BY partner_id, currency, arrangement) AS e
      )`;
 
-/** What bills a group of `billed` AS b. */
+/** The condition for the document that bills a group of `billed` AS b. */
 const DOCUMENT = `d.purpose = 'month' AND d.month = b.month AND d.partner_id = b.partner_id AND d.currency = b.currency
          AND d.arrangement = b.arrangement`;
 

@@ -10,7 +10,7 @@ export interface Coverage {
   readonly months: readonly Month[];
   readonly partners: readonly { readonly partner_id: string; readonly cells: readonly CoverageCell[] }[];
   readonly gaps: number;
-  /** Those of these months whose books are open: payments and corrections can still be dated in them. */
+  /** The months among these whose books are open, so that payments and corrections can still be dated in them. */
   readonly books_open: readonly Month[];
 }
 
@@ -32,7 +32,7 @@ export async function readCoverage(tx: Transaction, { asOf, scope = null }: Cove
   };
 }
 
-/** One for each month. */
+/** One cell for each month. */
 function cellsOf(months: readonly { month: Month }[], covered: readonly CoverageCell[]): CoverageCell[] {
   const known = new Map(covered.map(({ month, state, documents, entries }) => [month, { state, documents, entries }]));
   return months.map(({ month }) => ({

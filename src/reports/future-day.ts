@@ -1,9 +1,9 @@
-/** Refuses reports of days that have not come. Refusal: date_in_future. */
+/** Refuses reports of future days. Refusal: date_in_future. */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readPresentDay } from './balances.sql.ts';
 
-/** Refuses a report as of a future day: what will be paid and issued until then is unknown. */
+/** Refuses a report as of a future day: the payments and documents until then are unknown. */
 export async function refuseFutureDay(tx: Transaction, asOf: string | undefined, today: string): Promise<void> {
   if (asOf === undefined || asOf <= today) return;
   const present = await readPresentDay(tx, today);

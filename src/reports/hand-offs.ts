@@ -1,6 +1,6 @@
 /**
- * What is left to export to the general ledger once books are closed, read through views over the general ledger's
- * tables.
+ * The months that are still to be exported to the general ledger after their books are closed, read through views over
+ * the general ledger's tables.
  */
 import { existsSync } from 'node:fs';
 import type { Environment } from '../config/environment.ts';
@@ -11,7 +11,7 @@ import { type HandOff, readHandOffs, readUnfinishedHandOffs } from './books.sql.
 
 /**
  * Unexported months: the last with closed books, and every one since the first exported; plus every month exported too
- * early. None without accounts.json: finance then keeps its general ledger by other means.
+ * early. None without accounts.json, because finance then keeps its general ledger by other means.
  */
 export async function readDueHandOffs(tx: Transaction, environment: Pick<Environment, 'home'>): Promise<HandOff[]> {
   if (!existsSync(accountsFile(environment))) return [];

@@ -6,7 +6,7 @@
 import type { Transaction } from '../database/transaction.ts';
 import { type Attention, readUntold, recordAttention } from './jobs.sql.ts';
 
-/** A daily job reports persisting things each day, although its start varies by seconds. */
+/** Less than a day, so that a daily job reports persisting things each day even if its start varies by seconds. */
 const DAY_HOURS = 20;
 export const WEEK_HOURS = 6 * 24 + DAY_HOURS;
 

@@ -1,4 +1,4 @@
-/** SQL over the runs of jobs, and what they found. */
+/** SQL over the runs of jobs and their findings. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { LastRun } from '../findings/machine.ts';
 

@@ -1,5 +1,5 @@
 /**
- * What is open on a date, from the facts themselves: each invoice and credit note with its balance, and unapplied cash.
+ * The open items on a date, computed from the facts: each invoice and credit note with its balance, and unapplied cash.
  * Dates are those of journal entries, so a report on closed books never changes.
  */
 import { query, type Transaction } from '../database/transaction.ts';
@@ -20,8 +20,8 @@ export interface OpenItem {
 }
 
 /**
- * The open documents of these partners, or all, in number order. What was undone by the date is left out on both sides:
- * a void document is not open, whatever was applied to it and taken back.
+ * The open documents of these partners, or all, in number order. Facts that were undone by the date are left out
+ * together with their reversals. A void document is not open, regardless of what was applied to it and taken back.
  */
 export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null): Promise<OpenItem[]> {
   return query(
@@ -41,13 +41,13 @@ export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null
 }
 
 export interface UnappliedCash {
-  /** Null: the payer is unknown. */
+  /** Null if the payer is unknown. */
   readonly partner_id: string | null;
   readonly currency: string;
   readonly amount: string;
 }
 
-/** Unapplied cash by owner: what came in, less what was used. */
+/** Unapplied cash by owner: the amounts received less the amounts used. */
 export function readUnappliedCash(tx: Transaction, asOf: string, scope: Scope = null): Promise<UnappliedCash[]> {
   return query(
     tx,
@@ -73,7 +73,7 @@ export function readOtherBalances(
        FROM json_to_recordset(:items::json) AS i (document_id bigint, balance numeric)
      )
      SELECT d.number, coalesce(f.balance, 0)::text AS open_items, b.balance::text AS balance
-     -- Each document that is open in either.
+     -- Each document that is open by either computation.
      FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN found f USING (document_id)
      WHERE d.document_id = ANY (ARRAY(SELECT document_id FROM open_documents UNION SELECT document_id FROM found))
        AND b.balance <> coalesce(f.balance, 0)

@@ -21,7 +21,7 @@ interface PartnerBalances {
   readonly as_of: string;
   /** By partner, then currency, for partners with any amount. */
   readonly balances: readonly PartnerBalance[];
-  /** The documents behind them, in number order. */
+  /** The documents that make up the balances, in number order. */
   readonly items: readonly OpenItem[];
 }
 

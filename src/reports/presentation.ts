@@ -40,7 +40,7 @@ interface Balance extends Sides {
 
 /**
  * Each account over all its currencies, converted exactly and rounded once. The rounding line is the exact total less
- * the sum of its lines: for balanced books, exactly what makes the lines balance. Refusal: rates_missing.
+ * the sum of the lines. If the books balance, it makes the lines balance exactly. Refusal: rates_missing.
  */
 export function presented(balances: readonly Balance[], given: Rates): Presentation {
   const { currency, source, date } = given;
@@ -85,7 +85,9 @@ export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & {
 
 const shown = (amount: string): string => (/[1-9]/.test(amount) ? groupThousands(amount) : '');
 
-/** In words and a table; a width wraps the words and shortens the accounts' names. */
+/**
+ * The presentation in words and a table. If a width is given, words are wrapped and accounts' names shortened to it.
+ */
 export function describePresentation(presentation: Presentation, asOf: string, width?: number): string {
   const { currency, source, date, rates, total } = presentation;
   const used = Object.entries(rates).filter(([from]) => from !== currency);

@@ -1,4 +1,4 @@
-/** SQL of the purge: each statement deletes a batch of what ended before an instant and may go. */
+/** SQL of the purge. Each statement deletes a batch of rows that ended before an instant and may be deleted. */
 import { queryOne, type Transaction } from '../database/transaction.ts';
 
 /** How many rows of each table were deleted, or would be; for processor events, how many had their data erased. */
@@ -18,7 +18,7 @@ export interface Batch {
   readonly last_id: string | null;
 }
 
-/** What ended before a time, after the last row read. */
+/** The rows that ended before a time and come after the last row read. */
 export interface Range {
   readonly before: string;
   readonly afterAt: string;
@@ -41,7 +41,7 @@ export const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
     { ...range },
   );
 
-/** Requotes that stay are read once: the index sorts them by expiry. */
+/** Requotes that stay are read only once, because the index sorts them by expiry. */
 export const deleteRequotes = (tx: Transaction, range: Range): Promise<Batch> =>
   queryOne(
     tx,
@@ -88,7 +88,7 @@ export const deleteJobRuns = (tx: Transaction, range: Range): Promise<Batch> =>
     { ...range },
   );
 
-/** What ended before an instant of each table and may go; null: none of it may. */
+/** Counts the rows that may be deleted because they ended before the instant of their table; null if none may. */
 export const countOver = (
   tx: Transaction,
   given: { idempotency_keys: string | null; requotes: string | null; quotes: string | null; job_runs: string | null },

@@ -22,7 +22,7 @@ import {
   type Range,
 } from './purge.sql.ts';
 
-/** The most rows that one transaction reads, so it blocks no one for long. */
+/** The most rows that one transaction reads, so that it blocks no one for long. */
 const BATCH = 5000;
 
 /** Days that idempotency keys (docs/partners.md) and job runs are kept. The database enforces the same. */
@@ -48,7 +48,7 @@ const withEvent =
 
 type DeleteBatch = (tx: Transaction, range: Range, context: ActorContext) => Promise<Batch>;
 
-/** A quote's requotes refer to it, so they go first. */
+/** A quote's requotes refer to it, so they are deleted first. */
 const DELETE_BATCH: Readonly<Record<keyof Purged, DeleteBatch>> = {
   idempotency_keys: deleteKeys,
   requotes: withEvent('requotes', deleteRequotes),
@@ -57,7 +57,7 @@ const DELETE_BATCH: Readonly<Record<keyof Purged, DeleteBatch>> = {
   processor_events: eraseEvents,
 };
 
-/** How many days each is kept; null: forever. */
+/** How many days the rows of each table are kept; null: forever. */
 const daysOf = ({ settings: { retention } }: ActorContext): Readonly<Record<keyof Purged, number | null>> => ({
   idempotency_keys: KEY_DAYS,
   requotes: retention.quotes_days,
@@ -66,7 +66,7 @@ const daysOf = ({ settings: { retention } }: ActorContext): Readonly<Record<keyo
   processor_events: retention.processor_events_days,
 });
 
-/** The time before which each must have ended to be deleted; null: never. */
+/** The time before which rows of each table must have ended to be deleted; null if they never are. */
 function beginnings(context: ActorContext): [keyof Purged, string | null][] {
   const now = context.environment.now();
   return Object.entries(daysOf(context)).map(([table, days]) => [

@@ -1,4 +1,4 @@
-/** A rates file: the value of currencies in one of them, with source and date (docs/general-ledger.md). */
+/** A rates file: the values of several currencies in one currency, with source and date (docs/general-ledger.md). */
 import { z } from 'zod';
 import { readFieldsFile } from '../config/fields-file.ts';
 import { line } from '../config/validation.ts';
@@ -15,11 +15,11 @@ const rate = z
 
 const ratesSchema = z
   .strictObject({
-    /** What the rates convert into. */
+    /** The currency that the rates convert into. */
     currency,
     source: line().trim().min(1, 'must not be empty'),
     date: z.string().refine(isDate, 'must be a date such as 2026-09-30'),
-    /** The value of one unit of each. Numbers arrive as their source text, see parseExactJson. */
+    /** The value of one unit of each. Numbers arrive as their source text (see parseExactJson). */
     rates: z.record(currency, rate),
   })
   .superRefine(({ currency: into, rates }, context) => {

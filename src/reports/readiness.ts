@@ -28,7 +28,7 @@ export interface Gap {
   /** The setting's path, the variable, the file, the currency or the partner. */
   readonly id: string;
   readonly needs: string;
-  /** The affected active partners: invoiced in the currency, or routing to the account. */
+  /** The affected active partners: those invoiced in the currency, or routing to the account. */
   readonly partners?: readonly string[];
   readonly remedies?: readonly Remedy[];
 }
@@ -92,7 +92,7 @@ function settingsGaps(settings: Settings, recorded: Settings['we_are'] | null): 
   return gaps;
 }
 
-/** A rule applies only while someone else can approve: one person needs none. */
+/** A rule applies only while someone else can approve, so an installation with one person needs none. */
 function approvalGaps({ approvals }: Settings, { name }: Environment, approvers: readonly object[]): Gap[] {
   const isAsked = name === 'production' || Object.keys(approvals).length > 0;
   const open = isAsked ? advisedRules(approvers.length).filter((action) => approvals[action] === undefined) : [];
@@ -110,7 +110,7 @@ function approvalGaps({ approvals }: Settings, { name }: Environment, approvers:
   return needs.map((each): Gap => ({ scope: 'settings', id: 'approvals', needs: each }));
 }
 
-/** With a rule, settings.json does not take effect by itself. */
+/** With a rule, bank details in settings.json do not take effect until they are approved. */
 function adoptionGaps(settings: Settings): Gap[] {
   const [first, ...more] = instructionsToAdopt(settings);
   if (first === undefined) return [];
@@ -120,7 +120,7 @@ function adoptionGaps(settings: Settings): Gap[] {
   return [{ scope: 'settings', id: 'instructions', needs, remedies }];
 }
 
-/** The server speaks plain HTTP: a public server is behind a proxy. */
+/** The server speaks plain HTTP, so a public server must be behind a proxy. */
 function proxyGaps({ name }: Environment, { public_url: url, http }: Settings): Gap[] {
   if (name !== 'production' || url === '' || http.trust_proxy.length > 0) return [];
   const needs = "the reverse proxy's address: without it, all callers share one address and its limits";
@@ -168,7 +168,7 @@ function currencyGaps(settings: Settings, provider: OpenProvider, currency: stri
   return needs;
 }
 
-/** Connected accounts that Reckoner reads from the processor: a missing key, or a key never used. */
+/** Connected accounts that Reckoner reads from the processor: a missing key, or a key that was never used. */
 function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnType<typeof readAccountCursors>>): Gap[] {
   return accounts
     .filter(({ balance_transactions_from }) => balance_transactions_from === 'processor')
@@ -185,7 +185,7 @@ function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnTyp
     });
 }
 
-/** What EN 16931 and the profile require, once for each setting, and for each partner. */
+/** The missing data that EN 16931 and the profile require, listed once for each setting and each partner. */
 function eInvoiceGaps(settings: Settings, buyers: readonly PresentBuyer[]): Gap[] {
   const ofSettings = new Map<string, Gap & { readonly partners: string[] }>();
   const ofPartners = buyers.flatMap((buyer) => {
@@ -247,7 +247,7 @@ function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Ga
     });
 }
 
-/** An e-invoice with both is never written: its document waits. */
+/** An e-invoice with both is never written, and its document waits. */
 const mixedNeeds = (outside: readonly string[]): string =>
   `other tax rules, or no e-invoice: policy ${outside.join(', ')} is outside the scope of tax, and the others are not; ` +
   'EN 16931 does not allow both in one document (BR-O-11)';
@@ -262,6 +262,9 @@ export const ADVISED_RULES: readonly string[] = [
   ...['user.invite', 'user.link', 'user.role', 'user.deactivate'],
 ];
 
-/** With two approvers, each must be able to remove the other: a rule would need the one who has left. */
+/**
+ * With only two approvers, each must be able to remove the other, because a rule would require the approval of one who
+ * has left.
+ */
 const advisedRules = (approvers: number): readonly string[] =>
   approvers < 2 ? [] : ADVISED_RULES.filter((action) => action !== 'user.deactivate' || approvers > 2);

@@ -1,4 +1,4 @@
-/** Every seal with its letter: what the auditor should have. */
+/** Every seal with its letter, which the auditor should have. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import type { SealName } from '../seals/signatures.sql.ts';
@@ -17,7 +17,7 @@ export interface SealLetter extends SealName {
   readonly stamped_by: string | null;
 }
 
-/** In order of creation. Of several letters, the one sent last. */
+/** Seals in order of creation. If a seal has several letters, the one sent last is given. */
 export function readSealLetters(tx: Transaction): Promise<SealLetter[]> {
   return query(
     tx,

@@ -14,7 +14,7 @@ export interface SecurityEvent {
   readonly host: string;
 }
 
-/** The latest of a period, oldest first. */
+/** The latest events of a period, oldest first. */
 export function readSecurityEvents(
   tx: Transaction,
   { since, limit }: { since: string | null; limit: number | null },

@@ -1,4 +1,4 @@
-/** The reports as spreadsheets: files of the command, downloads of the console. */
+/** The reports as spreadsheets, for files of the command and downloads of the console. */
 import type { Month } from '../month.ts';
 import type { Sheet } from '../sheet.ts';
 import type { ReconciliationException } from '../splits/reconcile-month.ts';
@@ -45,7 +45,10 @@ export const agingDocumentsSheet = ({ documents }: Pick<Aging, 'documents'>): Sh
 
 const TRIAL_BALANCE = { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' } as const;
 
-/** With rates, only the balances in their currency: a column in two currencies would have no meaningful total. */
+/**
+ * If rates are given, contains only the balances in their currency, because a column in two currencies would have no
+ * meaningful total.
+ */
 export const trialBalanceSheet = ({ accounts, presentation }: TrialBalance): Sheet => ({
   name: 'Trial balance',
   ...(presentation === undefined

@@ -67,7 +67,7 @@ export interface Status {
   readonly months: {
     readonly first: Month | null;
     readonly last_closed: Month | null;
-    /** Ended everywhere but not closed. */
+    /** Months that have ended everywhere but are not closed. */
     readonly due: readonly Month[];
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
@@ -75,7 +75,10 @@ export interface Status {
   /** Closed books not exported to the general ledger; empty without accounts.json. */
   readonly general_ledger: readonly HandOff[];
   readonly signing: SigningStatus;
-  /** The day of the last checkpoint, or null; and for how many days, in the issuer's time zone, one is overdue. */
+  /**
+   * The day of the last checkpoint, or null; and for how many days, in the issuer's time zone, the next one has been
+   * overdue.
+   */
   readonly checkpoints: { readonly last: string | null; readonly overdue_days: number };
   /** Seals without a time stamp for more than a day. */
   readonly late_time_stamps: readonly string[];
@@ -95,7 +98,7 @@ export interface Status {
     readonly email: number;
     readonly kind: EmailKind;
     readonly about: string;
-    /** Its last recipients; null before its first attempt. */
+    /** The last recipients; null before the first attempt. */
     readonly to: readonly string[] | null;
     readonly status: EmailStatus;
     /** When it was last tried, or queued. */
@@ -120,7 +123,7 @@ export interface Status {
   readonly links: readonly LinkTrouble[];
   /** Connected accounts: when each was last read, and what is open on the latest statements. */
   readonly connected: AccountHealth;
-  /** Money that processors and partners reported but no payout has brought to the bank. */
+  /** Money that processors and partners reported, but that no payout has brought to the bank yet. */
   readonly told_not_seen: readonly ToldNotSeen[];
   /** Partners' webhooks: how many are active, and those that are not. */
   readonly webhooks: WebhookHealth;

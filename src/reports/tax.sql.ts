@@ -4,21 +4,21 @@ import type { TaxCategory } from '../config/tax.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 
 export interface TaxLine {
-  /** Of the partners' addresses; empty where they have none. */
+  /** The country of the partners' addresses; empty if they have none. */
   readonly country: string;
   readonly category: TaxCategory;
   /** In percent. */
   readonly rate: string;
   readonly currency: string;
-  /** Documents issued, and documents voided. */
+  /** The number of documents issued, and of documents voided. */
   readonly issued: number;
   readonly voided: number;
-  /** Credit notes and voids lower both. */
+  /** The taxable amount. Credit notes and voids reduce it and the tax. */
   readonly taxable: string;
   readonly tax: string;
 }
 
-/** In how many accounts the journal has another tax than the lines, which are given as JSON. */
+/** The number of accounts in which the journal's tax differs from that of the lines, which are given as JSON. */
 export const countTaxDifferences = (
   tx: Transaction,
   given: { from: string; to: string; lines: string },

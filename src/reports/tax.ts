@@ -15,7 +15,7 @@ interface TaxReport extends BooksOfDay {
   readonly from: string;
   readonly to: string;
   readonly lines: readonly TaxLine[];
-  /** Whether the journal posted exactly this to the tax accounts. */
+  /** Whether exactly this tax was posted to the tax accounts of the journal. */
   readonly ties: boolean;
 }
 

@@ -22,7 +22,9 @@ export interface TrialBalance extends BooksOfDay {
   readonly presentation?: Presentation;
 }
 
-/** By control account, or with `detail` by every subaccount: partner, policy, bank account. Refusal: rates_missing. */
+/**
+ * By control account or, with `detail`, by every subaccount (partner, policy or bank account). Refusal: rates_missing.
+ */
 export async function readTrialBalance(
   tx: Transaction,
   {
@@ -77,7 +79,7 @@ function trialBalanceOf(
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** In words and tables; a width shortens the accounts' names to it. */
+/** The trial balance in words and tables. If a width is given, accounts' names are shortened to fit. */
 export function describeTrialBalance(trial: TrialBalance, width?: number): string {
   const { as_of, accounts, totals, balanced, presentation } = trial;
   if (accounts.length === 0)

@@ -1,14 +1,14 @@
-/** A month of two partners, and people of whom one asks and another one decides. */
+/** A month with two partners, and users who request approvals and decide them. */
 import type { ActionContext } from '../../src/actions/action.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { identify } from '../../src/people/users.ts';
 import { ADMINISTRATOR, invite } from './console.ts';
 import { openWorld, partner, quote, type World } from './world.ts';
 
-/** Has finance and may approve, but not what she asked for. */
+/** Has the role finance and may approve, but not her own requests. */
 export const MARA = 'mara@issuer.example';
 export const LEE = 'lee@issuer.example';
-/** Approves for partner p-1 alone. */
+/** May approve only for partner p-1. */
 export const PAT = 'pat@issuer.example';
 
 export const RULES: Settings['approvals'] = {
@@ -18,7 +18,7 @@ export const RULES: Settings['approvals'] = {
   'month.close': { always: true },
 };
 
-/** p-1 owes 7.00 and p-2 14.00, by INV-2026-000001 and INV-2026-000002. */
+/** p-1 owes 7.00 (INV-2026-000001) and p-2 owes 14.00 (INV-2026-000002). */
 export async function openApproving(options: Parameters<typeof openWorld>[0] = {}): Promise<World> {
   const world = await openWorld(options);
   await world.partners([partner(), partner({ partner_id: 'p-2', name: 'Other Tickets' })]);
@@ -33,7 +33,7 @@ export async function openApproving(options: Parameters<typeof openWorld>[0] = {
   return world;
 }
 
-/** What a user works with. */
+/** The context of an action by this user. */
 export async function as(world: World, login: string, approvals = RULES): Promise<ActionContext> {
   const { database, environment, settings } = world;
   const actor = await database.reading((tx) => identify(tx, world.actor, { login, unattended: false }));

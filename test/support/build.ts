@@ -1,15 +1,15 @@
-/** Keeps tests from running a stale dist/: whoever runs the program gets it built first when a source is newer. */
+/** Keeps tests from running a stale dist/. The program is built before a test runs it if a source is newer. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './modules.ts';
 
-/** What `npm run build` compiles, and what tells it how. */
+/** The sources that `npm run build` compiles, and its configuration. */
 const SOURCES = ['src', 'jobs', 'migrations', 'tsconfig.json', 'tsconfig.build.json'];
 /** Written by every build. */
 const BUILT = join(ROOT, 'dist/src/cli/reckoner.js');
 
-/** A source that is newer than the build; undefined where the build is current. */
+/** A source that is newer than the build; undefined if the build is current. */
 export function newerSource(built = BUILT): string | undefined {
   if (!existsSync(built)) return SOURCES[0];
   const since = statSync(built).mtimeMs;

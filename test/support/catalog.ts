@@ -1,6 +1,7 @@
 /**
- * A fingerprint of a database's catalog: objects, privileges, settings, and whose it is. Clones of the template have its
- * fingerprint until a test changes the schema, which takes milliseconds to tell; comparing the schema takes a hundred.
+ * A fingerprint of a database's catalog: objects, privileges, settings and owner. A clone of the template has the
+ * template's fingerprint until a test changes the schema. Comparing fingerprints takes a few milliseconds; comparing
+ * the schema takes a hundred.
  */
 import pg from 'pg';
 

@@ -1,4 +1,4 @@
-/** Every route of the console, as Fastify hears of them, and the addresses that they have for given objects. */
+/** Every route of the console, as registered with Fastify, and its address for given objects. */
 
 import { askForApproval } from '../../src/approvals/requests.ts';
 import { insertTask } from '../../src/audit/tasks.sql.ts';
@@ -21,7 +21,7 @@ export interface Route {
   readonly bound: BoundName | undefined;
 }
 
-/** Completes what an e-invoice says of the seller, for partners with `e_invoice`. */
+/** Completes the seller's data for e-invoices, for partners with `e_invoice`. */
 export function completeSeller(world: World): void {
   const noTax = { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' } as const;
   const eInvoice = { contact_name: '', electronic_address: '', registration_id: '12345', no_tax: noTax };
@@ -49,19 +49,19 @@ export async function serveRoutes(
   return { served, routes };
 }
 
-/** What stands in addresses, by the name of the parameter. */
+/** The values of parameters in addresses, by the parameter's name. */
 export interface Objects {
   readonly number: string;
   readonly partnerId: string;
   readonly exception: string;
   readonly month: string;
-  /** Of a pack that was made. */
+  /** The task of a pack that was made. */
   readonly task?: string;
   /** Of an approval. */
   readonly requestId: string;
 }
 
-/** The address of a route. Throws for a parameter that nobody has given a value: say it here. */
+/** The address of a route. Throws for a parameter without a value, which must be added here. */
 export function addressOf({ path }: Route, { number, partnerId, exception, month, requestId, task }: Objects): string {
   const values: Record<string, string | undefined> = {
     ...{ number, exception, month, task, id: path.startsWith('/approvals') ? requestId : partnerId },
@@ -78,7 +78,7 @@ export function addressOf({ path }: Route, { number, partnerId, exception, month
   return `/console${address}`;
 }
 
-/** The administrator asks to release a document. Gives the id of the request. */
+/** The administrator requests the release of a document. Returns the id of the request. */
 export async function askToRelease(world: World, number: string, partnerId: string): Promise<string> {
   const { request_id: id } = await world.database.transaction(async (tx) => {
     const actor = await identify(tx, world.actor, { login: ADMINISTRATOR, unattended: false });
@@ -98,12 +98,15 @@ export async function askToRelease(world: World, number: string, partnerId: stri
 /** Whether the address names something that belongs to a partner. */
 export const namesObject = ({ path }: Route): boolean => /:(number|id|exception)/.test(path);
 
-/** Reached by whoever is not signed in. */
+/** Whether the route can be reached without signing in. */
 export const isOpen = ({ path }: Route): boolean => /^\/(assets|sign-in)(\/|$)/.test(path);
-/** What only leads to another page. */
+/** Whether the route only redirects to a different page. */
 export const isMoved = ({ path }: Route): boolean => /^\/(payments\/(import|record))?$/.test(path);
 
-/** A journal for the general ledger, and a pack of an auditor, made as the process of the task makes it. Gives its number. */
+/**
+ * Makes a journal for the general ledger and an auditor's pack, in the same way as the task's process. Returns the
+ * task's number.
+ */
 export async function makePack(world: World): Promise<string> {
   const { database, environment } = world;
   writeAccounts(world, everyAccount());
@@ -117,7 +120,7 @@ export async function makePack(world: World): Promise<string> {
   return String(taskId);
 }
 
-/** The content of every table but those that a request may be counted in, as one hash each. */
+/** A hash of the content of each table, except tables in which a request may be counted. */
 export async function contentOf(
   { sql }: Pick<World, 'sql'>,
   counted: readonly string[],

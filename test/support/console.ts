@@ -1,4 +1,4 @@
-/** The console as a browser without scripts sees it: cookies are kept, forms say where they come from. */
+/** The console in a browser without scripts: cookies are kept, and forms state their origin. */
 
 import type { Environment } from '../../src/config/environment.ts';
 import type { Settings } from '../../src/config/settings.ts';
@@ -25,8 +25,8 @@ export const serveConsole = (
 ): Promise<Served> => serveWorld(world, { addPages, settings, environment });
 
 /**
- * Invites a user, by the administrator, or gives one who is there these roles, and gives the path of the link. The first one is
- * the administrator.
+ * Invites a user as the administrator, or gives an existing user these roles. Returns the path of the sign-in link. The
+ * first user is the administrator.
  */
 export async function invite(
   world: World,
@@ -49,14 +49,14 @@ export interface Page {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Where it leads to. */
+  /** The address of the redirect. */
   readonly location: string | null;
 }
 
-/** The words of a page, without what marks them up. */
+/** The words of a page without markup. */
 export const wordsOf = ({ text }: Page): string => text.replaceAll(/<[^>]*>/g, '');
 
-/** What a page says went wrong; empty if it says nothing. */
+/** The error that a page shows; empty if there is none. */
 export const alertOf = (page: Page): string =>
   wordsOf({ ...page, text: /<p[^>]* role="alert">(.*?)<\/p>/s.exec(page.text)?.[1] ?? '' });
 
@@ -65,7 +65,7 @@ type Headers_ = Readonly<Record<string, string | undefined>>;
 export class Browser {
   readonly url: string;
   readonly cookies = new Map<string, string>();
-  /** Of the last page that had a form. */
+  /** The token of the last page that had a form. */
   formToken = '';
 
   constructor(url: string) {
@@ -130,7 +130,7 @@ export class Browser {
   }
 }
 
-/** A browser in which the user of a link is signed in, with a page open. */
+/** A browser in which the user of a link is signed in and a page is open. */
 export async function signedIn(served: Served, link: string): Promise<Browser> {
   const browser = new Browser(served.url);
   const answer = await browser.post(link);

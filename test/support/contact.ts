@@ -1,4 +1,4 @@
-/** A partner's contact who is signed in to the partner's place, without the e-mail of the link. */
+/** Signs a partner's contact in to the partner's place without sending the e-mail with the link. */
 import { makePartnerLink } from '../../src/partners/sign-in.ts';
 import { Browser } from './console.ts';
 import type { Served } from './service.ts';

@@ -1,4 +1,6 @@
-/** CPU milliseconds that this process spends on the work: a bound on them holds however busy the machine is. */
+/**
+ * The CPU milliseconds that this process spends on the work. A bound on them holds no matter how busy the machine is.
+ */
 export function cpuMilliseconds(work: () => void): number {
   const before = process.cpuUsage();
   work();

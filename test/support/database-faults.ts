@@ -1,4 +1,4 @@
-/** A test's database as a server with a fault: one that takes no writes, or whose clock is wrong. */
+/** Makes a test's database behave like a faulty server: one that is read-only, or whose clock is wrong. */
 import pg from 'pg';
 
 async function withOwner<Result>(url: string, work: (owner: pg.Client, name: string) => Promise<Result>) {
@@ -12,7 +12,7 @@ async function withOwner<Result>(url: string, work: (owner: pg.Client, name: str
   }
 }
 
-/** For new connections. */
+/** Applies to new connections. */
 export const makeReadOnly = (url: string, readOnly: 'on' | 'off'): Promise<void> =>
   withOwner(url, async (owner, name) => {
     await owner.query('SET default_transaction_read_only TO off');
@@ -26,7 +26,7 @@ export interface DatabaseClock {
   readonly end: () => Promise<void>;
 }
 
-/** New connections of this database find another clock_timestamp() before that of PostgreSQL. */
+/** New connections to this database use a replacement for PostgreSQL's clock_timestamp(). */
 export async function databaseClock(url: string): Promise<DatabaseClock> {
   const ask = (sql: string) => withOwner(url, (owner, name) => owner.query(sql.replaceAll('NAME', name)));
   await ask(`

@@ -1,4 +1,4 @@
-/** Databases of a test's own on the tests' server. */
+/** Separate databases for single tests on the tests' server. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
@@ -10,7 +10,7 @@ export interface OwnDatabase {
   readonly drop: () => Promise<void>;
 }
 
-/** Empty, or a copy of another that nobody is connected to. */
+/** Makes an empty database, or a copy of one that has no connections. */
 export async function makeDatabase(
   kind: string,
   { template, owner }: { template?: string | undefined; owner?: string | undefined } = {},
@@ -26,7 +26,7 @@ export async function makeDatabase(
   };
 }
 
-/** By a connection for this alone: tests keep many databases at a time. */
+/** Runs a statement on a connection that is closed afterwards, because tests keep many databases at a time. */
 async function atServer(statement: string): Promise<void> {
   const admin = new pg.Client(inject('serverUrl'));
   await admin.connect();

@@ -1,4 +1,4 @@
-/** Compares what a server answers with what its own OpenAPI description says, for every call of the HTTP tests. */
+/** Compares a server's answers with its OpenAPI description, for every call of the HTTP tests. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 interface Response {
@@ -33,7 +33,7 @@ async function readDescription(origin: string): Promise<Described> {
 const escaped = (part: string) =>
   part.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D');
 
-/** What is wrong with an answer by the description of its server; undefined if it is as described. */
+/** How an answer contradicts the server's description; undefined if it does not. */
 export async function contradiction(
   address: string,
   method: string,

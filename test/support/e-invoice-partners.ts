@@ -1,4 +1,4 @@
-/** A German, a French and a Belgian partner that ask for e-invoices, and a seller who can write them. */
+/** A German, a French and a Belgian partner that request e-invoices, and a seller with the data to issue them. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { internationalWire } from './snapshots.ts';
 import { tool } from './tools.ts';
 import type { World } from './world.ts';
 
-/** What settings say of the seller, for every format. */
+/** The seller's data in the settings, complete for every format. */
 export const SELLER = {
   contact_name: 'Accounts Receivable',
   electronic_address: '0088:4012345000009',
@@ -42,7 +42,7 @@ export const BELGIAN = {
   electronic_address: '0208:0843766574',
 };
 
-/** Puts into the settings what e-invoices say of the seller, and an account in euros. */
+/** Adds to the settings the seller's data for e-invoices and a bank account in euros. */
 export function sellAs(world: World, seller: object | undefined): void {
   const { issuer, instructions, ...others } = world.settings;
   world.settings = {
@@ -52,7 +52,7 @@ export function sellAs(world: World, seller: object | undefined): void {
   };
 }
 
-/** The file in a Factur-X PDF, as poppler reads it. */
+/** The file embedded in a Factur-X PDF, extracted by poppler. */
 export function extracted(pdf: Buffer): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'e-invoice-'));
   try {

@@ -1,4 +1,4 @@
-/** E-invoices for tests: a German, a French and a Belgian partner's, and whatever a test changes in them. */
+/** E-invoices for tests, for a German, a French and a Belgian partner. A test can change anything in them. */
 import type { EInvoiceFormat } from '../../src/config/e-invoice.ts';
 import type { EInvoiceFacts, Parties } from '../../src/documents/e-invoice/model.ts';
 import type { DocumentSnapshot } from '../../src/documents/snapshot.ts';
@@ -81,7 +81,7 @@ export const euroInvoice = (change: Partial<DocumentSnapshot> = {}): DocumentSna
     ...change,
   });
 
-/** What lowers an invoice, and says which. */
+/** A credit note against a stated invoice. */
 export const euroCredit = (change: Partial<DocumentSnapshot> = {}): DocumentSnapshot =>
   euroInvoice({
     document: 'credit_note',

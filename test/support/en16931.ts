@@ -1,4 +1,7 @@
-/** Judges e-invoices: by the official schematron of EN 16931, run offline, and by the rules that XRechnung and Peppol add. */
+/**
+ * Checks e-invoices against the official schematron of EN 16931, run offline, and against the additional rules of
+ * XRechnung and Peppol.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -20,11 +23,11 @@ function rulesOf(syntax: 'CII' | 'UBL'): object {
 export interface Judgement {
   /** The ids of the rules that fail, such as `BR-CO-10`, each once, sorted. */
   readonly failed: readonly string[];
-  /** How many rules found something to judge. */
+  /** How many rules applied to something. */
   readonly fired: number;
 }
 
-/** Runs the official rules. Throws where they judged nothing: that is no verdict. */
+/** Runs the official rules. Throws if no rule applied, because that proves nothing. */
 export function judge(xml: Buffer | string): Judgement {
   const text = xml.toString();
   const syntax = text.includes(':CrossIndustryInvoice') ? 'CII' : 'UBL';
@@ -77,7 +80,10 @@ const XRECHNUNG: typeof PEPPOL = [
   ['BR-DE-28', (tree) => /^[^@\s]+@([^@.\s]+\.)+[^@.\s]+$/.test(at(tree, `${SELLER}.Contact.ElectronicMail`))],
 ];
 
-/** The rules of Peppol and XRechnung for mandatory fields that a UBL breaks: written here, not the official files. */
+/**
+ * The rules of Peppol and XRechnung for mandatory fields that a UBL breaks. The rules are written here; they are not
+ * the official files.
+ */
 export function brokenProfileRules(xml: Buffer | string): string[] {
   const { Invoice, CreditNote } = parser.parse(xml.toString()) as Tree;
   const tree = Invoice ?? CreditNote;
@@ -115,7 +121,7 @@ const allAt = (tree: unknown, path: string): readonly unknown[] => {
 const fields = (trees: readonly unknown[], ...paths: readonly string[]) =>
   trees.map((tree) => paths.map((path) => at(tree, path)));
 
-/** Reads the amounts back, of either syntax. */
+/** Reads the amounts back from either syntax. */
 export function statedBy(xml: Buffer): Stated {
   const { CrossIndustryInvoice: cii, Invoice, CreditNote } = parser.parse(xml) as Tree;
   if (cii !== undefined) {

@@ -1,4 +1,7 @@
-/** An identity provider that issues what a real one never does (identity-provider.ts): every claim and signature as a test wants it. */
+/**
+ * An identity provider that issues any claim and signature that a test wants, including those that a real one
+ * (identity-provider.ts) never issues.
+ */
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,13 +10,13 @@ import { CLIENT_SECRET, type Person } from './identity-provider.ts';
 
 export interface ForgingProvider {
   readonly issuer: string;
-  /** Who signs in next. */
+  /** The person who signs in next. */
   person: Person;
   /** Changes the claims of the next ID token, to see them refused. */
   forge: (claims: Record<string, unknown>) => Record<string, unknown>;
-  /** Who signs: nobody, a key that it does not publish, or the client's secret as a key. */
+  /** The signing key: none, one that it does not publish, or the client's secret. */
   signer: Signer;
-  /** How many bytes the answer with the token has more than it needs. */
+  /** How many unnecessary bytes the answer with the token has. */
   padding: number;
   readonly end: () => Promise<void>;
 }

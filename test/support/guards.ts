@@ -1,6 +1,6 @@
 /**
- * Switches a database's guards off and on as its owner could: triggers fire always, so session_replication_role alone
- * switches off only foreign keys. Facts are still numbered. As statements for the session of the caller.
+ * Statements that switch a database's guards off and on in the caller's session, as the owner could. Triggers always
+ * fire, so session_replication_role alone would switch off only foreign keys. Facts are still numbered.
  */
 
 /** A change of pg_trigger is seen once the table's own row changes. */

@@ -1,7 +1,7 @@
 /**
- * Hosts that share one database: processes of the real program, at ports of this machine or each in a network namespace
- * with an address of its own, as on machines of their own. A namespace has no other way to the database and to the mail server
- * than its link, which can be cut.
+ * Hosts that share one database: processes of the real program, either at ports of this machine or each in a network
+ * namespace with its own address, as on separate machines. A namespace reaches the database and the mail server only
+ * through its link, which can be cut.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
@@ -20,7 +20,7 @@ export interface Host {
   /** Where its servers listen. */
   readonly address: string;
   readonly start: (script: string, args: readonly string[], env: NodeJS.ProcessEnv) => ChildProcess;
-  /** Drops every packet of both directions without a word, until it is mended. */
+  /** Silently drops every packet in both directions until the link is mended. */
   readonly cut: () => void;
   readonly mend: () => void;
 }
@@ -29,7 +29,7 @@ export interface Site {
   readonly hosts: readonly Host[];
   /** Where the hosts find the database and the mail server. */
   readonly address: string;
-  /** An empty database, or one with tables: 'init' makes what is missing. */
+  /** The database may be empty: 'init' creates whatever is missing. */
   readonly databaseUrl: string;
   readonly end: () => Promise<void>;
 }
@@ -39,7 +39,7 @@ const HOSTS = 4;
 const numbered = <Made>(make: (nth: number) => Made): Made[] =>
   Array.from({ length: HOSTS }, (_, index) => make(index + 1));
 
-/** Processes at ports of this machine. They reach the tests' server by its socket. */
+/** Processes at ports of this machine. They reach the tests' server through its socket. */
 export async function portsOfOneMachine(): Promise<Site> {
   const database = await makeDatabase('hosts');
   const never = () => {
@@ -60,7 +60,7 @@ export async function portsOfOneMachine(): Promise<Site> {
 
 const ip = (...args: string[]): void => void execFileSync(tool('ip'), args, { stdio: ['ignore', 'ignore', 'pipe'] });
 
-/** Why there can be no network namespaces here, as on a machine that is not ours to rule; undefined where there can. */
+/** Why network namespaces cannot be made here, for example for lack of privileges; undefined if they can. */
 export function whyNoNamespaces(): string | undefined {
   if (!has('ip')) return needsNote('ip');
   const name = `rk${process.pid}try`;
@@ -74,7 +74,9 @@ export function whyNoNamespaces(): string | undefined {
   }
 }
 
-/** Four namespaces at one bridge, where a PostgreSQL of their own listens. The addresses are those of RFC 2544, for tests. */
+/**
+ * Four namespaces at one bridge, where a separate PostgreSQL listens. The addresses are those of RFC 2544, for tests.
+ */
 export async function networkNamespaces(): Promise<Site> {
   const [id, net] = [process.pid, `198.18.${process.pid % 250}`];
   const bridge = `rk${id}br`;
@@ -130,7 +132,9 @@ function namespace(name: string, bridge: string, address: string): Host {
   };
 }
 
-/** The embedded server's programs, listening at an address, as a server of one's own does. */
+/**
+ * Starts a server with the embedded server's programs that listens at an address, like a server that an operator runs.
+ */
 async function startServer(address: string, clients: string): Promise<{ url: string; stop: () => Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'reckoner-hosts-'));
   const own = join(folder, 'postgres');

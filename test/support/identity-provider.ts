@@ -1,6 +1,7 @@
 /**
- * An identity provider: the certified one of the package oidc-provider, as an installation would run it, whose sign-in page asks
- * nobody and whose pages are asked for without a browser. What no provider issues is in forging-provider.ts.
+ * An identity provider: the certified one of the package oidc-provider, run as in an installation. Its sign-in page
+ * asks no questions, and its pages are requested without a browser. forging-provider.ts issues what no real provider
+ * does.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -21,11 +22,11 @@ export interface Person {
   readonly groups?: readonly string[] | string;
 }
 
-/** What an operator of the provider sets. */
+/** The settings that an operator of the provider chooses. */
 export interface ProviderSettings {
   /** How the client proves itself at the token endpoint. */
   readonly authentication: 'client_secret_post' | 'client_secret_basic';
-  /** False: claims are in the ID token. True: they are at the userinfo endpoint alone. */
+  /** If false, claims are in the ID token; if true, only at the userinfo endpoint. */
   readonly claimsAtUserinfo: boolean;
   readonly logout: boolean;
 }
@@ -36,9 +37,9 @@ const SIGN_IN_PAGE = /^\/interaction\//;
 
 export class IdentityProvider {
   issuer = '';
-  /** Who signs in next; null: whoever is asked cancels. */
+  /** The person who signs in next; null if the person cancels. */
   person: Person | null = { sub: 'nobody' };
-  /** How often it was asked for what. */
+  /** How often each thing was requested. */
   readonly asked = new Map<string, number>();
   #down = false;
   #handle: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => response.end();
@@ -46,7 +47,7 @@ export class IdentityProvider {
   #keys: JWK[] = [];
   #clientUrl = '';
   #provider: Provider | undefined;
-  /** Accounts outlive who signs in next: tokens are about whom they were issued for. */
+  /** Accounts are kept after the next sign-in, because a token remains about the person for whom it was issued. */
   readonly #people = new Map<string, Person>();
   readonly #server = createServer((request, response) => {
     const path = (request.url ?? '').replace(/\?.*/, '');
@@ -70,7 +71,7 @@ export class IdentityProvider {
     this.set({});
   }
 
-  /** Starts again with other settings. Whoever was signed in stays so. */
+  /** Restarts with changed settings. Signed-in users stay signed in. */
   set(changed: Partial<ProviderSettings>): void {
     this.#settings = { ...USUAL, ...changed };
     this.#down = false;
@@ -113,7 +114,7 @@ export class IdentityProvider {
     this.#handle = provider.callback();
   }
 
-  /** Signs with a new key from now on. The old one is published no longer. */
+  /** Signs with a new key from now on. The old one is no longer published. */
   async rotateKeys(): Promise<void> {
     const { privateKey } = await generateKeyPair('ES256', { extractable: true });
     this.#keys = [{ ...(await exportJWK(privateKey)), kid: randomUUID(), use: 'sig', alg: 'ES256' }];
@@ -140,7 +141,7 @@ export class IdentityProvider {
 
 type Content = Record<string, unknown>;
 
-/** Where the provider keeps its grants and sessions: as long as the tests of a file run. */
+/** The provider's store of grants and sessions, which lasts while the tests of a file run. */
 class Kept {
   static readonly #all = new Map<string, Content>();
   readonly #name: string;
@@ -172,7 +173,7 @@ class Kept {
   }
 }
 
-/** A browser at the provider: it follows where it is led, and keeps the cookies. */
+/** A browser at the provider, which follows redirects and keeps cookies. */
 export class ProviderVisitor {
   readonly #cookies = new Map<string, string>();
   readonly #provider: IdentityProvider;
@@ -181,7 +182,7 @@ export class ProviderVisitor {
     this.#provider = provider;
   }
 
-  /** Where the provider sends the browser back to, or the page at which it stays. */
+  /** The address to which the provider sends the browser back, or the page at which it stays. */
   async follow(address: string, init: RequestInit = {}): Promise<{ to: string } | { status: number; text: string }> {
     let at = address;
     let asking = init;
@@ -208,7 +209,7 @@ export class ProviderVisitor {
 export interface ProvidedConsole {
   readonly world: World;
   readonly served: Served;
-  /** Moves the clock on: wrong answers of a quarter of an hour stop a network. */
+  /** Advances the clock, because a network is blocked after wrong answers within a quarter of an hour. */
   nextHour(): void;
   end(): Promise<void>;
 }

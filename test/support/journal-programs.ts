@@ -1,11 +1,11 @@
-/** The programs that read a journal as text, and how each checks it. */
+/** The programs that read a journal as text, and how each one checks it. */
 import { spawnSync } from 'node:child_process';
 import { BEANCOUNT, HLEDGER, type JournalFormat } from '../../src/audit/journal-formats.ts';
 import { type Tool, tool } from './tools.ts';
 
 export interface JournalProgram {
   readonly program: Tool;
-  /** Of `export journal`. */
+  /** The format of `export journal`. */
   readonly format: 'hledger' | 'beancount';
   readonly writer: JournalFormat;
   /** Its arguments before and after the file. */
@@ -33,7 +33,7 @@ export function runProgram(program: Tool, args: readonly string[]): { status: nu
   return { status, output: `${stdout}${stderr}` };
 }
 
-/** What a program says of a journal; an empty text where it finds nothing wrong. */
+/** A program's complaints about a journal; an empty text if there are none. */
 export function judgeJournal({ program, before, after }: JournalProgram, path: string): string {
   const { status, output } = runProgram(program, [...before, path, ...after]);
   return status === 0 && !output.includes('rror') ? '' : `${program}: ${status} ${output.slice(0, 2000)}`;

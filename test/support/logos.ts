@@ -21,7 +21,7 @@ interface PngOptions {
   readonly interlaced?: boolean;
 }
 
-/** A disc and a bar in the issuer's blue on nothing, or on white where there is no transparency. */
+/** A disc and a bar in the issuer's blue on a transparent background, or on white without transparency. */
 export function png({ width = 240, height = 60, color = 6, depth = 8, interlaced = false }: PngOptions = {}): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
@@ -58,7 +58,7 @@ export function pngLogo(options: PngOptions = {}): Logo {
   };
 }
 
-/** A JPEG file's beginning up to its frame, and a scan of nothing: enough to tell what it is. */
+/** The beginning of a JPEG file up to its frame, and an empty scan, which is enough to recognize it. */
 export function jpeg({ width, height, channels = 3 }: { width: number; height: number; channels?: 1 | 3 | 4 }): Buffer {
   const frame = Buffer.alloc(10 + channels * 3);
   frame.set([0xff, 0xc0]);

@@ -1,14 +1,14 @@
-/** A real mail server inside the test: it takes mail, or fails in whichever way the test asks for. */
+/** A real mail server inside the test. It accepts mail, or fails in the way that the test requests. */
 import type { AddressInfo } from 'node:net';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server';
 
-/** What the server does with the next message; it may be changed at any time. */
+/** What the server does with the next message. It can be changed at any time. */
 export type Behaviour =
   | 'accept'
   /** Greets with 554 and hangs up. */
   | 'refuse_greeting'
-  /** Takes the connection and says nothing. */
+  /** Accepts the connection and sends nothing. */
   | 'never_greet'
   | 'refuse_sender'
   | 'defer_recipients'
@@ -48,19 +48,19 @@ export interface MailServer {
   readonly port: number;
   /** Connections so far. */
   connections: number;
-  /** Ends every connection, as a server does with idle ones. */
+  /** Ends every connection, as servers do with idle connections. */
   dropConnections(): void;
   close(): Promise<void>;
 }
 
 export interface MailServerOptions {
-  /** Credentials without which it takes no mail. */
+  /** Credentials that it requires before it accepts mail. */
   readonly auth?: { readonly user: string; readonly password: string };
   /** Offers STARTTLS with a certificate that nobody signed. */
   readonly selfSignedTls?: boolean;
   /** The largest message in bytes, announced to clients. */
   readonly size?: number;
-  /** Where it listens. */
+  /** The address at which it listens. */
   readonly address?: string;
 }
 

@@ -1,4 +1,4 @@
-/** A world whose e-mails go to a real mail server: one of each for a test file, ended with it. */
+/** A world whose e-mails go to a real mail server. A test file has one of each, and they end with it. */
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { startOver } from '../close/start-over.ts';
 import { type MailServer, startMailServer } from './mail-server.ts';
@@ -9,7 +9,7 @@ export interface MailWorld {
   readonly server: MailServer;
 }
 
-/** Opens both before the file's first test and hands them over. */
+/** Opens both before the file's first test and passes them to `use`. */
 export function openMailWorld(use: (opened: MailWorld) => void): void {
   let server: MailServer | undefined;
   let world: World | undefined;
@@ -24,7 +24,7 @@ export function openMailWorld(use: (opened: MailWorld) => void): void {
   });
 }
 
-/** The same, and both are as on the first day before each test; hooks that the file registers later find them so. */
+/** The same, but both are reset before each test and before hooks that the file registers later. */
 export function freshMailWorld(use: (opened: MailWorld) => void): void {
   let opened: MailWorld;
   openMailWorld((both) => {

@@ -1,4 +1,4 @@
-/** Which files of the repository a module imports, read from its text: nothing is loaded or run. */
+/** Which files of the repository a module imports, found in its text without loading or running anything. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,8 +22,8 @@ function importsOf(file: string): readonly string[] {
 }
 
 /**
- * A file and all that it imports, directly or through others. Paths are relative to the repository. With `within`, only
- * the imports of files below that folder are followed.
+ * A file and everything that it imports, directly or indirectly. Paths are relative to the repository. With `within`,
+ * only the imports of files below that folder are followed.
  */
 export function reachedFrom(file: string, within = ''): ReadonlySet<string> {
   const reached = new Set<string>();

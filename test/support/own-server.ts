@@ -1,4 +1,7 @@
-/** A server of its own over TCP, for what the tests' one behind a Unix socket cannot show: other versions, and TLS. */
+/**
+ * A separate server over TCP, for tests of other versions and of TLS, which the tests' server behind a Unix socket does
+ * not allow.
+ */
 import { spawnSync } from 'node:child_process';
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -6,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const NOBODY = 65534;
-/** Of the account that runs the server, which must not be root. */
+/** The account that runs the server, which must not be root. */
 const account = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
 export function run(program: string, ...args: string[]): void {
@@ -22,7 +25,10 @@ const freePort = (): Promise<number> =>
     });
   });
 
-/** Starts an empty server of the programs in a folder. `prepare` makes files in the server's folder and gives settings. */
+/**
+ * Starts an empty server with the programs in a folder. `prepare` creates files in the server's folder and returns
+ * settings.
+ */
 export async function startServer(
   bin: string,
   prepare: (home: string) => readonly string[] = () => [],

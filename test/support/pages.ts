@@ -1,14 +1,14 @@
-/** Pages in a real browser: every size, both themes, with and without JavaScript, and what may not be found on them. */
+/** Checks pages for faults in a real browser: at every size, in both themes, with and without JavaScript. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { tool } from './tools.ts';
 
-/** The script of axe: after it, `axe.run()` says what is wrong. */
+/** The script of axe, after which `axe.run()` reports faults. */
 export const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The elements that make the page wider than the window: not those that scroll by themselves. */
+/** The elements that make the page wider than the window, except those that scroll. */
 export const TOO_WIDE = `(() => {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= width) return [];
@@ -31,11 +31,11 @@ export const launch = (): Promise<Browser> =>
 
 export interface Opened {
   readonly page: Page;
-  /** What the browser complained about: errors, and what the policy forbade. */
+  /** The browser's complaints: errors, and violations of the policy. */
   readonly complaints: string[];
 }
 
-/** A page in a context of its own, on a laptop unless told otherwise. */
+/** A page in a separate context, by default on a laptop. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Opened> {
   const context = await browser.newContext({ viewport: LAPTOP, ...options });
   context.setDefaultTimeout(20_000);
@@ -48,7 +48,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return { page, complaints };
 }
 
-/** Takes a one-time sign-in link. */
+/** Signs in with a one-time link. */
 export async function signIn(page: Page, link: string, to: RegExp): Promise<void> {
   await page.goto(link);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -58,8 +58,8 @@ export async function signIn(page: Page, link: string, to: RegExp): Promise<void
 type Fault = [rule: string, elements: unknown[]];
 
 /**
- * Loads each address once and looks at it at every size, light and dark: it is no wider than the window, axe finds nothing,
- * and the browser complains about nothing. Axe needs JavaScript; without it a page has the same elements.
+ * Loads each address once and looks at it at every size, light and dark: it is no wider than the window, axe finds
+ * nothing, and the browser complains about nothing. Axe needs JavaScript, but a page has the same elements without it.
  */
 export async function expectNoFaults(
   { page, complaints }: Opened,
@@ -86,7 +86,7 @@ export async function expectNoFaults(
   expect(complaints).toEqual([]);
 }
 
-/** What axe finds: each rule with two of the elements that break it. The dark theme differs by its colors alone. */
+/** What axe finds: each rule with two of the elements that break it. The dark theme differs only in its colors. */
 async function axe(page: Page, colorScheme: 'light' | 'dark'): Promise<Fault[]> {
   const rules = colorScheme === 'light' ? {} : { runOnly: ['color-contrast', 'link-in-text-block'] };
   const { violations, passes } = (await page.evaluate(`axe.run(${JSON.stringify(rules)})`)) as {

@@ -1,10 +1,12 @@
-/** A PDF without what depends on the compressor: for hashes that outlive a release of Node. */
+/**
+ * The content of a PDF that does not depend on the compressor, for hashes that stay the same in later releases of Node.
+ */
 import { createHash } from 'node:crypto';
 import { inflateSync } from 'node:zlib';
 
 const STREAM = /stream\r?\n/g;
 
-/** The file's objects with their streams inflated, without lengths and places, which compression decides. */
+/** The file's objects with inflated streams, without the lengths and offsets that depend on compression. */
 function contentOf(pdf: Buffer): Buffer {
   const text = pdf.toString('latin1');
   const end = text.lastIndexOf('\nxref\n');

@@ -1,9 +1,9 @@
-/** The real program in a process of its own, as people, cron and scripts run it. It is compiled by `npm test`. */
+/** The real program in a separate process, as people, cron and scripts run it. It is compiled by `npm test`. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export interface Ran {
-  /** Null where a signal ended it. */
+  /** Null if a signal ended it. */
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
@@ -20,7 +20,7 @@ export interface RunOptions {
 
 export const compiled = (path: string) => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url));
 
-/** A shell script of `jobs/`, which runs what was compiled. */
+/** A shell script of `jobs/`, which runs the compiled program. */
 export const jobScript = (name: string) => fileURLToPath(new URL(`../../jobs/${name}`, import.meta.url));
 
 /** Variables that would reach the program from the machine that runs the tests. */
@@ -70,8 +70,8 @@ let resident: ChildProcess | undefined;
 let turn: Promise<unknown> = Promise.resolve();
 
 /**
- * The same, one after another in a process that stays (resident.mjs): for what a command says and does, where how the
- * process itself begins and ends is not in question.
+ * The same, but in a process that runs one command after another (resident.mjs). For tests of a command's output and
+ * effects, but not of how its process begins and ends.
  */
 export function command(
   args: readonly string[],
@@ -104,7 +104,7 @@ export function command(
 export const job = (name: string, options: RunOptions = {}): Promise<Ran> =>
   runCompiled(`jobs/${name}.js`, [], options);
 
-/** Starts the program and kills it with -9 after so many milliseconds; says whether it was still running. */
+/** Starts the program and kills it with -9 after this many milliseconds. Returns whether it was still running. */
 export function killed(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

@@ -12,16 +12,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, reachedFrom } from './modules.ts';
 
-/** Only files that import one of these, directly or through other files of test/, can come by a PostgreSQL server. */
+/** Only files that import one of these, directly or through other files of test/, can use a PostgreSQL server. */
 export const SERVERS: readonly string[] = [
   'test/support/databases.ts',
   'test/support/program.ts',
   'src/database/embedded.ts',
 ];
-/** Runs what was compiled into dist/. */
+/** Runs the program compiled into dist/. */
 const PROGRAM = 'test/support/program.ts';
 
-/** The one way to programs of others. */
+/** The only way to run programs of others. */
 const TOOLS = 'test/support/tools.ts';
 
 /** Reads PDFs back, as a recipient's programs would. */

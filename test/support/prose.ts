@@ -1,10 +1,10 @@
-/** The prose of a file: what people read in it, which is its comments and texts. */
+/** The prose of a file, which is the comments and texts that people read. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-api';
 import { ROOT } from './modules.ts';
 
-/** Takes the place of everything that is not prose, so that no phrase reaches across it. */
+/** Replaces everything that is not prose, so that no phrase can extend across it. */
 export const CODE = '\u0001';
 
 type Range = readonly [start: number, end: number];
@@ -46,7 +46,7 @@ const NOT_PROSE = /^\s*```[\s\S]*?^\s*```|`[^`\n]+`|\{\{[^}]*\}\}|<[^>\n]*>/gm;
 /** What begins a line of a comment, and what joins the parts of a text. */
 const MARKS = /^\s*(?:\/?\*+|\/\/|--|#+|>)|\*\/|["`+]|(?<!\w)'|'(?!\w)/gm;
 
-/** The text of a file with everything that is not prose blotted out. Offsets and lines are those of the file. */
+/** The text of a file with everything else blotted out. Offsets and lines are those of the file. */
 export function proseOf(file: string): string {
   const text = readFileSync(join(ROOT, file), 'utf8');
   const only = (ranges: readonly Range[]): string => {

@@ -1,6 +1,6 @@
 /**
- * Random numbers from a seed that a failing test prints. Every run uses the same seed, so that a red run says something
- * about the change and not about luck. RECKONER_SEED=random takes a new one (the nightly run); RECKONER_SEED=… repeats one.
+ * Random numbers from a seed that a failing test prints. Every run uses the same seed, so that a failing run is caused
+ * by the change and not by chance. RECKONER_SEED=random takes a new one (the nightly run); RECKONER_SEED=… repeats one.
  */
 import { randomInt } from 'node:crypto';
 

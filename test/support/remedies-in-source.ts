@@ -1,4 +1,4 @@
-/** Every remedy that the source names: actions with the fields of their input, and commands. */
+/** Every remedy in the source: actions with the fields of their input, and commands. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript-api';
@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '../..');
 interface WrittenAction {
   readonly file: string;
   readonly action: string;
-  /** As far as they are written there. */
+  /** The fields, as far as they are written in the source. */
   readonly fields: readonly string[];
 }
 interface WrittenCommand {
@@ -32,7 +32,7 @@ export function textOf(node: ts.Node | undefined): string | undefined {
   return node.head.text + node.templateSpans.map(({ literal }) => `VALUE${literal.text}`).join('');
 }
 
-/** The names of an object, also of those that it spreads; an identifier is looked up nowhere. */
+/** The names in an object and in the objects that it spreads. Identifiers are not looked up. */
 function namesOf(node: ts.Node | undefined): string[] {
   if (node === undefined) return [];
   if (ts.isParenthesizedExpression(node)) return namesOf(node.expression);

@@ -31,13 +31,13 @@ export default class LastLines implements Reporter {
 
 interface Failed {
   readonly file: string;
-  /** Without: the whole file. */
+  /** Absent if the whole file failed. */
   readonly name?: string;
 }
 
 const REPEATED_AT_MOST = 20;
 
-/** One command for each test that failed, with the seed and the reach of the run. */
+/** One command for each failed test, with the seed and the reach of the run. */
 export function repeatLines(failed: readonly Failed[]): string[] {
   if (failed.length === 0) return [];
   const command = ({ file, name }: Failed) => {

@@ -1,6 +1,6 @@
 /**
- * The compiled program in a process that stays: one command after another, each with its own environment, as a message.
- * Loading its modules is most of what a short command costs.
+ * The compiled program in a process that stays. It runs one command after another; each arrives as a message with its
+ * own environment. Loading the modules takes most of the time of a short command.
  */
 import { runProgram } from '../../dist/src/cli/program.js';
 

@@ -1,4 +1,4 @@
-/** The part of SaxonJS that the tests use; it has no types of its own. */
+/** The part of SaxonJS that the tests use; it has no types. */
 declare module 'saxon-js' {
   interface Transformation {
     readonly stylesheetInternal: object;

@@ -45,7 +45,7 @@ const TABLES = `
   WHERE c.relkind IN ('r', 'p') AND c.relnamespace = ${OURS}
   GROUP BY c.oid, c.relname, c.reloptions`;
 
-/** Indexes that no constraint has. */
+/** Indexes that belong to no constraint. */
 const INDEXES = `
   SELECT i.indrelid::int AS place, c.relname AS name, pg_get_indexdef(i.indexrelid, 0, true) || ';' AS text
   FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
@@ -66,7 +66,7 @@ const VIEWS = `
                 ' WITH (' || array_to_string(c.reloptions, ', ') || ')', pg_get_viewdef(c.oid, 118)) AS text
   FROM pg_class c WHERE c.relkind IN ('v', 'm') AND c.relnamespace = ${OURS}`;
 
-/** Sequences that no identity column has. */
+/** Sequences that belong to no identity column. */
 const SEQUENCES = `
   SELECT c.oid::int AS place, c.relname AS name,
          format('CREATE SEQUENCE %I AS %s START %s INCREMENT %s;', c.relname, s.seqtypid::regtype, s.seqstart,
@@ -91,7 +91,7 @@ const DOMAINS = `
   FROM pg_type t JOIN pg_type b ON b.oid = t.typbasetype
   WHERE t.typtype = 'd' AND t.typnamespace = 'public'::regnamespace`;
 
-/** What others than the owner may do. */
+/** The privileges of roles other than the owner. */
 const GRANTS = `
   SELECT o.place, o.name,
          format('GRANT %s ON %s%I TO %s;', string_agg(g.privilege_type, ', ' ORDER BY g.privilege_type), o.kind, o.name,
@@ -131,7 +131,7 @@ function migrationsByName(): Map<string, string> {
   return found;
 }
 
-/** The table of an identity column's sequence, whose column has one or two words. */
+/** The table of an identity column's sequence. The column's name has one or two words. */
 const tableOf = (sequence: string): string => sequence.replace(/_[a-z]+_id_seq$/, '');
 
 export async function dumpSchema(ask: Ask): Promise<string> {

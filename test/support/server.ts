@@ -2,8 +2,8 @@
  * One PostgreSQL server for a run of database tests (DATABASE_URL, else an embedded one in a temporary folder) with one
  * migrated template that every test file clones. Also builds the program when a file that runs it would find it stale.
  *
- * Creating the embedded cluster and migrating it takes seconds, so it is kept below node_modules/.cache, stopped, and each
- * run starts a copy of its own. Delete that folder to begin anew.
+ * Creating the embedded cluster and migrating it takes seconds, so it is kept below node_modules/.cache, stopped, and
+ * each run starts a separate copy. Delete that folder to start over.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -38,11 +38,11 @@ declare module 'vitest' {
     /** URL of the server's maintenance database. */
     serverUrl: string;
     template: string;
-    /** What comparing the template's schema gives. */
+    /** The result of comparing the template's schema. */
     schema: SchemaComparison;
     /** The template's catalog, see catalog.ts. */
     catalog: string;
-    /** Where tests write down what they went through, see tally.ts. */
+    /** The file to which tests write their counts (tally.ts). */
     tallyFile: string;
   }
 }
@@ -128,7 +128,10 @@ async function createTemplate(serverUrl: string, template: string, home: string)
   await database.close();
 }
 
-/** Once for all worlds: to compare again took two thirds of each close of a test, and a third of each verify. */
+/**
+ * The schema is compared once for all worlds. Comparing it each time took two thirds of each close in a test, and a
+ * third of each verify.
+ */
 async function compared(serverUrl: string, template: string, home: string): Promise<SchemaComparison> {
   const database = await openDatabase(environmentOf(serverUrl, template, home));
   return database.reading(compareSchema).finally(() => database.close());
@@ -136,7 +139,7 @@ async function compared(serverUrl: string, template: string, home: string): Prom
 
 // --- The embedded server ----------------------------------------------------------------------------------------------
 
-/** What suits tests, in the cluster's own configuration. */
+/** Settings for tests, in the cluster's configuration. */
 const SETTINGS = [
   // Tests kill programs, not this server: nothing is lost by not waiting for its disk at each commit.
   'synchronous_commit = off',
@@ -149,7 +152,7 @@ const SETTINGS = [
   'autovacuum = off',
 ];
 
-/** A started copy of the kept cluster, which is made first where there is none of this schema. */
+/** Starts a copy of the kept cluster, which is created first if there is none with this schema. */
 async function migratedServer(folder: string): Promise<EmbeddedServer> {
   const own = join(folder, 'postgres');
   const kept = join(CACHE, cacheKey());
@@ -163,10 +166,10 @@ async function migratedServer(folder: string): Promise<EmbeddedServer> {
 }
 
 const CACHE = join(ROOT, 'node_modules/.cache/reckoner-tests');
-/** So many schemas are kept, for who changes between branches: 60 MB each. */
+/** How many schemas are kept (60 MB each), for developers who switch between branches. */
 const KEPT = 3;
 
-/** Changes with all that makes the cluster: PostgreSQL, the libraries, the migrations, and the code that runs them. */
+/** Changes whenever PostgreSQL, the libraries, the migrations or the code that runs them change. */
 function cacheKey(): string {
   const migrations = readdirSync(join(ROOT, 'migrations'), { recursive: true, encoding: 'utf8' });
   const files = [
@@ -197,7 +200,10 @@ function copyKept(kept: string, own: string): boolean {
   }
 }
 
-/** Under its name in one step: a run that is killed on the way, or two runs at once, leave a whole cluster or none. */
+/**
+ * Renames the cluster in one step, so that a run that is killed meanwhile, or two runs at once, leave a whole cluster
+ * or none.
+ */
 function keep(own: string, kept: string): void {
   if (existsSync(join(own, 'data/postmaster.pid'))) throw new Error(`${own}: the server was told to stop and runs on`);
   const draft = `${kept}.new.${process.pid}`;
@@ -221,7 +227,7 @@ function keep(own: string, kept: string): void {
 
 const RUN = 'reckoner-tests-';
 
-/** The server of a killed run goes on in memory until somebody stops it. */
+/** Stops the servers of killed runs, which would otherwise stay in memory. */
 function removeAbandoned(parent: string): void {
   for (const name of readdirSync(parent)) {
     const pid = new RegExp(`^${RUN}(\\d+)-`).exec(name)?.[1];
@@ -247,7 +253,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Empty for a process that ended. Linux tells without ps, which a small machine lacks. */
+/** Empty for a process that has ended. Works without ps, which a small machine may lack. */
 export function commandOf(pid: number): string {
   if (process.platform !== 'linux')
     return spawnSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
@@ -263,12 +269,12 @@ export function commandOf(pid: number): string {
 const urlOf = (server: EmbeddedServer | undefined) =>
   socketUrl(server?.connection.host ?? '', server?.connection.port ?? 0, 'reckoner');
 
-/** A URL of a server behind a Unix socket: the folder stands percent-encoded in the host's place. */
+/** A URL of a server behind a Unix socket: the folder replaces the host, percent-encoded. */
 export function socketUrl(folder: string, port: number, database: string): string {
   return `postgres://reckoner@${encodeURIComponent(folder)}:${port}/${database}`;
 }
 
-/** The same server, another database. */
+/** The same server with a different database. */
 export function databaseUrl(serverUrl: string, database: string): string {
   return serverUrl.replace(/\/[^/?]*(\?|$)/, `/${database}$1`);
 }

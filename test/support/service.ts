@@ -1,4 +1,4 @@
-/** The HTTP side of a world, listening at a free port of this machine, and callers that speak to it as partners do. */
+/** The HTTP side of a world, listening at a free port of this machine, and callers that use it like partners. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
@@ -21,7 +21,7 @@ export interface Served {
   /** Everything that it has logged so far. */
   readonly log: () => string;
   readonly client: (partnerId: string) => Promise<Credentials>;
-  /** A caller with a token of its own. */
+  /** A caller with its own token. */
   readonly caller: (partnerId: string) => Promise<Caller>;
   readonly end: () => Promise<void>;
 }
@@ -41,7 +41,10 @@ export interface Caller {
   readonly post: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
 }
 
-/** What a partner has who can be quoted: 8.5 % of what is insured, at least 2.00, of which the partner keeps 30 %. */
+/**
+ * The pricing of a partner that can get quotes: 8.5 % of the insured amount, at least 2.00, of which the partner keeps
+ * 30 %.
+ */
 export const PRICED = {
   policies: [
     {
@@ -112,8 +115,8 @@ export async function serveWorld(
 }
 
 /**
- * A whole way over HTTP: partner p-1 of a world is priced, gets a quote, raises it and accepts both, and a client of it is
- * revoked. Every table of the API has rows after.
+ * A complete sequence over HTTP: partner p-1 of a world gets pricing and a quote, raises the quote and accepts both,
+ * and one of its clients is revoked. Afterwards every table of the API has rows.
  */
 export async function tradeByHttp(world: World): Promise<void> {
   const [known] = await world.database.reading((tx) => readPartners(tx, 'p-1'));
@@ -159,7 +162,7 @@ export async function callerWith(url: string, credentials: Credentials): Promise
   };
 }
 
-/** One request; a JSON answer is parsed as well. An answer of the API must be what its own description says. */
+/** One request; a JSON answer is parsed as well. An answer of the API must match its description. */
 export async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
   const response = await fetch(url, { redirect: 'manual', ...init });
   const text = await response.text();

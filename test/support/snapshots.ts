@@ -1,4 +1,4 @@
-/** Faces of documents for tests: a usual invoice, and whatever a test changes in it. */
+/** Contents of documents for tests: a usual invoice, in which a test can change anything. */
 import type { AchInstructions, Instructions, WireInstructions } from '../../src/config/instructions.ts';
 import type { Address } from '../../src/config/validation.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../../src/documents/snapshot.ts';
@@ -51,7 +51,7 @@ export const wire: WireInstructions = {
   bic: 'FHNBUS33',
 };
 
-/** A wire from abroad, with everything that one can need. */
+/** Instructions for a wire from abroad, with every possible field. */
 export const internationalWire: WireInstructions = {
   account_holder: 'Fairweather Protection, Inc.',
   account_holder_address: issuerAddress,
@@ -128,7 +128,7 @@ function totalsOf(
   };
 }
 
-/** A usual invoice with those differences. Totals follow from its lines unless they are given too. */
+/** A usual invoice with these differences. Totals follow from its lines unless they are given too. */
 export function snapshot(overrides: Partial<DocumentSnapshot> = {}): DocumentSnapshot {
   const lines = overrides.lines ?? usualLines;
   const currency = overrides.currency ?? 'USD';
@@ -182,7 +182,7 @@ export function snapshot(overrides: Partial<DocumentSnapshot> = {}): DocumentSna
   };
 }
 
-/** Where nothing is to be paid: no date, no terms, no instructions. */
+/** For documents with nothing to pay: no date, no terms, no instructions. */
 const nothingToPay = {
   due_on: null,
   terms_days: null,
@@ -207,7 +207,7 @@ export function statement(overrides: Partial<DocumentSnapshot> = {}): DocumentSn
   return snapshot({ document: 'statement', number: 'ST-2026-000007', ...nothingToPay, ...overrides });
 }
 
-/** A credit against an invoice, for a reason and no ledger rows. */
+/** A credit note against an invoice, with a reason and without ledger rows. */
 export function adjustment(overrides: Partial<DocumentSnapshot> = {}): DocumentSnapshot {
   return snapshot({
     document: 'credit_note',

@@ -1,6 +1,6 @@
 /**
- * What a run of the tests went through, told in one place at its end: kills survived, sequences run, inputs tried. Each
- * test adds what it has come through when it has; a run of one file tells of that file.
+ * Counts over a run of the tests, reported at its end: kills survived, sequences run, inputs tried. Each test adds its
+ * counts when it has passed. A run of one file reports on that file.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { inject } from 'vitest';

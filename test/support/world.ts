@@ -1,6 +1,6 @@
 /**
- * A sandbox for one test file: a database of its own, a home in a temporary folder and a clock that the test moves.
- * Its actions are the program's own functions, without the command line.
+ * A sandbox for one test file: a separate database, a home in a temporary folder and a clock that the test moves. Its
+ * actions are the program's own functions, without the command line.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -57,16 +57,16 @@ export interface World {
   readonly deliver: () => Promise<Delivery[]>;
   readonly verify: (month?: string) => Promise<Verification>;
   readonly documents: (filter?: { months?: Month[]; partnerId?: string }) => Promise<DocumentJson[]>;
-  /** Any query, as the owner: to look behind the program's back, or to damage what it keeps. */
+  /** Runs any query as the owner, to inspect or damage stored data without the program. */
   readonly sql: <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>;
-  /** The same for what is asked again and again: planned once. */
+  /** The same for frequent queries, which are planned once. */
   readonly prepared: <Row extends pg.QueryResultRow>(name: string, text: string) => Promise<Row[]>;
-  /** Ends it, but keeps what it came to, for worlds that go on from there. */
+  /** Ends it, but keeps its state for worlds that continue from there. */
   readonly keep: () => Promise<KeptWorld>;
   readonly end: () => Promise<void>;
 }
 
-/** A world's database and home, with nobody in it. */
+/** A world's database and home, with no connections. */
 export interface KeptWorld {
   readonly name: string;
   readonly home: string;
@@ -306,7 +306,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
 
 // --- Building partners and rows --------------------------------------------------------------------------------------
 
-/** A complete partner of the contract's shape; say only what matters to the test. */
+/** A complete partner of the contract's shape. Give only the fields that matter to the test. */
 export function partner(overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     partner_id: 'p-1',

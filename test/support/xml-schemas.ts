@@ -1,6 +1,7 @@
 /**
- * Judges the form of e-invoices: CII by the official schema of Factur-X, which xmllint runs, and UBL by the sequences of
- * UBL 2.1, as far as ours need them. The rules of EN 16931 ask what an e-invoice says; a schema asks in which order.
+ * Checks the structure of e-invoices: CII against the official schema of Factur-X, with xmllint, and UBL against the
+ * sequences of UBL 2.1 that ours need. The rules of EN 16931 check the content of an e-invoice; a schema checks the
+ * order.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { tool } from './tools.ts';
 
 const SCHEMA = join(import.meta.dirname, '../documents/e-invoice/rules/factur-x/Factur-X_1.07.3_EN16931.xsd');
 
-/** What the schema of Factur-X, profile EN 16931, finds wrong in a CII; empty: nothing. Needs xmllint. */
+/** The errors that the schema of Factur-X, profile EN 16931, finds in a CII; empty if there are none. Needs xmllint. */
 export function schemaFaults(xml: Buffer | string): string {
   const ran = spawnSync(tool('xmllint'), ['--noout', '--nonet', '--schema', SCHEMA, '-'], {
     input: xml,

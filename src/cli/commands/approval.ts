@@ -92,7 +92,7 @@ const changeTable = (changes: readonly Change[]): string =>
 interface Now {
   readonly is_same: boolean;
   readonly changes: readonly Change[];
-  /** Why it could not be done now. */
+  /** The reason why the request could not be carried out now. */
   readonly refused: string | null;
 }
 

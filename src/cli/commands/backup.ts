@@ -99,7 +99,10 @@ async function backup(
   return EXIT.attention;
 }
 
-/** The event has the hash to compare a file with, as `sha256sum` prints it. An older schema has no place for it. */
+/**
+ * The event has the file's hash, as `sha256sum` prints it, to compare the file with. An older schema cannot record the
+ * event.
+ */
 async function recordBackup(
   output: Output,
   database: Database,
@@ -117,8 +120,8 @@ async function recordBackup(
 }
 
 /**
- * Records the outcome of a backup into a folder, such as the nightly one, so a missed or failed one is noticed like a
- * job.
+ * Records the outcome of a backup into a folder, such as the nightly one, so that a missed or failed backup is noticed
+ * like a missed or failed job.
  */
 function startRun(database: Database, environment: Environment): (exitStatus: number) => Promise<void> {
   const startedAt = environment.now().toISO();
@@ -132,7 +135,7 @@ function startRun(database: Database, environment: Environment): (exitStatus: nu
 const isOlder = async (database: Database): Promise<boolean> =>
   (await database.asOwner((tx) => pendingMigrations(tx.client), { readOnly: true })).length > 0;
 
-/** Their names contain their times, so they sort by age. */
+/** The names of backups contain their times, so they sort by age. */
 function deleteAllBut(keep: number, folder: string, own: string): string[] {
   const backups = readdirSync(folder).filter(
     (name) => name.startsWith(own) && /^\d{8}T\d{6}Z\.backup$/.test(name.slice(own.length)),

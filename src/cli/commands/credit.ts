@@ -1,4 +1,4 @@
-/** `reckoner credit refund`: refunding open credit, and the return of a refund. */
+/** `reckoner credit refund`: refunds open credit, and records the return of a refund. */
 import { creditRefund, creditRefundReturned, REFUND_METHODS } from '../../actions/credit.ts';
 import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
 import type { Definition, ExitStatus } from '../define.ts';

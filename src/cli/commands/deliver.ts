@@ -81,7 +81,7 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
           webhooks.failed.map(({ partner_id, reason }) => `\n${describeRefusedEvent(partner_id, reason)}`).join('') +
           (needing.documents > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
-      // A stopped worker raises no alarm: `status` and `watch` do.
+      // A stopped worker raises no alarm, because `status` and `watch` do.
       return needing.documents > 0 && !options.watch ? EXIT.attention : EXIT.done;
     },
     { by: output.by, unattended: status === undefined, ...(options.watch && { onStop: () => stopping.abort() }) },

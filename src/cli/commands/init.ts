@@ -30,7 +30,7 @@ async function init(output: Output): Promise<number> {
   const created = await layOutHome(environment);
   readCheckedSettings(environment);
   const migrations = await bringUpToDate(output, environment);
-  // Record the settings as they are now, to compare later changes with.
+  // Record the current settings, so that later changes can be found by comparison.
   await withContext(async () => {}, { by: output.by, unattended: true });
   const file = settingsFile(environment);
   output.print({ home: environment.home, environment: environment.name, settings: created, migrations }, () =>
@@ -74,7 +74,7 @@ async function initCheck({ environment, settings, database, output }: CommandCon
   return readiness.missing.length === 0 ? EXIT.done : EXIT.attention;
 }
 
-/** The width of the last column in 80 columns. */
+/** The width of the table's last column on a terminal of 80 columns. */
 const NEEDS_WIDTH = 38;
 
 function describeReadiness({ missing, link_limits: limits }: Readiness): string {

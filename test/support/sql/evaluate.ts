@@ -12,7 +12,7 @@ export type Value = string | number | boolean | null | undefined | readonly Valu
 interface Obj {
   readonly fields: ReadonlyMap<string, Value>;
 }
-/** What the parameters and destructured names in reach are bound to. */
+/** The values of the parameters and destructured names in scope. */
 export type Env = ReadonlyMap<ts.Symbol, () => readonly Value[]>;
 
 const MOST = 200;
@@ -111,7 +111,7 @@ export class Evaluator {
     }
   }
 
-  /** All values that an expression may have. Throws Unknown where that cannot be told. */
+  /** All values that an expression may have. Throws Unknown if they cannot be determined. */
   evaluate(node: ts.Expression, env: Env): readonly Value[] {
     this.#depth += 1;
     try {
@@ -201,7 +201,7 @@ export class Evaluator {
     return this.#byType(node, new Unknown(node.getText().slice(0, 80)));
   }
 
-  /** What cannot be told is a number, a truth value or one of some texts, where its type says so. */
+  /** If a value cannot be determined but its type is number, boolean or some texts, the values of the type are used. */
   #byType(node: ts.Expression, cause: unknown): readonly Value[] {
     if (!(cause instanceof Unknown)) throw cause;
     const type = this.#checker.getTypeAtLocation(node);
@@ -252,7 +252,7 @@ export class Evaluator {
     });
   }
 
-  /** A field that cannot be told is left out: asking for it is what fails. */
+  /** A field whose value cannot be determined is left out, so only reading it fails. */
   #object(node: ts.ObjectLiteralExpression, env: Env): readonly Value[] {
     let objects: (readonly [string, Value])[][] = [[]];
     for (const property of node.properties) {

@@ -1,4 +1,4 @@
-/** Every statement that the program asks, with the row type and the parameters of its call. */
+/** Every statement that the program runs, with the row type and the parameters of its call. */
 import { readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import ts from 'typescript-api';
@@ -6,7 +6,7 @@ import { type Env, Evaluator, Unknown, type Value } from './evaluate.ts';
 
 const ROOT = resolve(import.meta.dirname, '..', '..', '..');
 
-/** A kind of value as JavaScript has it; 'any' where the type leaves it open. */
+/** The kind of a JavaScript value; 'any' if its type does not determine it. */
 export type Kind = 'text' | 'number' | 'boolean' | 'list' | 'bytes' | 'json' | 'any';
 
 export interface Property {
@@ -22,7 +22,7 @@ export interface Asked {
   readonly source: string;
   /** All texts that it may have. */
   readonly texts: readonly string[];
-  /** undefined for `execute`, and where the caller does not say what a row is. */
+  /** undefined for `execute`, and if the caller does not state the type of a row. */
   readonly row: ReadonlyMap<string, Property> | undefined;
   /** Names of the values that the call gives; `exact` where these are for it alone. */
   readonly bindings: { readonly names: ReadonlySet<string>; readonly exact: boolean };

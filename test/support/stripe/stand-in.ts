@@ -1,6 +1,7 @@
 /**
- * A local server in Stripe's place: it keeps what it is told, refuses what Stripe's published types refuse, answers an
- * idempotency key again as Stripe does, refusals and 500s included, and fails in whichever way a test asks for.
+ * A local server that replaces Stripe. It stores objects, refuses requests that violate Stripe's published types,
+ * repeats the answer to an idempotency key as Stripe does (including refusals and 500s), and fails in any way that a
+ * test requests.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -54,10 +55,10 @@ export interface LoggedRequest {
   readonly path: string;
   readonly params: Record<string, unknown>;
   readonly idempotencyKey: string | undefined;
-  /** The API version; undefined where it was refused before that was read. */
+  /** The API version; undefined if the request was refused before the version was read. */
   version: string | undefined;
   readonly at: number;
-  /** Undefined where the connection was ended. */
+  /** Undefined if the connection was ended. */
   status: number | undefined;
   replayed: boolean;
 }
@@ -71,13 +72,13 @@ export interface StripeStandIn {
   /** The next so many requests like `POST /v1/payment_links` fail so; all of them, until `heal`, with `Infinity`. */
   readonly fail: (like: string, failure: Failure, times?: number) => void;
   readonly heal: () => void;
-  /** Forgets everything, as on its first day. */
+  /** Forgets everything. */
   readonly startOver: () => void;
   /** A copy of all that it knows, for another one that goes on from there. */
   readonly memory: () => Memory;
   /** Links that a customer could pay by. */
   readonly activeLinks: () => StripeObject[];
-  /** A customer opens a link; undefined where it is switched off. */
+  /** A customer opens a link; undefined if the link is deactivated. */
   readonly visit: (linkId: string) => StripeObject | undefined;
   readonly complete: (sessionId: string, paymentStatus?: 'paid' | 'unpaid') => boolean;
   /** What becomes of a debit that a customer ordered so. */

@@ -94,7 +94,10 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
   ].join('\n');
 }
 
-/** What settled it besides payments. The row's `credited` includes write-offs, bank charges and credit taken back. */
+/**
+ * The amounts other than payments that settled it. The row's `credited` includes write-offs, bank charges and credit
+ * taken back.
+ */
 function settledWithoutCash({ currency, status, ...row }: DocumentRow): [string, string][] {
   const [credited, writtenOff, charges, takenBack] = [
     ...[row.credited, row.written_off, row.bank_charges],

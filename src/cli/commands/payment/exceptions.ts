@@ -42,7 +42,7 @@ interface ExceptionWithCommands extends Omit<ListedException, 'sets' | 'suggesti
   readonly commands: readonly string[];
 }
 
-/** For --json: each remedy is its command. */
+/** For --json, which gives each remedy as a command. */
 export const exceptionJson = async ({
   sets,
   suggestions,
@@ -85,7 +85,7 @@ const sheetOf = (exceptions: readonly ExceptionWithCommands[]): Sheet => ({
   })),
 });
 
-/** Why each suggestion fits; without suggestions, why the exception is listed. */
+/** The reason for each suggestion or, without suggestions, the reason why the exception is listed. */
 function reasonsOf({ sets, suggestions, reason }: ExceptionWithCommands): readonly string[] {
   const why = [...sets.map((each) => each.why), ...suggestions.map(suggested)];
   return why.length === 0 ? [reason] : why;

@@ -1,4 +1,4 @@
-/** Notes on stderr that a report is preliminary, because tables and spreadsheets have no place for it. */
+/** Prints a note to stderr if a report is preliminary, because tables and spreadsheets have no place for the note. */
 import { type BooksOfDay, preliminaryNote } from '../../../reports/preliminary.ts';
 import type { Output } from '../../output.ts';
 import type { PresentOptions } from '../../present.ts';
