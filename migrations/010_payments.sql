@@ -200,8 +200,8 @@ CALL make_fact('payment_sources');
 -- Unapplied cash of a payment that moves from one partner to another.
 --   named    finance, or a manual entry, names or corrects the payer.
 --   assumed  The payer was unknown, and is taken from the first invoice that the payment is applied to.
---   part The part that pays another partner's invoice, and returns to the payer when that is undone. The payer is that
---   of the latest named or assumed assignment. The unapplied part of a payment always belongs to the payer.
+--   part     The part that pays another partner's invoice, and returns to the payer when that is undone.
+-- The payer is that of the latest named or assumed assignment. The unapplied part of a payment always belongs to the payer.
 CREATE TABLE payment_assignments (
   payment_assignment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,

@@ -331,14 +331,22 @@ function queryOf({ query }: FastifyRequest): Record<string, string> {
 const sendScreen = (reply: FastifyReply, reader: PageUser, screen: Screen, status = 200): FastifyReply =>
   reply.code(status).type('text/html; charset=utf-8').send(page(reader, screen));
 
-/** Shown in our own frame, or downloaded. */
-export function sendFile(reply: FastifyReply, { type, name, content, download = false }: ConsoleFile): FastifyReply {
+const IN_OUR_FRAME = {
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'self'",
+  'X-Frame-Options': 'SAMEORIGIN',
+};
+
+/** Shown, in our own frame if it may be, or downloaded. */
+export function sendFile(
+  reply: FastifyReply,
+  { type, name, content, download = false }: ConsoleFile,
+  { isFramed = true } = {},
+): FastifyReply {
   const safe = name.replace(/[^\w.-]/g, '_');
   return reply
     .headers({
       'Content-Disposition': `${download ? 'attachment' : 'inline'}; filename="${safe}"`,
-      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'self'",
-      'X-Frame-Options': 'SAMEORIGIN',
+      ...(isFramed && IN_OUR_FRAME),
     })
     .type(type)
     .send(content);

@@ -2,13 +2,13 @@
  * When an e-mail is tried again.
  *
  * - The mail server deferred it: it is queued again, any number of times.
- * - The outcome is unknown (the connection was lost, or the program was stopped): it is sent again once, with the same
- *   bytes and the same Message-ID. After a second unknown outcome it is `uncertain`: only the recipient can tell
- *   whether it arrived.
+ * - The outcome is unknown (the connection was lost, or the program was stopped): it is repeated once, with the same bytes
+ *   and the same Message-ID. After a second unknown outcome it is `uncertain`: only the recipient can tell whether it
+ *   arrived.
  * - The mail server refused it: it is `failed`, and not tried again.
  *
- * A queued e-mail is tried again after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`.
- * The worker that tried it leaves it alone for a minute, but another worker may take it before that.
+ * A queued e-mail is tried again after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`. The
+ * worker that tried it leaves it alone for a minute; another may take it before that.
  */
 import type { SendOutcome } from './transport.ts';
 
@@ -17,7 +17,7 @@ export interface RetryOptions {
   readonly repeats?: boolean;
 }
 
-/** The status of an e-mail after an attempt; `unclearAttempts`: the earlier attempts whose outcome is unknown. */
+/** The status of an e-mail after an attempt; `unclearAttempts` are those before it whose outcome is unknown. */
 export function statusAfter(
   outcome: SendOutcome['outcome'],
   unclearAttempts: number,

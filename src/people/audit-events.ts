@@ -61,6 +61,7 @@ export const recordEvent = async (tx: Transaction, actor: Actor, event: AuditEve
 
 /** Records many events of one action in one statement. Returns their ids in the same order. */
 export async function recordEvents(tx: Transaction, actor: Actor, events: readonly AuditEvent[]): Promise<number[]> {
+  if (events.length === 0) return [];
   const { claimedBy, osUser, host, via, user } = actor;
   const userId = user?.user_id ?? null;
   const rows = await insertEvents(tx, { claimedBy, osUser, host, via, userId, events: JSON.stringify(events) });

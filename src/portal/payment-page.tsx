@@ -9,7 +9,7 @@ import type { ComponentChildren } from 'preact';
 import { todayOf } from '../config/today.ts';
 import { sendFile, settingsNow } from '../console/route.ts';
 import { settingsInForce } from '../documents/instructions.ts';
-import { httpStatusOf, refuse } from '../errors/refusals.ts';
+import { httpStatusOf } from '../errors/refusals.ts';
 import { pageOf, sendPage } from '../http/page.tsx';
 import { answerTo } from '../http/problem.ts';
 import type { Shared } from '../http/shared.ts';
@@ -18,6 +18,8 @@ import { FILE_ROUTES, openFile } from './files.ts';
 import { type InvoiceView, readInvoice } from './invoice.ts';
 import { hasPartnerPlace } from './route.ts';
 
+/** A page below /pay, or a file of it. */
+const PAGE = /^\/pay\/[^/?]+(?:\/[^/?]+)?(?:\?|$)/;
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
 /** The invoice of a link's token; undefined if unknown or expired. */
@@ -48,8 +50,8 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
 
       // An incomplete link, or one with something added.
       pay.setNotFoundHandler({ preValidation: onRequest }, async ({ method, url }, reply) => {
-        if (method === 'GET' || method === 'HEAD') return unknown(reply);
-        throw refuse('method_not_allowed', { method, path: url, allowed: ['GET', 'HEAD'] });
+        if (method === 'GET' || method === 'HEAD' || !PAGE.test(url)) return unknown(reply);
+        return sendProblem(reply.headers({ Allow: 'GET, HEAD', Connection: 'close' }), shared, 405, ONLY_SHOWN);
       });
 
       const pages = { onRequest, config: { bound: 'pages' }, exposeHeadRoute: true } as const;
@@ -68,7 +70,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
           const file = view && (await database.reading((tx) => openFile(tx, shared, view, kind)));
           return file === undefined
             ? unknown(reply)
-            : sendFile(reply.header('X-Robots-Tag', 'noindex, nofollow'), file);
+            : sendFile(reply.header('X-Robots-Tag', 'noindex, nofollow'), file, { isFramed: false });
         });
       }
     },
@@ -85,6 +87,11 @@ const UNKNOWN: Said = {
   title: 'Page not found',
   heading: 'There is no such page',
   text: 'The link may be incomplete, or for another document. Open the full link again from the invoice or its e-mail.',
+};
+const ONLY_SHOWN = {
+  title: 'Not allowed',
+  heading: 'This page is only shown',
+  text: 'It accepts no other request. Nothing was changed.',
 };
 const NOT_NOW = { title: 'Not now', heading: 'This page is temporarily unavailable' };
 

@@ -266,6 +266,22 @@ describe('in a browser without JavaScript', () => {
     }
   });
 
+  test('only shows: another method is refused with those it has, and changes nothing', async () => {
+    const path = paths['due'] ?? '';
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const answer = await ask(`${served.url}${path}`, { method, body: 'x' });
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+      expect(answer.text).toContain('Nothing was changed.');
+    }
+    expect((await ask(`${served.url}/pay/a/b/c`, { method: 'POST' })).status).toBe(404);
+  });
+
+  test('shows its PDF in nobody else’s frame', async () => {
+    const pdf = await ask(`${served.url}${paths['due']}/invoice.pdf`);
+    expect([pdf.status, pdf.headers.get('x-frame-options')]).toEqual([200, 'DENY']);
+    expect(pdf.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+  });
+
   test('fits a phone: nothing is wider than 360 pixels', async () => {
     for (const path of Object.values(paths)) {
       const page = await visit(path);
