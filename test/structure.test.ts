@@ -305,6 +305,18 @@ test('a transaction is an argument of its own: no context has one', () => {
   expect(contexts.filter(({ members }) => /\btx\??:/.test(members)).map(({ name }) => name)).toEqual([]);
 });
 
+test('a reader of files is exported by the name under which the process that reads imports it', () => {
+  const readers = SOURCES.flatMap(({ path, lines }) => {
+    const text = lines.join('\n');
+    return [...text.matchAll(/^(?:export )?const \w+ = readerOf\(\s*import\.meta\.url,\s*'(\w+)'/gm)].map(([, name]) => ({
+      reader: `${path}: ${name}`,
+      isExported: new RegExp(`^export const ${name} = readerOf\\(`, 'm').test(text),
+    }));
+  });
+  expect(readers.length).toBeGreaterThan(5);
+  expect(readers.filter(({ isExported }) => !isExported)).toEqual([]);
+});
+
 test('a test runs no program of others but by way of tools.ts, which skips it where the program is missing', () => {
   const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),

@@ -80,7 +80,7 @@ describe('a passkey', () => {
     await page.getByText('You have no passkey yet.').waitFor();
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-    await expect.poll(() => says(page).textContent()).toMatch(/it is not known here/);
+    await expect.poll(() => says(page).textContent()).toMatch(/it is not registered here/);
     await page.context().close();
   });
 

@@ -15,10 +15,15 @@ interface SentStatement extends Omit<BankStatement, 'opening' | 'closing' | 'lin
   readonly lines: readonly (Omit<BankLine, 'amount'> & { readonly amount: string })[];
 }
 
-const bankFile = readerOf(import.meta.url, 'bankFile', ({ maps, ...file }: BankFile & { readonly maps: Maps }) => {
-  const { format, statements } = readBankFile(file, maps);
-  return { format, statements: statements.map(sent) };
-});
+/** Exported because the process that reads files imports it by this name. */
+export const bankFile = readerOf(
+  import.meta.url,
+  'bankFile',
+  ({ maps, ...file }: BankFile & { readonly maps: Maps }) => {
+    const { format, statements } = readBankFile(file, maps);
+    return { format, statements: statements.map(sent) };
+  },
+);
 
 export async function readBankFileAside(file: BankFile, maps: Maps): Promise<ReadBankFile> {
   const { format, statements } = await readAside(bankFile, { ...file, maps });
