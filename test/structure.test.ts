@@ -308,10 +308,12 @@ test('a transaction is an argument of its own: no context has one', () => {
 test('a reader of files is exported by the name under which the process that reads imports it', () => {
   const readers = SOURCES.flatMap(({ path, lines }) => {
     const text = lines.join('\n');
-    return [...text.matchAll(/^(?:export )?const \w+ = readerOf\(\s*import\.meta\.url,\s*'(\w+)'/gm)].map(([, name]) => ({
-      reader: `${path}: ${name}`,
-      isExported: new RegExp(`^export const ${name} = readerOf\\(`, 'm').test(text),
-    }));
+    return [...text.matchAll(/^(?:export )?const \w+ = readerOf\(\s*import\.meta\.url,\s*'(\w+)'/gm)].map(
+      ([, name]) => ({
+        reader: `${path}: ${name}`,
+        isExported: new RegExp(`^export const ${name} = readerOf\\(`, 'm').test(text),
+      }),
+    );
   });
   expect(readers.length).toBeGreaterThan(5);
   expect(readers.filter(({ isExported }) => !isExported)).toEqual([]);
