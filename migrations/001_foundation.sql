@@ -1,5 +1,5 @@
--- What every other file builds on: the role of the program's connections, the guards of append-only tables, the numbers
--- of facts, months, currencies, the installation itself, and its job runs.
+-- What every other file builds on: the database role of the program's connections, the guards of append-only tables,
+-- the numbering of facts, the forms of months and currencies, the installation itself, and its job runs.
 
 -- Working connections take the role reckoner_app, which has only granted privileges. A hosted database may forbid
 -- creating roles; then only the triggers guard the tables.

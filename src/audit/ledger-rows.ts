@@ -17,7 +17,7 @@ export type DocumentNumbers = ReadonlyMap<string, string>;
 export const documentKey = (partnerId: string, currency: string, arrangement: string): string =>
   `${partnerId}\t${currency}\t${arrangement}`;
 
-/** Turns complete sealed lines into lines of CSV or JSON. `month` is the month that bills them. */
+/** Turns complete sealed lines into lines of CSV or JSON. `month` is the month in which they are billed. */
 export function ledgerRows(format: TableFormat, month: Month, numbers: DocumentNumbers): (lines: Buffer) => string {
   return (content) => {
     const text = content.toString();

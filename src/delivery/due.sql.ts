@@ -33,8 +33,8 @@ export async function wakeDocuments(
      ON CONFLICT DO NOTHING`,
     { statuses },
   );
-  // Last, in one order, and skipping rows that others have locked, so that no process waits for another or for a long
-  // import.
+  // Done last, in a fixed order, skipping rows that others have locked, so that no process waits for another one or for
+  // a long import.
   await execute(
     tx,
     `UPDATE emails SET due_at = now()

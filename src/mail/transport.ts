@@ -195,8 +195,8 @@ interface Attempt {
 }
 
 /**
- * A connection that has been idle for this long is ended: servers drop idle connections, and it would keep our process
- * alive.
+ * A connection that has been idle for this long is closed, because servers drop idle connections and an open one would
+ * keep our process alive.
  */
 const IDLE_MILLISECONDS = 20_000;
 

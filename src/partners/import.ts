@@ -78,7 +78,7 @@ export async function importPartners(
   return { ...imported, changes };
 }
 
-/** Refuses a parent that is unknown, the partner itself, or one of those that the partner pays for. */
+/** Refuses a parent that does not exist, that is the partner itself, or that the partner already pays for. */
 function refuseParents(
   partners: readonly PartnerRecord[],
   stored: readonly { partner_id: string; parent: string | null }[],

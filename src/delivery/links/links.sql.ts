@@ -105,8 +105,8 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
   if (recorded === 1) await recordAttempt(tx, { ...intent, attempt: 1 });
 }
 
-// Workers on the same document record the same rows. Attempts and objects are each unique by two indexes. PostgreSQL
-// tolerates a concurrent insert only for the index that ON CONFLICT names, or for all if it names none.
+// Workers that process the same document write identical rows. Attempts and objects are each unique by two indexes.
+// PostgreSQL tolerates a concurrent insert only for the index that ON CONFLICT names, or for all if it names none.
 
 export async function recordAttempt(
   tx: Transaction,
