@@ -458,7 +458,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   clock_differs: {
     when: "this machine's clock is 40 days ahead of the database's",
     exit: 1,
-    says: /This machine's clock says .*, and the database's says .*: it is 40 days ahead\. Nothing was recorded/,
+    says: /This machine's clock says .*, and the database's says .*: this machine is 40 days ahead\. Nothing was recorded/,
     run: async () => {
       const clock = await databaseClock(world.databaseUrl);
       await clock.show(new Date(Date.now() - 40 * 86_400_000).toISOString());
@@ -820,7 +820,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   approval_rejected: {
     when: 'a program asks again for what was rejected',
     exit: 3,
-    says: /lee@issuer\.example rejected request \d+ for the same \(no\)\./,
+    says: /lee@issuer\.example rejected request \d+ for the same action \(no\)\./,
     async run() {
       await inApproving('ada', 'user', 'role', 'cron', '--grant', 'finance');
       const record = ['--by', 'cron', 'payment', 'record', ...PAYMENT, '--reference', 'rejected'];
@@ -1475,7 +1475,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   e_invoice_not_asked_for: {
     when: 'its partner asks for no e-invoices',
     exit: 3,
-    says: /partner p-2 asked for none.*partners\.json.*'reckoner invoice rerun INV-2026-000002'/,
+    says: /partner p-2 requested none.*partners\.json.*'reckoner invoice rerun INV-2026-000002'/,
     run: () => inCorrected('invoice', 'e-invoice', 'INV-2026-000002'),
   },
   e_invoice_not_written: {
@@ -1639,7 +1639,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   credit_covers_invoice: {
     when: 'credit is to be taken back from an invoice that was issued with nothing due',
     exit: 3,
-    says: /was issued with nothing due, because credit of CN-.* covers it.*invoice void .*invoice rerun/,
+    says: /was issued with nothing due, because credit from CN-.* covers it.*invoice void .*invoice rerun/,
     run: async () => {
       const own = await correctedWorld();
       own.at('2026-10-02T10:00:00Z');
@@ -1792,7 +1792,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   bank_fee_not_applicable: {
     when: 'a payment is applied less a bank fee of which the settings allow none',
     exit: 3,
-    says: /less a bank fee of 1\.00 USD: "small_difference" in settings\.json has no amount for USD/,
+    says: /with a bank fee of 1\.00 USD: "small_difference" in settings\.json has no amount for USD/,
     run: () => inWorld(['payment', 'apply', '2', '--invoice', 'INV-2026-000001', '--fee', '1']),
   },
   credit_not_refundable: {
