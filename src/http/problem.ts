@@ -80,7 +80,7 @@ export const problemsOf =
   (thrown, request, reply) =>
     writeProblem(answerTo(thrown, request, reply), issuer, request, reply);
 
-/** The response to a thrown value, as JSON or a page: logged if it is our fault, with `Retry-After` if it has one. */
+/** The response to a thrown value, as JSON or a page: logged if it is our fault, with the headers of its refusal. */
 export function answerTo(thrown: unknown, request: FastifyRequest, reply: FastifyReply): Refusal {
   const known = refusalOf(thrown, request);
   const refusal = known ?? refuse('internal', { request_id: request.id });
@@ -89,13 +89,16 @@ export function answerTo(thrown: unknown, request: FastifyRequest, reply: Fastif
     request.log.warn({ code: known.code, reason: reasonOf(known.cause) }, 'refused');
   }
   request.refusal = refusal.code;
-  addRetryHeaders(reply, refusal);
+  addHeaders(refusal, request, reply);
   return refusal;
 }
 
-/** Adds `Retry-After` for a refusal that states when to retry, and the rate limit if that was exceeded. */
-function addRetryHeaders(reply: FastifyReply, { facts }: Refusal): void {
-  const { retry_after: retryAfter, limit } = facts as { retry_after?: number; limit?: number };
+/** The methods that are allowed, when to retry, the rate limit if that was exceeded, and the end of the connection. */
+function addHeaders({ facts }: Refusal, request: FastifyRequest, reply: FastifyReply): void {
+  type Stated = { readonly allowed?: string[]; readonly retry_after?: number; readonly limit?: number };
+  const { allowed, retry_after: retryAfter, limit } = facts as Stated;
+  if (allowed !== undefined) reply.header('Allow', allowed.join(', '));
+  if (hasUnreadBody(request)) reply.header('Connection', 'close');
   if (retryAfter === undefined) return;
   reply.header('Retry-After', String(retryAfter));
   if (limit !== undefined) reply.headers(rateHeaders({ limit, remaining: 0, reset: retryAfter }));
@@ -103,13 +106,10 @@ function addRetryHeaders(reply: FastifyReply, { facts }: Refusal): void {
 
 function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = httpStatusOf(refusal.code);
-  const { allowed } = refusal.facts as { allowed?: string[] };
   if (status === 401) {
     const missing = refusal.code === 'token_missing';
     reply.header('WWW-Authenticate', missing ? 'Bearer' : 'Bearer error="invalid_token"');
   }
-  if (allowed !== undefined) reply.header('Allow', allowed.join(', '));
-  if (hasUnreadBody(request)) reply.header('Connection', 'close');
   const problem = {
     type: `${issuer}/reference#${refusal.code}`,
     title: STATUS_CODES[status],

@@ -9,7 +9,7 @@ import type { ComponentChildren } from 'preact';
 import { todayOf } from '../config/today.ts';
 import { sendFile, settingsNow } from '../console/route.ts';
 import { settingsInForce } from '../documents/instructions.ts';
-import { httpStatusOf } from '../errors/refusals.ts';
+import { httpStatusOf, refuse } from '../errors/refusals.ts';
 import { pageOf, sendPage } from '../http/page.tsx';
 import { answerTo } from '../http/problem.ts';
 import type { Shared } from '../http/shared.ts';
@@ -49,9 +49,12 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
       });
 
       // An incomplete link, or one with something added.
-      pay.setNotFoundHandler({ preValidation: onRequest }, async ({ method, url }, reply) => {
+      pay.setNotFoundHandler({ preValidation: onRequest }, async (request, reply) => {
+        const { method, url } = request;
         if (method === 'GET' || method === 'HEAD' || !PAGE.test(url)) return unknown(reply);
-        return sendProblem(reply.headers({ Allow: 'GET, HEAD', Connection: 'close' }), shared, 405, ONLY_SHOWN);
+        const path = url.split('?')[0] ?? '';
+        answerTo(refuse('method_not_allowed', { method, path, allowed: ['GET', 'HEAD'] }), request, reply);
+        return sendProblem(reply, shared, 405, ONLY_SHOWN);
       });
 
       const pages = { onRequest, config: { bound: 'pages' }, exposeHeadRoute: true } as const;
