@@ -60,7 +60,7 @@ test('the report says why money is not matched to the quote that it names, and w
   const { stdout } = await run('reconcile', '2026-07');
   const text = stdout.replace(/\s+/g, ' ');
   expect(text).toContain(
-    `${wrong.id} on acct_other: 7.00 USD names quote split-missing, which is of p-split, whose account is not ` +
+    `${wrong.id} on acct_other: 7.00 USD names quote split-missing, which belongs to p-split, whose account is not ` +
       `acct_other. If it is that quote's share, use 'reckoner processor match ${wrong.id} --quote split-missing ` +
       `--other-account --reason R', else 'reckoner processor close ${wrong.id} --reason R'.`,
   );

@@ -51,7 +51,7 @@ test('a delivery says what it sent to webhooks and who did not take an event', a
   const ran = await run('deliver');
   expect(ran.stdout).toContain(
     'Sent to webhooks: 1 event.\n' +
-      "The webhook of p-1 did not take an event: it answered 500. 'reckoner webhook show p-1' shows when it is " +
+      "The webhook of p-1 did not accept an event: it answered 500. 'reckoner webhook show p-1' shows when it is " +
       'tried again.',
   );
   expect(receiver.received.map(({ position }) => position)).toEqual([1, 2]);
