@@ -24,13 +24,13 @@ import {
   Command,
   cleanUp,
   installWithout,
-  isAlive,
   makeFolder,
   makeHome,
   query,
   removeUsedHome,
   serverOf,
   until,
+  untilGone,
   usedHome,
 } from '../support/embedded/commands.ts';
 import { SWEEPING, times } from '../support/sweep.ts';
@@ -105,7 +105,7 @@ describe('One command', () => {
     await query(first.connection, insert);
     const pid = await postmaster(directory);
     await first.release();
-    expect(await isAlive(pid)).toBe(false);
+    await untilGone(pid);
     expect(await readFile(join(directory, 'server.log'), 'utf8')).toContain('database system is shut down');
 
     const second = await acquireEmbeddedServer(directory);
@@ -181,7 +181,7 @@ describe('Commands at the same time', () => {
     await first.leave();
     expect(await serverOf(directory)).toBe(pid);
     await second.leave();
-    expect(await isAlive(pid)).toBe(false);
+    await untilGone(pid);
   });
 
   const MANY = times({ few: 4, short: 12, long: 12 });
@@ -194,7 +194,7 @@ describe('Commands at the same time', () => {
     for (const connection of connections) await query(connection, insert);
     expect(await query(connections[0] ?? {}, count)).toEqual([{ rows: MANY }]);
     await Promise.all(commands.map((command) => command.leave()));
-    expect(await isAlive(pid)).toBe(false);
+    await untilGone(pid);
     expect((await readdir(directory)).sort()).toEqual(['data', 'server.log']);
     expect((await readFile(join(directory, 'server.log'), 'utf8')).match(/starting PostgreSQL/g)).toHaveLength(1);
   });
@@ -230,7 +230,7 @@ describe.runIf(SWEEPING)('After a kill -9', () => {
     await next.entered();
     expect(await serverOf(directory)).toBe(pid);
     await next.leave();
-    expect(await isAlive(pid)).toBe(false);
+    await untilGone(pid);
   });
 
   it('of a command that creates the cluster, the next one begins anew and clears up', { timeout: 60_000 }, async () => {
@@ -469,7 +469,7 @@ describe.runIf(asRoot && SWEEPING)('Root', () => {
     expect(await query(await second.entered(), count)).toEqual([{ rows: 1 }]);
     const killed = (await serverOf(directory)) ?? 0;
     process.kill(killed, 'SIGKILL');
-    await until(async () => !(await isAlive(killed)));
+    await untilGone(killed);
     await first.leave();
     await second.leave();
     const third = new Command(directory);

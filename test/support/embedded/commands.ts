@@ -67,6 +67,9 @@ export async function serverOf(directory: string): Promise<number | undefined> {
  */
 export const isAlive = async (pid: number): Promise<boolean> => /postgres(?!.*<defunct>)/.test(commandOf(pid));
 
+/** A server removes its lock file, which its last user waits for, a moment before its process ends. */
+export const untilGone = (pid: number): Promise<void> => until(async () => !(await isAlive(pid)));
+
 export async function until(condition: () => Promise<boolean>, milliseconds = 10_000): Promise<void> {
   const since = performance.now();
   while (!(await condition())) {
@@ -82,7 +85,7 @@ export async function cleanUp(): Promise<void> {
     const pid = await serverOf(home);
     if (pid === undefined) continue;
     process.kill(pid, 'SIGKILL');
-    await until(async () => !(await isAlive(pid)));
+    await untilGone(pid);
   }
   for (const folder of folders.splice(0)) {
     await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
