@@ -1,6 +1,6 @@
 #!/bin/sh
-# Replaces cron in a container: runs the jobs of jobs/crontab at the same minutes, in UTC. They log to stderr. A job that is missed or
-# runs twice does no harm. `once JOB` runs only that job.
+# Replaces cron in a container: runs the jobs of jobs/crontab, except the backup, at the same minutes in UTC. They log to
+# stderr. A missed run does no harm, nor does a second one. `once JOB` runs only that job.
 set -u
 jobs=$(dirname "$(readlink -f "$0")")/../dist/jobs
 
@@ -15,7 +15,7 @@ run() {
 
 trap 'kill $(jobs -p) 2>/dev/null; wait; exit 0' TERM INT
 while :; do
-  # The minute of the hour and of the day, without leading zeros.
+  # $minute of the hour and $day, the minute of the day, have no leading zeros.
   now=$(date -u +%s)
   minute=$((now / 60 % 60))
   day=$((now / 60 % 1440))

@@ -1,4 +1,4 @@
-/** Cron, once a night: deletes data of no further use. */
+/** Run by cron every night: deletes data that is no longer needed. */
 import { runPurge } from '../src/cli/job.ts';
 import { runProcess } from '../src/cli/main.ts';
 

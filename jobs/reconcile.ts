@@ -1,4 +1,6 @@
-/** Cron, once a day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */
+/**
+ * Run by cron every day: reads the connected accounts and reconciles the latest months. Exit 4: an exception is open.
+ */
 import { runReconcile } from '../src/cli/job.ts';
 import { runProcess } from '../src/cli/main.ts';
 

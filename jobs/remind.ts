@@ -1,5 +1,5 @@
 /**
- * Cron, once a day: reminds partners of what they owe, by the dunning levels of the settings. Exit 4: an e-mail needs
+ * Run by cron every day: sends payment reminders by the dunning levels of the settings. Exit 4: an e-mail needs
  * attention.
  */
 import { runRemind } from '../src/cli/job.ts';

@@ -1,4 +1,4 @@
-/** Cron, once a day: mails the status to operations if something needs a person. Exit 4: something did. */
+/** Run by cron every day: e-mails the status to operations if something needs attention. Exit 4: something does. */
 import { runWatch } from '../src/cli/job.ts';
 import { runProcess } from '../src/cli/main.ts';
 

@@ -1,8 +1,8 @@
--- What every other file builds on: the database role of the program's connections, the guards of append-only tables,
--- the numbering of facts, the forms of months and currencies, the installation itself, and its job runs.
+-- The basis of all later migrations: the role of the program's connections, guards of append-only tables, the numbering
+-- of facts, types for months and currencies, the installation, and job runs.
 
--- Working connections take the role reckoner_app, which has only granted privileges. A hosted database may forbid
--- creating roles; then only the triggers guard the tables.
+-- The program's connections use the role reckoner_app, which has only the privileges that it needs. A hosted database
+-- may not allow creating roles. Then only the triggers guard the tables.
 DO $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app') THEN
@@ -34,7 +34,7 @@ BEGIN
 END
 $$;
 
--- Append-only tables: a correction is a new row. The triggers bind everyone, including the table's owner.
+-- In an append-only table, a correction is a new row. The triggers apply to every role, including the table's owner.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% of % is refused: it is append-only, a correction is a new row', TG_OP, TG_TABLE_NAME
@@ -42,9 +42,9 @@ BEGIN
 END
 $$;
 
--- A statement is refused as a whole, even if it would touch no row. With an exception, an UPDATE or DELETE is allowed
--- for rows that match its condition on OLD and NEW (`reckoner purge`). It calls a function whose body is parsed here,
--- once, so a temporary table cannot replace a table that it names.
+-- A statement is refused even if it would affect no row. With `allowed`, an UPDATE or DELETE is allowed for rows that
+-- match `condition` on OLD and NEW (`reckoner purge`). The condition calls a function whose body is parsed once, at its
+-- creation, so a temporary table cannot replace a table that the function reads.
 CREATE PROCEDURE make_append_only(target regclass, allowed text DEFAULT NULL, condition text DEFAULT NULL,
                                   of_app text DEFAULT 'SELECT, INSERT')
 LANGUAGE plpgsql AS $$
@@ -60,8 +60,8 @@ BEGIN
 END
 $$;
 
--- Triggers fire under any session_replication_role: no setting of the database or a role disables them. The program
--- calls this after each migration (src/database/migrate.ts).
+-- Makes all triggers fire under any session_replication_role, so that no setting of the database or of a role disables
+-- them. The program calls this after each migration (src/database/migrate.ts).
 CREATE PROCEDURE enable_triggers_always() LANGUAGE plpgsql AS $$
 DECLARE
   guard record;
@@ -76,9 +76,9 @@ BEGIN
 END
 $$;
 
--- PostgreSQL lets everyone call a new function. Ours are for the program only. Views call functions with the caller's
--- rights, so the role for reports (roles.sql) may call those that only read. The program calls this after each
--- migration, too.
+-- Revokes our functions from PUBLIC, because PostgreSQL lets every role call a new function. Views call functions with
+-- the caller's rights, so the role for reports (roles.sql) may call functions that only read. The program calls this
+-- after each migration.
 CREATE PROCEDURE close_functions() LANGUAGE plpgsql AS $$
 DECLARE
   routine record;
@@ -101,19 +101,19 @@ BEGIN
 END
 $$;
 
--- Facts: append-only rows that a seal covers. Each has a number, fact_id, in the order of recording over all tables. A
--- seal covers the facts after the last one that the previous seal covers. USAGE without UPDATE: the app cannot set the
--- sequence.
+-- Facts are append-only rows that a seal covers. A fact's number, fact_id, is its position in the order of recording
+-- across all tables. A seal covers the facts after the last fact of the previous seal. The app cannot set the sequence,
+-- because it has USAGE without UPDATE.
 CREATE SEQUENCE fact_numbers;
 CALL grant_to_app('SELECT, USAGE', 'fact_numbers');
 
--- Parsed here, so it always means this sequence, even if there is a temporary sequence of the same name.
+-- The body is parsed here, so it always means this sequence, even if a temporary sequence has the same name.
 CREATE FUNCTION next_fact_number() RETURNS bigint LANGUAGE sql
 RETURN nextval('fact_numbers');
 
--- The database numbers every fact, whatever number a statement gives: no seal might cover a number chosen by a caller.
--- Rolled-back transactions leave gaps in the numbers. Under a seal a gap hides nothing: the seal states how many facts
--- of each table it covers. Numbers without gaps would make every writer wait for the previous one to commit.
+-- The database numbers every fact itself. The database ignores a fact number in a statement, because no seal might
+-- cover that number. Rolled-back transactions leave gaps. A gap hides nothing, because a seal states how many facts of
+-- each table it covers. Numbers without gaps would make every writer wait for the commit of the previous writer.
 CREATE FUNCTION number_fact() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.fact_id := next_fact_number();
@@ -121,10 +121,10 @@ BEGIN
 END
 $$;
 
--- in_order: a close holds the ledger's lock exclusively (src/database/ledger-lock.ts). Recording a fact holds it shared
--- until the commit, so that no fact with a lower number can appear after the close has read the last number.
--- not_while_paused: while the ledger is paused (002_people.sql) nothing is closed, issued, sent or recorded. `pause`
--- also holds the ledger's lock exclusively, so a writer that waited for it sees the pause.
+-- in_order: a close holds the ledger's lock exclusively (src/database/ledger-lock.ts). A transaction that records a
+-- fact holds this lock in shared mode until the commit. So no fact with a lower number can appear after the close has
+-- read the last number. not_while_paused: while the ledger is paused (002_people.sql) nothing is closed, issued, sent
+-- or recorded. `pause` also holds the ledger's lock exclusively, so a writer that waited for the lock sees the pause.
 CREATE FUNCTION begin_recording() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF 'in_order' = ANY (TG_ARGV) THEN
@@ -147,8 +147,8 @@ BEGIN
 END
 $$;
 
--- Only a few facts can be recorded while the ledger is paused: events, pauses, access, holds, and the outcome of an
--- e-mail that is in progress or was returned, because a mail server reports it only once.
+-- Makes a table a fact. With while_paused, rows of the table can also be recorded while the ledger is paused: events,
+-- pauses, access, holds, and outcomes of e-mails. A mail server reports an outcome only once.
 CREATE PROCEDURE make_fact(target regclass, while_paused boolean DEFAULT false) LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL CONSTRAINT %I CHECK (fact_id > 0)', target,
@@ -163,7 +163,7 @@ BEGIN
 END
 $$;
 
--- A month such as 2026-07. Months sort as text.
+-- A month such as 2026-07. Months sort correctly as text.
 CREATE DOMAIN billing_month AS text COLLATE "C"
   CONSTRAINT billing_month_form CHECK (VALUE ~ '^\d{4}-(0[1-9]|1[0-2])$');
 
@@ -171,13 +171,13 @@ CREATE FUNCTION month_after(month text) RETURNS text STABLE STRICT LANGUAGE sql 
   SELECT to_char((month || '-01')::date + interval '1 month', 'YYYY-MM')
 $$;
 
--- The rule for all identifiers: no two may look alike, and none may contain hidden characters. A
--- bounded repetition instead of length() took 30 µs per value; this takes 0.5 µs.
+-- The form of all identifiers: no two may look alike, and none may contain hidden characters. A bounded repetition in
+-- the pattern took 30 µs per value. With length() the check takes 0.5 µs.
 CREATE FUNCTION is_identifier(value text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN value ~ '^[A-Za-z0-9][A-Za-z0-9._:-]*$' AND length(value) <= 128;
 
--- The number of decimals of a currency's minor unit (ISO 4217), like minorDigits in src/money.ts. It is part of CHECK
--- constraints, which PostgreSQL does not check again when the function changes.
+-- The number of decimals of a currency's minor unit (ISO 4217), as in minorDigits in src/money.ts. CHECK constraints
+-- use it, and PostgreSQL does not check existing rows again when a function changes.
 CREATE FUNCTION minor_digits(currency text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN CASE
   WHEN currency IN ('BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV',
@@ -186,7 +186,7 @@ RETURN CASE
   WHEN currency IN ('CLF', 'UYW') THEN 4
   ELSE 2 END;
 
--- The environment that a database belongs to permanently, and an id for the Message-IDs that it creates.
+-- The environment that a database permanently belongs to, and an id that is part of its Message-IDs.
 CREATE TABLE installation (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT installation_only_one CHECK (only_one),
   environment text NOT NULL CONSTRAINT installation_environment CHECK (environment IN ('sandbox', 'production')),
@@ -195,8 +195,9 @@ CREATE TABLE installation (
 );
 CALL make_append_only('installation');
 
--- What the migrations created on this server; `verify` compares it with what is there (src/database/schema.ts). Only
--- the owner adds to it, and an event names each row by its SHA-256. It belongs to this database: no backup contains it.
+-- What the migrations created on this server. `verify` compares this record with the present schema
+-- (src/database/schema.ts). Only the owner adds rows, and an event states the SHA-256 of each row. The rows describe
+-- this database only, so no backup contains them.
 CREATE TABLE schema_records (
   schema_record_id bigint PRIMARY KEY,
   recorded_at timestamptz NOT NULL DEFAULT now(),
@@ -206,7 +207,7 @@ CREATE TABLE schema_records (
 );
 CALL make_append_only('schema_records', of_app => 'SELECT');
 
--- When each scheduled job ran. A run may be deleted after 400 days, but never the last of its job or the last that succeeded.
+-- The runs of scheduled jobs. A run may be deleted after 400 days, but never a job's last run or last success.
 CREATE TABLE job_runs (
   job_run_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   job text NOT NULL,
@@ -223,18 +224,18 @@ RETURN run.finished_at < now() - interval '400 days'
 CALL make_append_only('job_runs', 'DELETE', 'job_run_may_go(OLD)');
 CALL grant_to_app('DELETE', 'job_runs');
 
--- The security log: requests refused by the server, counted per hour by kind, network and client, so that an attack
--- cannot fill the disk. The program only adds to it; the owner of the database may delete rows, because they contain
--- people's network addresses. Audit events, which are append-only and sealed, record who changed clients and
--- instructions.
+-- The security log: requests that the server refused, counted per hour by kind, network and client, so that an attack
+-- cannot fill the disk. The program only adds rows. The owner of the database may delete rows, because they contain
+-- people's network addresses. Changes of clients and payment instructions are audit events instead, which are
+-- append-only and sealed.
 CREATE TABLE security_events (
   security_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT security_event_kind_known
     CHECK (kind IN ('exchange_refused', 'exchange_locked', 'webhook_refused', 'webhook_locked', 'requests_limited',
                     'sign_in_refused', 'sign_in_locked')),
-  -- An IPv4 address or a /64; 'others' counts the excess that is not distinguished.
+  -- An IPv4 address or an IPv6 /64 network. 'others' counts requests of further networks.
   network text NOT NULL CONSTRAINT security_event_network_short CHECK (length(network) <= 64),
-  -- The client that the caller claimed to be.
+  -- The client id that the caller stated.
   client_id text CONSTRAINT security_event_client_short CHECK (length(client_id) <= 128),
   tries bigint NOT NULL CONSTRAINT security_event_counted CHECK (tries > 0),
   first_at timestamptz NOT NULL,
@@ -245,7 +246,7 @@ CREATE TABLE security_events (
 CREATE INDEX security_events_latest ON security_events (last_at);
 CALL grant_to_app('SELECT, INSERT', 'security_events');
 
--- The items that needed attention when each job last ran, the count of each, and when it was last reported. Working
+-- The items that needed attention when each job last ran, the count of each, and the time of the last report. Working
 -- state: a job exits 4 for new items (src/reports/job-attention.ts).
 CREATE TABLE job_attention (
   job text NOT NULL,

@@ -1,52 +1,51 @@
--- Who did what, users with their roles and how they sign in, and pauses of the whole ledger.
+-- Audit events, users with their roles and sign-ins, and pauses of the ledger.
 
--- The user for whom this transaction acts: set by the console (src/people/users.ts).
+-- The user that this transaction acts for. src/people/users.ts sets the parameter.
 CREATE FUNCTION acting_user() RETURNS bigint STABLE LANGUAGE sql
 RETURN nullif(current_setting('reckoner.user_id', true), '')::bigint;
 
--- Recorded in the details of its events: the approval of this transaction, or the amounts that needed no approval.
+-- Added to the details of this transaction's events: its approval, or the amounts that needed no approval.
 CREATE FUNCTION approval_details() RETURNS jsonb STABLE LANGUAGE sql
 RETURN coalesce(nullif(current_setting('reckoner.approval', true), '')::jsonb, '{}');
 
 CREATE TABLE audit_events (
   event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   occurred_at timestamptz NOT NULL,
-  -- Noun and verb, as in the command: invoice.void.
   action text NOT NULL CONSTRAINT event_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
-  -- What it acted on: a document's number, a partner, a month, a file.
+  -- A document's number, a partner, a month, a file or similar.
   subject text NOT NULL,
   details jsonb NOT NULL,
-  -- The value of --by; for a job, its name. The next two come from the machine.
+  -- The value of --by, or the name of a job. os_user and host come from the machine.
   claimed_by text,
   os_user text NOT NULL,
   host text NOT NULL,
   via text NOT NULL CONSTRAINT event_via_known CHECK (via IN ('command', 'job', 'http', 'console')),
-  -- Who did it. Null before an installation has users, and if no user did it, as for a partner's acceptance.
+  -- Null before an installation has users, and if no user acted, as in a partner's acceptance.
   user_id bigint DEFAULT acting_user(),
   CONSTRAINT event_of_the_console_has_its_user CHECK (via <> 'console' OR user_id IS NOT NULL)
 );
 CREATE INDEX audit_events_of_subject ON audit_events (subject);
 CREATE INDEX audit_events_of_action ON audit_events (action, event_id);
--- Events without a user are found by the claimed name, or else by the machine's user.
+-- Events without a user are searched by the claimed name, or else by the operating-system user.
 CREATE INDEX audit_events_of_user ON audit_events (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX audit_events_of_name ON audit_events (lower(coalesce(claimed_by, os_user))) WHERE user_id IS NULL;
--- The amounts that approvals add up (src/people/approval-thresholds.ts).
+-- For the amounts that approval thresholds add up (src/approvals/amounts-before.ts).
 CREATE INDEX audit_events_compared ON audit_events (user_id, occurred_at) WHERE jsonb_exists(details, 'compared');
--- Events are recorded in the order of their times, unless a clock was set.
+-- Events are recorded nearly in the order of their times, so a block range index is enough.
 CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize = on);
 CALL make_fact('audit_events', while_paused => true);
--- An acceptance over HTTP first takes a number for its event, which its row names, then records both in one statement.
+-- An acceptance over HTTP first takes the number of its event, which its ledger row refers to. It then records row and
+-- event in one statement.
 CALL grant_to_app('USAGE', 'audit_events_event_id_seq');
 
--- Users: persons, and programs such as cron. Facts, because they determine who may act.
+-- Users are facts because they determine who may act. A program is a user such as cron.
 CREATE TABLE users (
   user_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT user_kind_known CHECK (kind IN ('person', 'program')),
-  -- A person's e-mail address, or a program's name.
   login text COLLATE "C" NOT NULL
     CONSTRAINT user_login_form CHECK (login = lower(login) AND (kind = 'person') = (strpos(login, '@') > 0)),
   name text NOT NULL CONSTRAINT user_has_name CHECK (btrim(name) <> ''),
-  -- The deactivated user with the same login whom this one replaces.
+  -- The deactivated user that previously had this login.
   follows bigint,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -71,9 +70,9 @@ CREATE TABLE user_roles (
   user_id bigint NOT NULL REFERENCES users,
   action text NOT NULL CONSTRAINT user_role_action_known CHECK (action IN ('grant', 'revoke')),
   role text NOT NULL CONSTRAINT user_role_known CHECK (role IN ('viewer', 'finance', 'approver', 'administrator')),
-  -- Null: all partners.
   partner_id text COLLATE "C",
-  -- Granted by an administrator or by a claim of the identity provider. Each revokes only what it granted.
+  -- Who granted the role: an administrator, or a claim of the identity provider. Each source revokes only its own
+  -- grants.
   source text NOT NULL CONSTRAINT user_role_source_known CHECK (source IN ('administrator', 'claim')),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -104,7 +103,6 @@ CREATE TABLE user_identities (
 );
 CALL make_fact('user_identities', while_paused => true);
 
--- Passkeys (WebAuthn). The credential's id is in Base64url.
 CREATE TABLE passkeys (
   passkey_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   user_id bigint NOT NULL REFERENCES users,
@@ -125,16 +123,16 @@ CREATE TABLE passkey_ends (
 );
 CALL make_fact('passkey_ends', while_paused => true);
 
--- Who is responsible for an item of the work queue, by the latest event. Null: unassigned.
+-- The assignee of each item of the work queue, by the latest event, or null if unassigned.
 CREATE INDEX audit_events_of_work ON audit_events (subject, event_id DESC) WHERE action = 'work.assign';
 CREATE VIEW present_work_assignments AS
 SELECT DISTINCT ON (subject) subject AS item, (details->>'user_id')::bigint AS user_id, event_id
 FROM audit_events WHERE action = 'work.assign' ORDER BY subject, event_id DESC;
 CALL grant_to_app('SELECT', 'present_work_assignments');
 
--- Working state from here on: it expires, and no seal covers it.
+-- The tables below, up to `pauses`, are working state: rows expire, and no seal covers them.
 
--- How many times a passkey has signed, by its own counter. A count that goes down reveals a copy.
+-- How often a passkey has signed, by its own counter. A count that decreases reveals a copy.
 CREATE TABLE passkey_uses (
   passkey_id bigint PRIMARY KEY REFERENCES passkeys,
   counter bigint NOT NULL,
@@ -152,7 +150,7 @@ CREATE TABLE sign_in_links (
 CREATE INDEX sign_in_links_of_user ON sign_in_links (user_id);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sign_in_links');
 
--- The challenge of a sign-in in progress, by the hash of the browser's cookie.
+-- The challenge of a sign-in in progress, identified by the hash of the browser's cookie.
 CREATE TABLE sign_in_challenges (
   sha256 text COLLATE "C" PRIMARY KEY,
   kind text NOT NULL CONSTRAINT sign_in_challenge_known CHECK (kind IN ('passkey', 'new_passkey', 'provider')),
@@ -164,12 +162,12 @@ CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sign_in_challenges');
 
 CREATE TABLE sessions (
   session_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The hash of the secret in the cookie.
+  -- The hash of the cookie's secret.
   sha256 text COLLATE "C" NOT NULL CONSTRAINT session_once UNIQUE
     CONSTRAINT session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   user_id bigint NOT NULL REFERENCES users,
   method text NOT NULL CONSTRAINT session_method_known CHECK (method IN ('link', 'passkey', 'provider')),
-  -- Where the session was started.
+  -- The network and browser at the sign-in.
   network text NOT NULL,
   browser text NOT NULL,
   created_at timestamptz NOT NULL,
@@ -181,8 +179,8 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_of_user ON sessions (user_id);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sessions');
 
--- Pauses: while one is open, nothing is closed, issued, sent or recorded (begin_recording). A restore opens one: the
--- ledger is as it was at `state_of`, but others may have seen what happened later.
+-- While a pause is open, nothing is closed, issued, sent or recorded (begin_recording). A restore opens a pause,
+-- because documents may have been issued after the restored state, whose time is `state_of`.
 CREATE TABLE pauses (
   pause_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   cause text NOT NULL CONSTRAINT pause_cause_known CHECK (cause IN ('command', 'restore')),
@@ -205,7 +203,8 @@ CREATE VIEW open_pauses AS
 SELECT * FROM pauses p WHERE NOT EXISTS (SELECT FROM resumptions r WHERE r.pause_id = p.pause_id);
 CALL grant_to_app('SELECT', 'open_pauses');
 
--- For previews, which are rolled back. If no pause is open, it writes nothing and takes no lock.
+-- Lets previews, which are rolled back, work during a pause. If no pause is open, the function writes nothing and takes
+-- no lock.
 CREATE FUNCTION end_open_pauses() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF is_paused() THEN
@@ -214,6 +213,6 @@ BEGIN
 END
 $$;
 
--- Parsed here, so that a temporary table of the same name changes nothing.
+-- The body is parsed here, so that a temporary table of the same name changes nothing.
 CREATE FUNCTION is_paused() RETURNS boolean STABLE LANGUAGE sql
 RETURN EXISTS (SELECT FROM open_pauses);

@@ -1,4 +1,4 @@
--- Sellers: partners, their arrangements, the policies that they sell, and their API clients.
+-- Partners, their arrangements and policies, and their API clients.
 
 CREATE TABLE partners (
   partner_id text COLLATE "C" PRIMARY KEY CONSTRAINT partner_id_form CHECK (is_identifier(partner_id)),
@@ -19,26 +19,25 @@ CREATE TABLE partners (
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
-  -- The partner that pays for this one. NULL: it pays for itself.
+  -- The partner that pays for this partner; NULL means that the partner pays for itself.
   parent text COLLATE "C" CONSTRAINT partner_parent_known REFERENCES partners
     CONSTRAINT partner_parent_is_another CHECK (parent <> partner_id),
-  -- Whether the partner gets its account statement by e-mail after each month.
   account_statement text NOT NULL DEFAULT 'none'
     CONSTRAINT partner_account_statement_known CHECK (account_statement IN ('none', 'monthly')),
-  -- The e-invoice that goes with its documents, and the partner's data on it.
+  -- The format of the partner's e-invoices. The next two columns have the partner's data for e-invoices.
   e_invoice text NOT NULL DEFAULT 'none'
     CONSTRAINT partner_e_invoice_known CHECK (e_invoice IN ('none', 'facturx', 'ubl', 'xrechnung')),
   buyer_reference text NOT NULL DEFAULT '',
   electronic_address text NOT NULL DEFAULT '',
-  -- NULL: active. From this instant on, acceptances of quotes are refused.
+  -- NULL: active. After inactive_since, acceptances of quotes are refused.
   inactive_since timestamptz,
   imported_at timestamptz NOT NULL
 );
 CREATE INDEX partners_of_parent ON partners (parent) WHERE parent IS NOT NULL;
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'partners');
 
--- Imports of partners wait for each other (src/database/ledger-lock.ts), so two of them cannot each add half of a
--- cycle.
+-- Prevents cycles. Imports of partners wait for each other (src/database/ledger-lock.ts), so two imports cannot each
+-- add half of a cycle.
 CREATE FUNCTION refuse_cyclic_parent() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (
@@ -58,7 +57,7 @@ $$;
 CREATE CONSTRAINT TRIGGER partner_parent_not_cyclic AFTER INSERT OR UPDATE OF parent ON partners
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.parent IS NOT NULL) EXECUTE FUNCTION refuse_cyclic_parent();
 
--- Who pays for each partner: its parent, the parent's parent, and so on.
+-- The payers of each partner: its parent, the parent's parent, and so on.
 CREATE VIEW partner_payers AS
 WITH RECURSIVE above AS (
   SELECT partner_id, parent AS payer_id, 1 AS distance FROM partners WHERE parent IS NOT NULL
@@ -69,11 +68,10 @@ WITH RECURSIVE above AS (
 SELECT partner_id, payer_id, distance FROM above;
 CALL grant_to_app('SELECT', 'partner_payers');
 
--- A role may be limited to one partner.
 ALTER TABLE user_roles ADD CONSTRAINT user_role_of_a_partner FOREIGN KEY (partner_id) REFERENCES partners;
 
--- An arrangement applies from a month on. A row has the one with the latest month that is not after the row's own
--- month.
+-- An arrangement applies from a month on. A row has the arrangement with the latest from_month that is not after the
+-- row's own month.
 CREATE TABLE partner_arrangements (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   from_month billing_month NOT NULL,
@@ -81,14 +79,14 @@ CREATE TABLE partner_arrangements (
   connected_account_id text,
   merchant_of_record text CONSTRAINT merchant_known CHECK (merchant_of_record IN ('platform', 'third_party')),
   split text CONSTRAINT split_known CHECK (split IN ('real_time', 'sequential')),
-  -- The currencies in which the partner's platform is paid out; NULL: not stated.
+  -- The currencies in which the platform of the partner is paid out, or NULL if unknown.
   settlement_currencies text[],
   connected_account_type text
     CONSTRAINT connected_account_type_known CHECK (connected_account_type IN ('standard', 'express', 'custom')),
   connected_account_state text CONSTRAINT connected_account_state_known
     CHECK (connected_account_state IN ('invited', 'onboarding', 'active', 'restricted', 'disconnected')),
-  -- Who reports the account's balance transactions. NULL: the processor. If we have no key for an account, we know it
-  -- only from the partner's settlement files.
+  -- Who reports the account's balance transactions; NULL means the processor. If Reckoner has no API key for an
+  -- account, the partner's settlement files report its balance transactions.
   balance_transactions_from text CONSTRAINT balance_transactions_from_known
     CHECK (balance_transactions_from IN ('processor', 'settlement_file')),
   PRIMARY KEY (partner_id, from_month),
@@ -96,7 +94,7 @@ CREATE TABLE partner_arrangements (
     (arrangement = 'connected_account') = (connected_account_id IS NOT NULL)
     AND (arrangement = 'connected_account') = (merchant_of_record IS NOT NULL)
     AND (arrangement = 'connected_account') = (split IS NOT NULL)),
-  -- A real-time split is made by the processor itself, so the platform must be the merchant of record.
+  -- Only the processor can split in real time, so the platform must be the merchant of record.
   CONSTRAINT real_time_needs_platform_merchant CHECK (NOT (split = 'real_time' AND merchant_of_record = 'third_party')),
   CONSTRAINT onboarding_is_of_a_connected_account CHECK (
     arrangement = 'connected_account'
@@ -114,7 +112,7 @@ CREATE TABLE policies (
   partner_cut_rate numeric NOT NULL CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate BETWEEN 0 AND 1),
   price_rate numeric CONSTRAINT price_rate_range CHECK (price_rate >= 0),
   price_minimum numeric CONSTRAINT price_minimum_range CHECK (price_minimum >= 0),
-  -- The highest total of one quote with its requotes, in the partner's currency. NULL: no limit of its own.
+  -- The highest total of one quote with its requotes, in the partner's currency; NULL means no limit for this policy.
   largest_price numeric CONSTRAINT largest_price_positive CHECK (largest_price > 0),
   inactive_since timestamptz,
   PRIMARY KEY (partner_id, policy_id),
@@ -122,8 +120,8 @@ CREATE TABLE policies (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'policies');
 
--- Ledger rows name a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql). So policies are never
--- deleted.
+-- Ledger rows refer to a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql), so policies must never
+-- be deleted.
 CREATE FUNCTION refuse_lost_policy() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% of policies is refused: rows name them for good, a policy is made inactive instead', TG_OP
@@ -137,8 +135,6 @@ CREATE TRIGGER policies_keep_their_names BEFORE UPDATE OF partner_id, policy_id 
 CREATE TRIGGER policies_stay_whole BEFORE TRUNCATE ON policies
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_lost_policy();
 
--- API clients with their secrets, and the keys that sign tokens.
-
 CREATE TABLE api_clients (
   client_id text COLLATE "C" PRIMARY KEY CONSTRAINT client_id_form CHECK (is_identifier(client_id)),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
@@ -149,12 +145,12 @@ CREATE TABLE api_clients (
 CREATE INDEX api_clients_of_partner ON api_clients (partner_id);
 CALL make_fact('api_clients', while_paused => true);
 
--- The secrets of a client are a chain. Only the last two can be valid, and the earlier of them only until the time that
--- the later one states. So three valid secrets cannot be recorded.
+-- The secrets of a client form a chain. Only the last two can be valid, and the second-to-last only until
+-- previous_ends_at of the last. So three valid secrets cannot be recorded.
 CREATE TABLE client_secrets (
   client_id text COLLATE "C" NOT NULL REFERENCES api_clients,
   sequence integer NOT NULL CONSTRAINT client_secret_sequence_positive CHECK (sequence > 0),
-  -- A hash of 256 random bits, so a plain hash is as good as a slow one.
+  -- A plain hash is enough, because the secret is 256 random bits.
   secret_sha256 text NOT NULL CONSTRAINT client_secret_is_a_hash CHECK (secret_sha256 ~ '^[0-9a-f]{64}$'),
   issued_at timestamptz NOT NULL,
   expires_at timestamptz CONSTRAINT client_secret_expires_after_issue CHECK (expires_at > issued_at),
@@ -174,29 +170,29 @@ CREATE TABLE client_revocations (
 );
 CALL make_fact('client_revocations', while_paused => true);
 
--- When a client called last, to within minutes: a working state, so that an unused client can be revoked.
+-- The time of a client's last call, to within minutes. Working state, used to find unused clients to revoke.
 CREATE TABLE client_uses (
   client_id text COLLATE "C" PRIMARY KEY REFERENCES api_clients,
   used_at timestamptz NOT NULL
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'client_uses');
 
--- The public keys. A private key exists only in the memory of the signing process, so neither this database nor a
--- backup of it can sign a token.
+-- The public keys of tokens. A private key exists only in the memory of the signing process, so neither this database
+-- nor its backup can sign a token.
 CREATE TABLE signing_keys (
   kid text COLLATE "C" PRIMARY KEY,
   public_jwk jsonb NOT NULL CONSTRAINT signing_key_is_public CHECK (NOT jsonb_exists(public_jwk, 'd')),
   published_at timestamptz NOT NULL,
   signs_until timestamptz NOT NULL,
-  -- Kept until the last token that it may have signed has expired.
+  -- Kept until the last token that the key may have signed has expired.
   published_until timestamptz NOT NULL,
   CONSTRAINT signing_key_outlives_its_tokens CHECK (published_at < signs_until AND signs_until < published_until)
 );
 CREATE INDEX signing_keys_in_use ON signing_keys (published_until);
 CALL make_append_only('signing_keys');
 
--- Counts, over all servers, of wrong secrets at the token exchange and at sign-ins and of requests for sign-in links:
--- by network, and by client of a network or payment page. A key's row is removed a while after its window has ended.
+-- Counts, across all servers, of wrong secrets at token exchanges and sign-ins, and of requests for sign-in links. The
+-- key is a network, or a client of a network or payment page. A row is deleted some time after its window has ended.
 CREATE TABLE failed_exchanges (
   key text PRIMARY KEY CONSTRAINT failed_exchange_key_length CHECK (length(key) <= 200),
   failures integer NOT NULL,
@@ -205,8 +201,8 @@ CREATE TABLE failed_exchanges (
 CREATE INDEX failed_exchanges_ended ON failed_exchanges (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'failed_exchanges');
 
--- Counts, over all servers, of the current minute's requests: by kind of request, and by network or client. Working
--- state: after a crash of the server it is empty, and counting starts again.
+-- Counts, across all servers, of the current minute's requests by kind, and by network or client. Working state: after
+-- a crash of the server the table is empty, and counting starts again.
 CREATE UNLOGGED TABLE request_counts (
   key text COLLATE "C" PRIMARY KEY CONSTRAINT request_count_key_length CHECK (length(key) <= 200),
   requests integer NOT NULL,
@@ -215,9 +211,9 @@ CREATE UNLOGGED TABLE request_counts (
 CREATE INDEX request_counts_ended ON request_counts (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'request_counts');
 
--- The portal: a partner's pages, which an invoicing contact opens by a link in an e-mail. Working state: it expires,
--- and no seal covers it. A link and a session are valid only while the partner is active and has the contact who
--- received the link.
+-- The partner's place: pages that an invoicing contact opens by a link in an e-mail. Working state: rows expire, and no
+-- seal covers them. A link or session is valid only while the partner is active and still has the contact who received
+-- the link.
 CREATE TABLE partner_sign_in_links (
   sha256 text COLLATE "C" PRIMARY KEY CONSTRAINT partner_sign_in_link_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
@@ -230,7 +226,7 @@ CREATE INDEX partner_sign_in_links_ended ON partner_sign_in_links (expires_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_sign_in_links');
 
 CREATE TABLE partner_sessions (
-  -- The hash of the secret in the cookie.
+  -- The hash of the cookie's secret.
   sha256 text COLLATE "C" PRIMARY KEY CONSTRAINT partner_session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   contact_name text NOT NULL,
@@ -242,9 +238,9 @@ CREATE TABLE partner_sessions (
 CREATE INDEX partner_sessions_ended ON partner_sessions (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_sessions');
 
--- Our role (settings.json, we_are): the partners' supplier, whose sales are the invoice amounts, or the principal,
--- whose sales are the whole prices and whose partners' cuts are an expense. The journal depends on it, so it is
--- recorded with the first partners and cannot change once there is a row.
+-- Our role (settings.json, we_are). As the partners' supplier, our sales are the invoice amounts. As the principal, our
+-- sales are the whole prices, and partners' cuts are an expense. The journal depends on the role, so it is recorded
+-- with the first partners and cannot change once there is a ledger row.
 CREATE TABLE presentation (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT presentation_only_one CHECK (only_one),
   we_are text NOT NULL CONSTRAINT presentation_known CHECK (we_are IN ('supplier_to_partner', 'principal'))

@@ -1,10 +1,10 @@
--- The ledger: one row per acceptance or reversal, never changed, posted to exactly one month; and the two closes of a
--- month, each following the previous one. The billing close (closed_months) shuts the month to rows; the close of its
--- books (book_closes) shuts it to all other facts.
+-- The ledger has one row for each acceptance or reversal. A row is never changed, and is posted to exactly one month. A
+-- month has two closes. The billing close (closed_months) ends the month for rows. The close of the books (book_closes)
+-- ends the month for all other facts. Each kind of close takes months in order.
 
 CREATE TABLE closed_months (
   month billing_month PRIMARY KEY,
-  -- NULL for the first month only; UNIQUE makes the closed months one unbroken chain.
+  -- NULL for the first month only. UNIQUE makes the closed months an unbroken chain.
   previous billing_month CONSTRAINT closed_months_chain UNIQUE NULLS NOT DISTINCT REFERENCES closed_months,
   issued_on date NOT NULL,
   closed_at timestamptz NOT NULL,
@@ -18,8 +18,8 @@ CREATE TABLE closed_months (
 CALL make_append_only('closed_months');
 CALL refuse_rows_while_paused('closed_months');
 
--- The first instant of a month in a time zone. If clocks are set back to midnight there are two, and the first one
--- counts, as in src/month.ts. For a zone unknown to this server, the month begins when it begins anywhere on Earth.
+-- The first instant of a month in a time zone. If clocks are set back to midnight, the first of the two midnights
+-- counts, as in src/month.ts. If this server does not know the zone, the month begins when it begins anywhere on Earth.
 CREATE FUNCTION first_instant(month text, zone text) RETURNS timestamptz STABLE LANGUAGE plpgsql AS $$
 DECLARE
   midnight timestamp := (month || '-01')::timestamp;
@@ -33,9 +33,9 @@ EXCEPTION WHEN invalid_parameter_value THEN
 END
 $$;
 
--- A month that has not ended by the database's own clock never closes: a machine whose clock is ahead would close the
--- current month permanently. Only a sandbox whose clock is set by RECKONER_NOW may (src/database/session.ts). Checked
--- at the commit, so that a preview may include the current month.
+-- Refuses to close a month that has not ended by the database's own clock: a machine whose clock is ahead would
+-- permanently close the current month. A sandbox with a set clock (RECKONER_NOW, src/database/session.ts) is exempt.
+-- The check runs at the commit, so that a preview may include the current month.
 CREATE FUNCTION refuse_running_month() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   ended_at timestamptz;
@@ -56,17 +56,18 @@ $$;
 CREATE CONSTRAINT TRIGGER month_has_ended AFTER INSERT ON closed_months DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_running_month();
 
--- The books of a month end after its billing close: until then payments and corrections are dated in it. After that,
--- its balances never change. The table is append-only, and a fact: the next seal covers it.
+-- The close of a month's books comes after its billing close, so that payments and corrections can still be dated in
+-- the month. After the close of the books, the month's balances never change. A close of books is a fact, covered by
+-- the next seal.
 CREATE TABLE book_closes (
   month billing_month PRIMARY KEY CONSTRAINT book_close_after_billing REFERENCES closed_months,
-  -- NULL for the first month only; UNIQUE makes the closed books one unbroken chain.
+  -- NULL for the first month only. UNIQUE makes the closed books an unbroken chain.
   previous billing_month CONSTRAINT book_closes_chain UNIQUE NULLS NOT DISTINCT REFERENCES book_closes,
   -- The number of the last fact before the close. No later fact is dated in the month.
   facts_to bigint NOT NULL,
   closed_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- What the seal covers: the entries dated in the month and the trial balance at its end (docs/auditors.md).
+  -- The sealed text: the entries dated in the month and the trial balance at its end (docs/auditors.md).
   record text NOT NULL,
   seal text NOT NULL,
   CONSTRAINT book_closes_follow CHECK (month = month_after(previous)),
@@ -74,29 +75,29 @@ CREATE TABLE book_closes (
 );
 CALL make_fact('book_closes');
 
--- The balance of every account at the end of a month with closed books, except zeros.
+-- The nonzero balance of every account at the end of a month with closed books.
 CREATE TABLE book_balances (
   month billing_month NOT NULL CONSTRAINT book_balance_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
   control text COLLATE "C" NOT NULL,
-  -- Including the subaccount of the partner, policy or bank account.
+  -- With the subaccount of the partner, policy or bank account.
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- Debits less credits.
   amount numeric NOT NULL CONSTRAINT book_balance_not_zero CHECK (amount <> 0),
   PRIMARY KEY (month, account, currency)
 );
 CALL make_fact('book_balances');
 
--- The earliest entry date for a fact now: the first day of the first month with open books. NULL while no books are
+-- The earliest entry date of a new fact: the first day of the first month with open books, or NULL while no books are
 -- closed. Ledger rows follow the billing close instead (refuse_closed_month).
 CREATE FUNCTION earliest_postable_date() RETURNS date STABLE LANGUAGE sql AS $$
   SELECT (month_after(max(month)) || '-01')::date FROM book_closes
 $$;
 
 -- The balances of closed books never change. Every fact with a journal entry has its true date (applied_on, issued_on,
--- …) and entry_on, the date of its journal entry: the true date, but never before the first month whose books were open
--- when the fact was recorded. The program takes the lock that decides the date; if it does not, this trigger fails.
+-- …) and the date of its entry, entry_on. entry_on is the true date, but never earlier than the first month whose books
+-- were open at the time of recording. The program takes the lock that decides the date. If the program did not take the
+-- lock, this trigger refuses the fact.
 CREATE FUNCTION refuse_entry_in_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_closed text;
@@ -135,12 +136,11 @@ CREATE TABLE ledger_rows (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
-  -- Facts about the row when it was recorded, never recomputed.
   time_zone text NOT NULL,
   month text COLLATE "C" NOT NULL,
   arrangement text NOT NULL,
   recorded_at timestamptz NOT NULL,
-  -- The event of the import, acceptance or reversal that recorded it (refuse_unknown_event).
+  -- The event of the import, acceptance or reversal (checked by refuse_unknown_event).
   event_id bigint NOT NULL,
   PRIMARY KEY (partner_id, posted_month, entry_id),
   CONSTRAINT ledger_rows_id_positive CHECK (entry_id > 0),
@@ -159,48 +159,47 @@ CREATE TABLE ledger_rows (
   CONSTRAINT ledger_rows_ids_form CHECK (
     is_identifier(quote_id) AND is_identifier(requote_id) IS NOT FALSE AND is_identifier(reversal_id) IS NOT FALSE
     AND is_identifier(enrollment_id) IS NOT FALSE),
-  -- A row in a month that no close can reach would never be billed. LIKE takes a tenth of the time of the domain's
+  -- A row in a month that no close reaches would never be billed. LIKE takes a tenth of the time of the domain's
   -- pattern.
   CONSTRAINT ledger_rows_months_form CHECK (month LIKE '____-__' AND posted_month LIKE '____-__'),
   CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement IN ('invoicing', 'connected_account')),
   CONSTRAINT ledger_rows_posted_in_own_month_or_later CHECK (posted_month >= month)
 );
--- A row is identified by its partner, its kind and its own id: that of its reversal, or else its requote, or else its
--- quote.
+-- A row is identified by its partner, its kind and its own id: the id of its reversal, or else of its requote, or else
+-- of its quote.
 CREATE UNIQUE INDEX ledger_rows_known_once
   ON ledger_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
--- The rows that follow the acceptance of a quote: additions and reversals. They are few, so the index is small.
+-- The rows after the acceptance of a quote: additions and reversals. These rows are few, so the index is small.
 CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE kind <> 'quote_accepted';
--- Finds the quote of a transfer that names only an enrollment, without reading the ledger. Connected accounts only.
+-- Finds the quote of a connected account's transfer that states only an enrollment.
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id)
   WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
--- Finds when an account last sold something. Connected accounts only.
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows (partner_id, accepted_at)
   WHERE arrangement = 'connected_account';
--- Finds the quotes of a month to reconcile. Connected accounts only.
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows (posted_month, partner_id, quote_id)
   WHERE arrangement = 'connected_account';
--- A close reads a whole month. Rows arrive in the order of posting, so a block range index finds them and costs an import
--- nothing.
+-- A close reads a whole month. Rows arrive in the order of posting, so a block range index finds a month's rows, at no
+-- cost to an import.
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);
 CALL make_append_only('ledger_rows');
--- A transaction that records a row holds the ledger's lock, shared, from before the row has its id until the commit. So
--- the publisher (013_partner_events.sql) knows when every row up to an id is committed or never will be. The same holds
--- for facts (make_fact).
+-- A transaction that records a row holds the ledger's lock in shared mode, from before the row has its id until the
+-- commit. So the publisher (013_partner_events.sql) knows when every row up to an id is committed or never will be. The
+-- same holds for facts (make_fact).
 CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows
   FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(in_order, not_while_paused);
--- Verification compares the ids with the last one assigned.
+-- `verify` compares the ids of rows with the last assigned id.
 CALL grant_to_app('SELECT', 'ledger_rows_entry_id_seq');
 
--- An identifier, so it is compared byte by byte.
+-- Identifiers are compared byte by byte.
 CREATE DOMAIN identifier AS text COLLATE "C";
 
--- own_id(e) is the row's own id. PostgreSQL inlines it, so that ledger_rows_known_once finds a row by it.
+-- The row's own id. PostgreSQL inlines this function, so that a search by own_id uses the index ledger_rows_known_once.
 CREATE FUNCTION own_id(e ledger_rows) RETURNS identifier IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
   SELECT coalesce(e.reversal_id, e.requote_id, e.quote_id)
 $$;
 
--- The program takes the lock that decides a row's month. If it does not, this trigger fails; no row is lost.
+-- The program takes the lock that decides a row's month. If the program did not take the lock, this trigger refuses the
+-- row, so a closed month never changes.
 CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_closed text;
@@ -219,8 +218,8 @@ $$;
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
 
--- Instead of a foreign key, which looks up the policy of each row in a separate query: that took 4.6 of the 21 µs of
--- inserting a row. Policies are never removed, so one query per statement is enough.
+-- Replaces a foreign key, which looks up each row's policy in a separate query: that took 4.6 of the 21 µs of inserting
+-- a row. Policies are never deleted, so one query per statement is enough.
 CREATE FUNCTION refuse_unknown_policy() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   stranger record;
@@ -239,8 +238,8 @@ $$;
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
 
--- Instead of a foreign key, for the same reason: events are never removed either. An acceptance records its event in
--- the statement that records its row, and triggers run after both.
+-- Replaces a foreign key for the same reason. Events are never deleted either. An acceptance records its event and its
+-- row in one statement, and triggers run after both.
 CREATE FUNCTION refuse_unknown_event() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   missing bigint;
@@ -257,7 +256,6 @@ $$;
 CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event();
 
--- Our role can change until there is a row.
 CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
 RETURN NOT EXISTS (SELECT FROM ledger_rows);
 CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');

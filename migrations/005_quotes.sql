@@ -1,5 +1,5 @@
--- Sales through the API: quotes and requotes with their prices, and the ledger row recorded by each acceptance. All of
--- it is append-only, except that `reckoner purge` deletes unaccepted offers a while after they expired.
+-- Sales through the API: quotes and requotes with their prices, and the ledger row of each acceptance. All tables are
+-- append-only, except that `reckoner purge` deletes unaccepted quotes and requotes some time after they expired.
 
 CREATE TABLE quotes (
   quote_id text COLLATE "C" PRIMARY KEY CONSTRAINT quote_id_form CHECK (is_identifier(quote_id)),
@@ -8,7 +8,7 @@ CREATE TABLE quotes (
   policy_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   insured_amount numeric NOT NULL CONSTRAINT quote_insures_something CHECK (insured_amount >= 0),
-  -- The terms of its price, which also apply to its requotes.
+  -- The terms of the quote's price, which also apply to its requotes.
   price_rate numeric NOT NULL,
   price_minimum numeric NOT NULL,
   partner_cut_rate numeric NOT NULL CONSTRAINT quote_cut_rate_range CHECK (partner_cut_rate BETWEEN 0 AND 1),
@@ -16,7 +16,7 @@ CREATE TABLE quotes (
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
   quoted_at timestamptz NOT NULL,
-  -- It cannot be accepted from then on; NULL: it never expires.
+  -- From this time on the quote cannot be accepted; NULL means that the quote never expires.
   expires_at timestamptz CONSTRAINT quote_expires_later CHECK (expires_at > quoted_at),
   CONSTRAINT quote_of_partner UNIQUE (quote_id, partner_id),
   CONSTRAINT quote_policy_known FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
@@ -30,10 +30,9 @@ CREATE TABLE quotes (
   CONSTRAINT quote_cut_follows_terms CHECK (partner_cut = round(spot_price * partner_cut_rate, minor_digits(currency)))
 );
 CREATE INDEX quotes_of_partner ON quotes (partner_id, quoted_at);
--- `reckoner purge` uses this index.
 CREATE INDEX quotes_expired ON quotes (expires_at, quote_id);
 
--- A quote with a ledger row is kept, whether the API or a file recorded the row.
+-- A quote with a ledger row is kept, whether an acceptance or an import recorded the row.
 CREATE FUNCTION quote_may_go(quote quotes) RETURNS boolean STABLE LANGUAGE sql
 RETURN quote.expires_at < now() - interval '30 days'
   AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = quote.partner_id AND e.kind = 'quote_accepted'
@@ -56,7 +55,7 @@ CREATE TABLE quote_acceptances (
 );
 CALL make_fact('quote_acceptances');
 
--- A requote is a step from the last accepted price to a new one. The steps of a quote are numbered from 1.
+-- A requote is a step from the last accepted price to a new price. The steps of a quote are numbered from 1.
 CREATE TABLE requotes (
   requote_id text COLLATE "C" PRIMARY KEY CONSTRAINT requote_id_form CHECK (is_identifier(requote_id)),
   quote_id text COLLATE "C" NOT NULL CONSTRAINT requote_is_of_an_accepted_quote REFERENCES quote_acceptances,
@@ -96,7 +95,7 @@ RETURN requote.expires_at < now() - interval '30 days'
 CALL make_append_only('requotes', 'DELETE', 'requote_may_go(OLD)');
 CALL grant_to_app('DELETE', 'requotes');
 
--- At most one requote is accepted per step, and each step follows the previous one, so an accepted price is never
+-- At most one requote is accepted per step, and each step follows the previous step, so an accepted price is never
 -- restated.
 CREATE TABLE requote_acceptances (
   quote_id text COLLATE "C" NOT NULL,
@@ -118,13 +117,13 @@ CREATE TABLE requote_acceptances (
 );
 CALL make_fact('requote_acceptances');
 
--- The response given to a partner's idempotency key. The same request with the same key gets the same response, for at
--- least 30 days.
+-- The response to a partner's idempotency key. The same request with the same key gets the same response for at least
+-- 30 days.
 CREATE TABLE idempotency_keys (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   idempotency_key text COLLATE "C" NOT NULL
     CONSTRAINT idempotency_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
-  -- Hash of method, path and body: a different request with the same key is refused.
+  -- The hash of method, path and body. A different request with the same key is refused.
   request_sha256 text NOT NULL CONSTRAINT idempotency_request_is_a_hash CHECK (request_sha256 ~ '^[0-9a-f]{64}$'),
   status integer NOT NULL,
   answer text NOT NULL,

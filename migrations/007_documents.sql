@@ -1,9 +1,10 @@
--- Invoices, credit notes and statements with their lines, and their corrections: voids and replacements, credit and its
--- release, write-offs and their reversals, holds. A document is never edited: each correction is a new fact.
+-- Documents (invoices, credit notes and statements) with their lines and corrections. Corrections are voids,
+-- replacements, applied and released credit, write-offs and their reversals, and holds. A document is never edited:
+-- each correction is a new fact.
 --
--- Facts with a journal entry keep reopened_on, the earliest postable date when they were recorded.
+-- In facts with a journal entry, reopened_on is the earliest postable date at the time of recording.
 
--- The issuer's logos, stored once by content, so that an old document is rendered again with its logo.
+-- The issuer's logos, stored once by content, so that an old document can be rendered again with its logo.
 CREATE TABLE logos (
   sha256 text CONSTRAINT logo_once PRIMARY KEY,
   media_type text NOT NULL CONSTRAINT logo_media_type_known CHECK (media_type IN ('image/png', 'image/jpeg')),
@@ -16,7 +17,7 @@ CREATE TABLE logos (
 ALTER TABLE logos ALTER COLUMN content SET STORAGE EXTERNAL;
 CALL make_append_only('logos');
 
--- The issuer as printed, stored once per version, so that every document keeps the version that it printed.
+-- The printed data of the issuer, stored once per version. A document refers to the version that it printed.
 CREATE TABLE issuer_versions (
   issuer_version_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   content jsonb NOT NULL CONSTRAINT issuer_version_once UNIQUE,
@@ -26,18 +27,18 @@ CREATE TABLE issuer_versions (
 );
 CALL make_fact('issuer_versions');
 
--- A credit note states negated sums, so sums over documents multiply by this.
+-- A credit note states its amounts negated, so sums over documents multiply by this sign.
 CREATE FUNCTION document_sign(document text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN CASE document WHEN 'credit_note' THEN -1 ELSE 1 END;
 
--- Documents of a kind are numbered from 1 each year: INV-2026, CN-2026, ST-2026.
+-- Documents of each kind are numbered from 1 each year: INV-2026, CN-2026, ST-2026.
 CREATE FUNCTION document_series(document text, issued_on date) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
        || extract(year FROM issued_on)::text;
 
--- Open items of the previous system, carried over at the end of one day, the cut-over. Its invoices and credits are
--- documents with the purpose `opening`, with their own numbers and dates; its unapplied cash becomes payments with the
--- source `opening`. All are entered in the books on that day.
+-- Open items of the previous system, carried over at the end of a day, the cut-over. Invoices and credits become
+-- documents with the purpose `opening` and with their previous numbers and dates. Unapplied cash becomes payments with
+-- the source `opening`. All items are entered in the books on the day of the cut-over.
 CREATE TABLE openings (
   opening_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   cut_over_on date NOT NULL,
@@ -49,8 +50,8 @@ CREATE TABLE openings (
 );
 CALL make_fact('openings');
 
--- The totals carried over by an opening, and finance's control total from the previous system: what is owed less credit
--- and unapplied cash.
+-- The totals of an opening, and finance's control total from the previous system: receivables less credit and unapplied
+-- cash.
 CREATE TABLE opening_totals (
   opening_id bigint NOT NULL REFERENCES openings,
   currency text COLLATE "C" NOT NULL,
@@ -64,7 +65,8 @@ CREATE TABLE opening_totals (
 );
 CALL make_fact('opening_totals');
 
--- A month that begins after the cut-over is billed here, and its reports are published: no opening may change them.
+-- A month after the cut-over is billed here. After such a month is closed, its reports are published, and no opening
+-- may change them.
 CREATE FUNCTION refuse_opening_of_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM closed_months WHERE month > to_char(NEW.cut_over_on, 'YYYY-MM') COLLATE "C") THEN
@@ -102,7 +104,7 @@ CREATE TABLE documents (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
-  -- The sum of document_taxes. The gross amount is what is owed; spot_price, partner_cut and invoice_amount are before
+  -- The sum of document_taxes. The partner owes the gross amount. spot_price, partner_cut and invoice_amount exclude
   -- tax.
   tax numeric NOT NULL DEFAULT 0,
   gross numeric NOT NULL GENERATED ALWAYS AS (invoice_amount + tax) STORED,
@@ -125,18 +127,18 @@ CREATE TABLE documents (
   issuer_version_id bigint NOT NULL REFERENCES issuer_versions,
   sandbox boolean NOT NULL,
   issued_at timestamptz NOT NULL,
-  -- The void document that this one replaces.
+  -- The void document that this document replaces.
   replaces bigint CONSTRAINT document_replaced_once UNIQUE,
   -- The invoice that this credit note credits.
   credits bigint,
-  -- The amount a credit note took off its invoice at once, and what then remained to be paid on the invoice.
+  -- The amount by which a credit note reduced its invoice's balance at issue, and the balance that remained.
   invoice_lowered_by numeric,
   invoice_left numeric,
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
-  -- For an opening: which one, the number in the previous system, and the amount issued there. A reversed item may be
-  -- carried over again under the same number, as the next revision, which follows the void one.
+  -- For an opened item: its opening, its number in the previous system, and the amount issued there. A reversed item
+  -- may be carried over again under the same number as the next revision, which follows the void revision.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT opening_number_form
     CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
@@ -150,15 +152,15 @@ CREATE TABLE documents (
   CONSTRAINT document_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT document_arrangement_gives_kind CHECK (
     purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
-  -- A partner never owes a negative invoice: a net-negative month is a credit note, its sums negated.
+  -- No invoice is negative: a net-negative month is a credit note with negated amounts.
   CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR gross >= 0),
-  -- The processor routes exactly the invoice amount, so sales of a connected account are taxed elsewhere.
+  -- The processor routes exactly the invoice amount, so a connected account's sales are taxed outside Reckoner.
   CONSTRAINT document_tax_on_invoicing CHECK (tax = 0 OR arrangement = 'invoicing'),
   CONSTRAINT document_credit_within_amount CHECK (
     credit_applied = 0 OR (document = 'invoice' AND credit_applied BETWEEN 0 AND gross)),
   CONSTRAINT document_due_on_invoices CHECK (
     (document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)),
-  -- A replacement keeps the due date given to its partner, unless it was issued with new terms.
+  -- A replacement keeps the original due date, unless it was issued with new terms.
   CONSTRAINT document_due_after_terms CHECK (due_on = issued_on + terms_days OR replaces IS NOT NULL),
   CONSTRAINT document_missing_shares_are_invoiced CHECK (
     purpose <> 'missing_shares' OR (document = 'invoice' AND arrangement = 'connected_account' AND invoice_amount > 0)),
@@ -171,12 +173,12 @@ CREATE TABLE documents (
   CONSTRAINT document_opening_has_its_facts CHECK (
     CASE purpose WHEN 'opening' THEN num_nonnulls(opening_id, opening_number, opening_revision, original_amount) = 4
                  ELSE num_nonnulls(opening_id, opening_number, opening_revision, opening_follows, original_amount) = 0 END),
-  -- It bills no rows, is not one of our sales, and is entered on the day of the cut-over, after its issue.
+  -- An opened item bills no rows, is not one of our sales, and is entered on the day of the cut-over, after its issue.
   CONSTRAINT document_opening_bills_nothing CHECK (purpose <> 'opening' OR coalesce(
     document <> 'statement' AND arrangement = 'invoicing' AND enrollments = 0 AND entries = 0 AND partner_cut = 0
     AND tax = 0 AND invoice_amount > 0 AND credit_applied = 0 AND replaces IS NULL AND original_amount >= invoice_amount
     AND reopened_on >= issued_on, false)),
-  -- It must not be a number that we may still assign: our documents are dated after the cut-over.
+  -- An opening's number must not be a number that we may still assign. Our documents are dated after the cut-over.
   CONSTRAINT opening_number_not_ours CHECK (
     CASE WHEN opening_number ~* '^(INV|CN|ST)-\d{4}-\d{6,}$'
          THEN split_part(opening_number, '-', 2)::integer < extract(year FROM reopened_on) ELSE true END),
@@ -186,30 +188,31 @@ CREATE TABLE documents (
     REFERENCES documents (document_id, opening_number),
   CONSTRAINT document_entered_at_the_cut_over FOREIGN KEY (opening_id, reopened_on)
     REFERENCES openings (opening_id, cut_over_on),
-  -- A document's purpose; its replacement and a credit note against it have the same.
+  -- For foreign keys: a replacement, and a credit note against the document, have the same values.
   CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
   CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement)
     REFERENCES documents (document_id, partner_id, month, currency, arrangement)
 );
--- One live document per month. The first replaces nothing, and each further one replaces a void one. No document is
--- replaced twice, so they form a chain in which only the last can be live.
+-- One live document per month. The first document replaces nothing, and each later document replaces a void document.
+-- No document is replaced twice, so the documents of a month form a chain in which only the last can be live.
 CREATE UNIQUE INDEX document_one_live_per_month ON documents (partner_id, month, currency, arrangement)
   WHERE purpose = 'month' AND replaces IS NULL;
--- Each number is carried over once, in any letter case, except for revisions.
+-- Each number is carried over once, whatever its letter case, except for revisions.
 CREATE UNIQUE INDEX opening_number_once ON documents (lower(opening_number))
   WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
 CREATE INDEX documents_of_opening ON documents (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents (month);
--- Facts are recorded nearly in the order of their entry dates, so a block range index finds those since a given day.
+-- Facts are recorded nearly in the order of their entry dates, so a block range index finds the facts since a given
+-- day.
 CREATE INDEX documents_by_entry ON documents USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
 CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT NULL;
 CALL require_open_books('documents');
 CALL make_fact('documents');
 
--- Numbers that are never assigned: after a restore, those that the lost ledger issued after the backup. Each belongs to
--- the resumption that skipped it.
+-- Numbers that are never assigned: after a restore, the numbers that the lost ledger may have issued after the backup.
+-- Each range belongs to the resumption that skipped it.
 CREATE TABLE skipped_numbers (
   series text COLLATE "C" NOT NULL CONSTRAINT skipped_series_form CHECK (series ~ '^(INV|CN|ST)-\d{4}$'),
   first_sequence integer NOT NULL CONSTRAINT skipped_sequence_positive CHECK (first_sequence > 0),
@@ -240,23 +243,23 @@ CREATE TRIGGER number_given_or_skipped AFTER INSERT ON documents
 CREATE TRIGGER number_given_or_skipped AFTER INSERT ON skipped_numbers
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number();
 
--- The tax of an amount: rounded once, half away from zero, to the currency's digits (EN 16931, BR-CO-17).
+-- The tax of an amount, rounded once, half away from zero, to the currency's digits (EN 16931, BR-CO-17).
 CREATE FUNCTION tax_of(taxable numeric, rate numeric, currency text) RETURNS numeric IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN round(taxable * rate / 100, minor_digits(currency));
 
--- The totals of a document by country, category and rate of tax, with reduced rates on their own, frozen at its issue.
--- A document from before tax was configured has none. Rates are in percent. A credit note has its amounts negated, as
+-- The tax totals of a document by country, category and rate, fixed at its issue. Reduced rates have totals of their
+-- own. A document without configured tax has no totals. Rates are in percent. A credit note has its amounts negated, as
 -- in its header.
 CREATE TABLE document_taxes (
   document_id bigint NOT NULL REFERENCES documents,
   position integer NOT NULL CONSTRAINT document_tax_position_positive CHECK (position > 0),
   currency text COLLATE "C" NOT NULL,
-  -- The partner's country, by which the rule was chosen; empty if its address had none. A reversal has the country of
-  -- what it reverses.
+  -- The partner's country, by which the tax rule was chosen, or empty if the partner's address had no country. A
+  -- reversal has the country of the reversed row.
   country text COLLATE "C" NOT NULL,
-  -- The issuer's tax number in that country; empty: issuer.tax_id of the settings.
+  -- The issuer's tax number in that country; empty means issuer.tax_id of the settings.
   registration text NOT NULL,
-  -- As printed: VAT, Consumption tax.
+  -- The name as printed, such as VAT or Consumption tax.
   name text NOT NULL CONSTRAINT document_tax_named CHECK (name <> ''),
   category text NOT NULL CONSTRAINT document_tax_category_known
     CHECK (category IN ('standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope')),
@@ -279,7 +282,8 @@ CALL make_fact('document_taxes');
 
 CREATE TABLE document_lines (
   document_id bigint NOT NULL REFERENCES documents,
-  -- Lines of the document's own month come before those of earlier months; then by policy, then in the order of kinds.
+  -- Lines of the document's own month come before lines of earlier months. Within these two groups, lines are sorted by
+  -- policy and by kind.
   position integer NOT NULL,
   policy_id text COLLATE "C" NOT NULL,
   policy_name text NOT NULL,
@@ -290,25 +294,26 @@ CREATE TABLE document_lines (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
-  -- The position of the tax total that the line is part of; NULL on a document without tax.
+  -- The position of the line's tax total, or NULL on a document without tax.
   tax integer,
   PRIMARY KEY (document_id, position),
-  -- A reversal has the tax of what it reverses, so a line may have to be split after a change of rates or of country.
+  -- A reversal has the tax of the reversed row, so a change of rate or country may split a line.
   CONSTRAINT line_once UNIQUE NULLS NOT DISTINCT (document_id, policy_id, kind, month, tax),
   CONSTRAINT line_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT line_tax_of_its_document FOREIGN KEY (document_id, tax) REFERENCES document_taxes (document_id, position)
 );
 CALL make_fact('document_lines');
 
--- The positions of the lines that a tax total covers, as stated in its seal: 1 3 4. Empty for a credit note against an
--- invoice, which has no lines.
+-- The positions of the lines that a tax total covers, such as 1 3 4, as its seal states them, or empty for a credit
+-- note against an invoice, which has no lines.
 CREATE FUNCTION lines_of_tax(document_id bigint, tax integer) RETURNS text STABLE LANGUAGE sql
 RETURN (SELECT coalesce(string_agg(l.position::text, ' ' ORDER BY l.position), '') FROM document_lines l
         WHERE l.document_id = lines_of_tax.document_id AND l.tax = lines_of_tax.tax);
 
--- The tax of a document is the sum of its totals, the totals cover its net amount, and each total covers its lines. A
--- month's document has the tax of its taxable amounts; a credit note against an invoice has the tax that makes the sum
--- over all such credit notes the tax of what they credit (src/documents/tax.ts). Checked when the document is whole.
+-- Checks the totals at the commit, when the document is complete. The tax of a document is the sum of its totals, the
+-- totals cover its net amount, and each total covers its lines. A month's document has the tax of its taxable amounts.
+-- For credit notes against an invoice, the sum of their taxes is the tax of what they credit together
+-- (src/documents/tax.ts).
 CREATE FUNCTION refuse_untied_tax() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   of_document documents;
@@ -358,12 +363,11 @@ CREATE TABLE voids (
 CALL require_open_books('voids');
 CALL make_fact('voids');
 
--- The documents that are not void.
 CREATE VIEW live_documents AS
 SELECT * FROM documents d WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
 CALL grant_to_app('SELECT', 'live_documents');
 
--- The sums of a month's first documents, which bill all of its rows.
+-- The sums of a month's first documents, which bill all rows of the month.
 CREATE VIEW month_totals AS
 SELECT month, currency, sum(sign * spot_price) AS spot_price, sum(sign * partner_cut) AS partner_cut,
        sum(sign * invoice_amount) AS invoice_amount
@@ -371,17 +375,17 @@ FROM documents CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS s
 WHERE purpose = 'month' AND replaces IS NULL GROUP BY month, currency;
 CALL grant_to_app('SELECT', 'month_totals');
 
--- Documents and voids name each other, so this foreign key comes after both. Deferrable for a restore.
+-- Documents and voids refer to each other, so this foreign key comes after both tables. The key is deferrable, so that
+-- a restore can fill one table after the other.
 ALTER TABLE documents ADD CONSTRAINT document_replaces_a_void_one
   FOREIGN KEY (replaces, partner_id, month, currency, arrangement)
   REFERENCES voids (document_id, partner_id, month, currency, arrangement) DEFERRABLE;
 
--- A revision follows an item that was reversed.
 ALTER TABLE documents ADD CONSTRAINT opening_follows_a_void_one
   FOREIGN KEY (opening_follows) REFERENCES voids (document_id) DEFERRABLE;
 
--- An open credit note applied to an invoice: when the invoice is issued, when a credit note against it is issued, by a
--- command, or by a payment that names both.
+-- Applications of an open credit note to an invoice. Such an application is made when the invoice is issued, when a
+-- credit note against the invoice is issued, by a command, or by a payment that refers to both.
 CREATE TABLE credit_applications (
   credit_application_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   credit_note_id bigint NOT NULL REFERENCES documents,
@@ -400,10 +404,10 @@ CREATE INDEX credit_applications_of_invoice ON credit_applications (invoice_id);
 CALL require_open_books('credit_applications');
 CALL make_fact('credit_applications');
 
--- Credit that is open again. A void releases all credit applied to the invoice.
+-- Releases of applied credit, which is then open again. A void releases all credit applied to the invoice.
 CREATE TABLE credit_releases (
   credit_application_id bigint PRIMARY KEY REFERENCES credit_applications,
-  -- The void invoice; NULL: released by a command.
+  -- The void invoice; NULL means that a command released the credit.
   document_id bigint REFERENCES voids,
   released_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
@@ -416,8 +420,8 @@ CREATE TABLE credit_releases (
 CALL require_open_books('credit_releases');
 CALL make_fact('credit_releases');
 
--- An invoice that was issued with nothing due has no payment page and asks for no money, so only its void releases the
--- credit.
+-- Refuses to release credit that covered an invoice completely at issue. The invoice has no payment page and asks for
+-- no money, so only its void can release the credit.
 CREATE FUNCTION refuse_release_of_covering_credit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
@@ -431,7 +435,6 @@ $$;
 CREATE TRIGGER credit_release_leaves_nothing_due BEFORE INSERT ON credit_releases
   FOR EACH ROW WHEN (NEW.document_id IS NULL) EXECUTE FUNCTION refuse_release_of_covering_credit();
 
--- The credit applications that are not released.
 CREATE VIEW live_credit_applications AS
 SELECT * FROM credit_applications a
 WHERE NOT EXISTS (SELECT FROM credit_releases r WHERE r.credit_application_id = a.credit_application_id);
@@ -452,7 +455,7 @@ CREATE INDEX write_offs_of_document ON write_offs (document_id);
 CALL require_open_books('write_offs');
 CALL make_fact('write_offs');
 
--- A write-off that was undone: the invoice is open again, as when the partner pays after all.
+-- An undone write-off: the invoice is open again, for example because the partner pays after all.
 CREATE TABLE write_off_reversals (
   write_off_id bigint PRIMARY KEY REFERENCES write_offs,
   reason text NOT NULL CONSTRAINT write_off_reversal_has_reason CHECK (btrim(reason) <> ''),
@@ -465,13 +468,11 @@ CREATE TABLE write_off_reversals (
 CALL require_open_books('write_off_reversals');
 CALL make_fact('write_off_reversals');
 
--- The write-offs that were not undone.
 CREATE VIEW live_write_offs AS
 SELECT * FROM write_offs w WHERE NOT EXISTS (SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id);
 CALL grant_to_app('SELECT', 'live_write_offs');
 
--- A hold and its release. The next hold of a document follows the release of the previous one, so at most one is
--- current.
+-- Holds of documents. The next hold of a document follows the release of the previous hold, so at most one is current.
 CREATE TABLE holds (
   hold_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES documents,
@@ -495,20 +496,19 @@ ALTER TABLE holds ADD CONSTRAINT hold_follows_a_release FOREIGN KEY (follows, do
 CALL make_fact('holds', while_paused => true);
 CALL make_fact('hold_releases', while_paused => true);
 
--- The holds that are not released: at most one per document.
 CREATE VIEW current_holds AS
 SELECT * FROM holds h WHERE NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id);
 CALL grant_to_app('SELECT', 'current_holds');
 
--- A partner's dispute of an invoice, and how it ended. The next dispute of an invoice follows the end of the previous
--- one, so at most one is open. Card disputes differ: the processor reports them for a payment (010_payments.sql).
+-- Disputes of invoices by partners. The next dispute of an invoice follows the closing of the previous dispute, so at
+-- most one is open. A card dispute is different: the processor reports it for a payment (010_payments.sql).
 CREATE TABLE invoice_disputes (
   invoice_dispute_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES documents,
   follows bigint,
   amount numeric NOT NULL CONSTRAINT invoice_dispute_positive CHECK (amount > 0),
   reason text NOT NULL CONSTRAINT invoice_dispute_has_reason CHECK (btrim(reason) <> ''),
-  -- Who works on it; empty if no one is named.
+  -- Who works on the dispute, or empty if no one is assigned.
   owner text NOT NULL,
   promised_on date,
   disputed_on date NOT NULL,
@@ -534,14 +534,13 @@ ALTER TABLE invoice_disputes ADD CONSTRAINT invoice_dispute_follows_a_closing FO
 CALL make_fact('invoice_disputes');
 CALL make_fact('invoice_dispute_closings');
 
--- The open disputes: at most one per live document.
 CREATE VIEW open_invoice_disputes AS
 SELECT * FROM invoice_disputes t
 WHERE NOT EXISTS (SELECT FROM invoice_dispute_closings c WHERE c.invoice_dispute_id = t.invoice_dispute_id)
   AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = t.document_id);
 CALL grant_to_app('SELECT', 'open_invoice_disputes');
 
--- Payment instructions, stored once per currency and wording: a document keeps the version that it carried.
+-- Payment instructions, stored once per currency and wording. A document refers to the version that it printed.
 CREATE TABLE instruction_versions (
   instruction_version_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   currency text COLLATE "C" NOT NULL,
@@ -551,14 +550,14 @@ CREATE TABLE instruction_versions (
 );
 CALL make_fact('instruction_versions');
 
--- The payment instructions in force: those of the latest adoption of settings.json, which is recorded only as an event.
+-- The payment instructions in force: those of the latest `instructions adopt`, which is recorded only as an event.
 CREATE VIEW instructions_in_force AS
 SELECT event_id, details->'instructions' AS instructions FROM audit_events
 WHERE action = 'instructions.adopt' ORDER BY event_id DESC LIMIT 1;
 CALL grant_to_app('SELECT', 'instructions_in_force');
 
--- How to pay in a currency: its own instructions, otherwise those for any; null: none. ACH is for US dollars only. Same
--- as instructionsFor in src/config/instructions.ts.
+-- The payment instructions for a currency, or else those for any currency ('*'), or null if none. ACH is for US dollars
+-- only. The result must equal that of instructionsFor in src/config/instructions.ts.
 CREATE FUNCTION instructions_for(instructions jsonb, currency text) RETURNS jsonb IMMUTABLE LANGUAGE sql
 RETURN (
   SELECT nullif(jsonb_strip_nulls(jsonb_build_object(
@@ -571,7 +570,7 @@ RETURN (
 CREATE TABLE document_pdfs (
   document_id bigint PRIMARY KEY REFERENCES documents,
   renderer_version integer NOT NULL,
-  -- Names and versions of the libraries that rendered it: the bytes depend on them.
+  -- The names and versions of the rendering libraries, because the bytes of the PDF depend on them.
   libraries jsonb NOT NULL,
   instruction_version_id bigint REFERENCES instruction_versions,
   instructions_changed boolean NOT NULL,
@@ -580,12 +579,11 @@ CREATE TABLE document_pdfs (
   rendered_at timestamptz NOT NULL,
   CONSTRAINT document_pdf_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex'))
 );
--- A PDF is compressed already.
 ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL;
 CALL make_fact('document_pdfs');
 
--- Uses the last adoption recorded before it, also in a restore. An adoption takes the ledger's lock exclusively, so
--- none can come between this and the commit.
+-- Compares the printed instructions with the last adoption that was recorded before the PDF, also in a restore. An
+-- adoption takes the ledger's lock exclusively, so none can be recorded between this check and the commit.
 CREATE FUNCTION refuse_other_instructions() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT EXISTS (
@@ -602,12 +600,12 @@ END
 $$;
 CREATE TRIGGER instructions_in_force BEFORE INSERT ON document_pdfs
   FOR EACH ROW WHEN (NEW.instruction_version_id IS NOT NULL) EXECUTE FUNCTION refuse_other_instructions();
--- E-invoices (EN 16931), kept with the PDF: the document with these parties, as XML.
+-- E-invoices (EN 16931): the document as XML.
 CREATE TABLE document_e_invoices (
   document_id bigint PRIMARY KEY REFERENCES document_pdfs,
   writer_version integer NOT NULL,
-  -- Both parties as it names them: the data frozen with the document, with blanks filled from the data that was current
-  -- when it was made.
+  -- Both parties as stated in the XML: the data fixed at issue, with blanks filled from the data at the time of
+  -- writing.
   parties jsonb NOT NULL,
   sha256 text NOT NULL CONSTRAINT document_e_invoice_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   xml bytea NOT NULL,

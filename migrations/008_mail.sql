@@ -1,5 +1,5 @@
--- The outbox: every e-mail of any kind. An e-mail is queued before it is sent, moves from state to state, and writes a
--- line to the log for each attempt.
+-- The outbox has every e-mail of any kind. An e-mail is queued before it is sent. An e-mail moves from state to state,
+-- and each attempt is logged.
 
 CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -7,7 +7,6 @@ CREATE TABLE emails (
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
                     'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed',
                     'approval_request', 'approval_decision')),
-  -- What the e-mail is about.
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
   month text COLLATE "C" REFERENCES closed_months,
@@ -16,11 +15,11 @@ CREATE TABLE emails (
   credit_refund_id bigint,
   checkpoint_number bigint REFERENCES checkpoints,
   approval_request_id bigint,
-  -- An account statement of a month whose books are open: another follows when they close.
+  -- True for an account statement of a month whose books are open. Another statement follows when the books close.
   preliminary boolean NOT NULL DEFAULT false CONSTRAINT email_preliminary_statement
     CHECK (NOT preliminary OR kind = 'account_statement'),
-  -- What requested the e-mail, if it is a document's or is not the usual one of its kind; and the address that a user
-  -- named instead of the usual one.
+  -- Why the e-mail was requested, or NULL for the usual e-mail of its kind, except for a document's. addressed_to is an
+  -- address that a user named instead of the usual one.
   asked_for text CONSTRAINT email_asked_for_known
     CHECK (asked_for IN ('close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address')),
   addressed_to text,
@@ -28,23 +27,24 @@ CREATE TABLE emails (
   message_id text NOT NULL CONSTRAINT email_message_id_once UNIQUE,
   status text NOT NULL CONSTRAINT email_status_known
     CHECK (status IN ('queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced', 'withdrawn')),
-  -- Why it is held, or the mail server's last reply.
+  -- Why the e-mail is held, or the mail server's last reply.
   reason text,
   recipients text[],
-  -- The exact bytes, as long as they may have to be sent again unchanged; afterwards only their hash.
+  -- The exact bytes of the message, as long as the message may have to be sent again unchanged. Afterward only the hash
+  -- is kept.
   message bytea,
   message_sha256 text,
   envelope_from text,
   attempts integer NOT NULL DEFAULT 0,
-  -- Attempts whose outcome is unknown. After the first, the same bytes are sent again; the second makes the e-mail
-  -- uncertain.
+  -- The number of attempts with an unknown outcome. After the first unclear attempt, the same bytes are sent again. The
+  -- second unclear attempt makes the e-mail uncertain.
   unclear_attempts integer NOT NULL DEFAULT 0,
-  -- When a worker next checks it, while it is queued, held or being sent; 'infinity': only when a run checks all.
+  -- When a worker next checks an e-mail that is queued, held or being sent. 'infinity': only a run that checks all
+  -- e-mails.
   due_at timestamptz NOT NULL DEFAULT now(),
   queued_at timestamptz NOT NULL,
   attempted_at timestamptz,
   sent_at timestamptz,
-  -- Why an operator dismissed it.
   dismissal_reason text,
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
   CONSTRAINT email_document_named CHECK (
@@ -68,7 +68,6 @@ CREATE TABLE emails (
     OR asked_for IS NOT DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
-  -- An e-mail that bounced was sent or uncertain before.
   CONSTRAINT email_sent_has_time CHECK (
     CASE status WHEN 'bounced' THEN true ELSE (status = 'sent') = (sent_at IS NOT NULL) END),
   CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
@@ -77,20 +76,20 @@ CREATE TABLE emails (
 );
 ALTER TABLE emails ALTER COLUMN message SET STORAGE EXTERNAL;
 
--- E-mails that are sent once, and once more each time they are resent; by kind.
+-- Each e-mail below is sent once, apart from resends.
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
--- Its day is the last day of the month.
 CREATE UNIQUE INDEX account_statement_once ON emails (partner_id, day, preliminary)
   WHERE kind = 'account_statement' AND asked_for IS NULL;
--- A receipt that was withdrawn before it was sent may become due again. A partner named as the payer by mistake may
--- have had its own.
+-- A receipt that was withdrawn before it was sent may become due again. A partner that was the payer by mistake may
+-- have received its own receipt.
 CREATE UNIQUE INDEX payment_receipt_once ON emails (payment_id, partner_id)
   WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
 CREATE UNIQUE INDEX refund_notice_once ON emails (credit_refund_id)
   WHERE kind = 'refund_notice' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
--- Its month is still open, so `day` is the first day of that month and `month` is empty.
+-- The month is still open and therefore not in closed_months, so `day` is the first day of the month and `month` is
+-- empty.
 CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX instructions_changed_once ON emails (event_id)
   WHERE kind = 'instructions_changed' AND asked_for IS NULL;
@@ -99,17 +98,17 @@ CREATE UNIQUE INDEX approval_email_once ON emails (kind, approval_request_id)
 CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX books_seal_email_once ON emails (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX checkpoint_email_once ON emails (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
--- The status is read when its e-mail is sent, so while one waits, a second one would be the same.
+-- The content of a status e-mail is read when it is sent, so a second waiting e-mail would be identical.
 CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');
 
 -- Finds the latest e-mail of a document. Without this index, the preview of a month took 70 s after ten years, because
--- it read all e-mails each time.
+-- each search read all e-mails.
 CREATE INDEX emails_of_document ON emails (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails (status) WHERE status <> 'sent';
 CREATE INDEX emails_due ON emails (due_at, email_id) WHERE status IN ('queued', 'sending', 'held');
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
 
--- An e-mail's subject, its Message-ID and whether it was sent are facts.
+-- What an e-mail is about, its Message-ID and whether it was sent never change.
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
@@ -133,14 +132,13 @@ $$;
 CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails
   FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email();
 
--- No e-mail is queued or started while the ledger is paused; one in progress is finished.
+-- While the ledger is paused, no e-mail is queued or started. An e-mail that is being sent is finished.
 CALL refuse_rows_while_paused('emails');
 CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails
   FOR EACH ROW WHEN (NEW.status = 'sending' AND OLD.status <> 'sending')
   EXECUTE FUNCTION begin_recording(not_while_paused);
 
--- The log, under the seals: how each attempt ended. `refused` is final, `deferred` was certainly not accepted,
--- `unclear` may have arrived.
+-- The sealed log of attempts. `refused` is final. `deferred` was certainly not accepted. `unclear` may have arrived.
 CREATE TABLE email_attempts (
   email_id bigint NOT NULL REFERENCES emails,
   attempt integer NOT NULL,
@@ -153,21 +151,19 @@ CREATE TABLE email_attempts (
   message_id text NOT NULL,
   recipients text[] NOT NULL,
   message_sha256 text NOT NULL,
-  -- The hash of the attached PDF.
   pdf_sha256 text,
   PRIMARY KEY (email_id, attempt)
 );
--- `status` reads the latest attempts to see whether mail works.
 CREATE INDEX email_attempts_by_end ON email_attempts (ended_at);
 CALL make_fact('email_attempts', while_paused => true);
 
--- Bounces: a server gave up on one recipient of an e-mail and reported it (a delivery status notification, RFC 3464).
--- An e-mail is `bounced` if its first recipient was given up, but not if only the recipient of a copy was.
+-- Bounces: a server reported that it gave up on a recipient of an e-mail (a delivery status notification, RFC 3464). An
+-- e-mail is `bounced` if its first recipient bounced, not if only a copy bounced.
 CREATE TABLE email_bounces (
   email_bounce_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   email_id bigint NOT NULL REFERENCES emails,
   recipient text NOT NULL,
-  -- Such as 5.1.1 (RFC 3463), and the server's message.
+  -- A code such as 5.1.1 (RFC 3463). `diagnostic` is the server's message.
   status text NOT NULL CONSTRAINT email_bounce_status_form CHECK (status ~ '^[45]\.\d{1,3}\.\d{1,3}$'),
   diagnostic text NOT NULL,
   reporting_server text NOT NULL,
@@ -178,7 +174,7 @@ CREATE TABLE email_bounces (
 );
 CALL make_fact('email_bounces', while_paused => true);
 
--- For the earlier migrations: the e-mails of documents, and the latest e-mail of each document.
+-- The e-mails of documents, and the latest e-mail of each document, for views and functions of earlier migrations.
 CREATE VIEW document_emails AS
 SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients, message_sha256,
        attempts, unclear_attempts, queued_at, attempted_at, sent_at
@@ -189,8 +185,8 @@ CREATE VIEW latest_emails AS
 SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, email_id DESC;
 CALL grant_to_app('SELECT', 'latest_emails');
 
--- The same for e-mails without a document: the latest for each partner and day, month, payment, refund, checkpoint,
--- approval request, or the status.
+-- The latest e-mail without a document for each partner and day, month, payment, refund, checkpoint, approval request,
+-- or the status.
 CREATE VIEW latest_other_emails AS
 SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id)
        email_id, kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id,
@@ -200,7 +196,7 @@ ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_
          email_id DESC;
 CALL grant_to_app('SELECT', 'latest_other_emails');
 
--- E-mails that were not sent, withdrawn or dismissed, and that no later one on the same subject follows.
+-- E-mails that were not sent, withdrawn or dismissed, if no later e-mail has the same subject matter.
 CREATE VIEW unfinished_emails AS
 SELECT email_id, document_id FROM emails e
 WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
@@ -215,7 +211,7 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 CALL grant_to_app('SELECT', 'unfinished_emails');
 
--- The history of a document's e-mails: each request, each e-mail's status, and the attempts before its last.
+-- The history of a document's e-mails: each request, each e-mail's status, and the attempts before its last attempt.
 CREATE VIEW document_email_history AS
 SELECT document_id, 6 AS rank, queued_at AS at, 'sending_asked' AS action,
        jsonb_build_object('asked_for', asked_for, 'to', addressed_to, 'message_id', message_id) AS facts, event_id
@@ -255,8 +251,8 @@ CREATE FUNCTION queue_document_emails(
   ORDER BY d.document_id
 $$;
 
--- Withdraws the e-mails of void documents and returns the status of each, except those that a worker is sending. An
--- e-mail that may have arrived is neither withdrawn nor repeated: it becomes uncertain.
+-- Withdraws the e-mails of void documents and returns their statuses. Skips e-mails that a worker is sending. An e-mail
+-- that may have arrived is not withdrawn but becomes uncertain.
 CREATE FUNCTION withdraw_document_emails(document_ids bigint[]) RETURNS TABLE (status text, reason text)
 LANGUAGE sql AS $$
   UPDATE emails e
@@ -268,13 +264,12 @@ LANGUAGE sql AS $$
   RETURNING e.status, e.reason
 $$;
 
--- Holds the e-mails of documents that no worker is sending.
+-- Holds the e-mails of documents. Skips e-mails that a worker is sending.
 CREATE FUNCTION hold_document_emails(document_ids bigint[], reason text) RETURNS void LANGUAGE sql AS $$
   UPDATE emails e SET status = 'held', reason = $2, due_at = 'infinity'
   WHERE e.document_id = ANY (document_ids) AND e.status IN ('queued', 'held')
 $$;
 
--- Queues the held e-mails of documents again.
 CREATE FUNCTION release_document_emails(document_ids bigint[]) RETURNS void LANGUAGE sql AS $$
   UPDATE emails e SET status = 'queued', reason = NULL, due_at = now()
   WHERE e.document_id = ANY ($1) AND e.status = 'held'

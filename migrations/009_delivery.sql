@@ -1,9 +1,7 @@
--- Delivery of documents: payment links and the queue of deliveries.
-
 CREATE TABLE payment_links (
   document_id bigint PRIMARY KEY REFERENCES documents,
   provider text NOT NULL,
-  -- The opaque end of the page's URL. Nothing else is needed to open the page, so it must be unguessable.
+  -- The end of the page's URL. Whoever knows the token can open the page, so it must be unguessable.
   token text NOT NULL CONSTRAINT payment_link_token_once UNIQUE
     CONSTRAINT payment_link_token_unguessable CHECK (length(token) >= 32),
   url text NOT NULL,
@@ -11,8 +9,8 @@ CREATE TABLE payment_links (
 );
 CALL make_append_only('payment_links');
 
--- A revoked link of our page: the new token that replaces it, or NULL for none. Each follows the previous one, so if
--- two changes are concurrent, one of them fails. The document's PDF still prints the first.
+-- Revocations of a link to our payment page. token is the new token, or NULL for none. Each change follows the previous
+-- change, so of two concurrent changes one fails. The document's PDF still prints the first link.
 CREATE TABLE payment_link_changes (
   payment_link_change_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES payment_links,
@@ -26,7 +24,7 @@ CREATE TABLE payment_link_changes (
 );
 CALL make_append_only('payment_link_changes');
 
--- The link that opens a document's page now; its token and URL are NULL if it was revoked.
+-- The link that currently opens a document's page. Token and URL are NULL if the link was revoked.
 CREATE VIEW current_links AS
 SELECT k.document_id, k.provider, CASE WHEN c.document_id IS NULL THEN k.token ELSE c.token END AS token,
        CASE WHEN c.document_id IS NULL THEN k.url ELSE replace(k.url, k.token, c.token) END AS url
@@ -36,18 +34,18 @@ LEFT JOIN LATERAL (
   ORDER BY c.payment_link_change_id DESC LIMIT 1) AS c ON true;
 CALL grant_to_app('SELECT', 'current_links');
 
--- Links at a payment processor. The request is written before the call, the object after the reply, and the closing once
--- the processor has confirmed it. The links of a document are versions: a new amount is a new link.
+-- Links of a payment processor. The intent is written before the call, the object after the reply, and the closing once
+-- the processor has confirmed it. A document's links are numbered versions, because a new amount needs a new link.
 CREATE TABLE payment_link_intents (
   document_id bigint NOT NULL REFERENCES documents,
   version integer NOT NULL CONSTRAINT payment_link_version_positive CHECK (version > 0),
   provider text NOT NULL,
   amount numeric NOT NULL CONSTRAINT payment_link_amount_positive CHECK (amount > 0),
   currency text COLLATE "C" NOT NULL,
-  -- The complete request: a processor repeats the first answer only for an identical request.
+  -- The complete request. The processor repeats its first answer only if the request is identical.
   request jsonb NOT NULL,
   intended_at timestamptz NOT NULL,
-  -- Each version follows a closed one, so a document never has two links open.
+  -- Each version follows a closed version, so a document never has two open links.
   follows integer GENERATED ALWAYS AS (nullif(version - 1, 0)) STORED,
   PRIMARY KEY (document_id, version)
 );
@@ -72,7 +70,7 @@ CREATE TABLE payment_link_objects (
   version integer NOT NULL,
   provider_id text NOT NULL CONSTRAINT payment_link_object_once UNIQUE,
   url text NOT NULL,
-  -- Found at the processor after an attempt whose response was lost.
+  -- True if the object was found at the processor after an attempt whose response was lost.
   found boolean NOT NULL,
   created_at timestamptz NOT NULL,
   PRIMARY KEY (document_id, version),
@@ -80,9 +78,9 @@ CREATE TABLE payment_link_objects (
 );
 CALL make_append_only('payment_link_objects');
 
--- Written once the processor has confirmed it; `refused` and `not_made` have no object. `used_up`: its one session was
--- completed without money, because a bank debit was ordered. If the debit fails, the next version makes the next
--- attempt. `ordered`: a debit for the document is in progress in another session.
+-- Written after the processor confirmed the closing. `refused` and `not_made` have no object. `used_up`: the link's
+-- only session ended without money, because a bank debit was ordered. If the debit fails, the next version of the link
+-- is made. `ordered`: a debit for the document is in progress in another session.
 CREATE TABLE payment_link_closings (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -95,11 +93,12 @@ CREATE TABLE payment_link_closings (
   CONSTRAINT payment_link_closing_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents
 );
 CALL make_append_only('payment_link_closings');
--- Intents and closings name each other, so this foreign key comes after both. Deferrable for a restore.
+-- Intents and closings refer to each other, so this foreign key comes after both tables. The key is deferrable, so that
+-- a restore can fill one table after the other.
 ALTER TABLE payment_link_intents ADD CONSTRAINT payment_link_follows_a_closed_one FOREIGN KEY (document_id, follows)
   REFERENCES payment_link_closings (document_id, version) DEFERRABLE;
 
--- The payer of a link has ordered a bank debit: its money arrives days later, or does not.
+-- The payer of a link ordered a bank debit. The money arrives days later, or the debit fails.
 CREATE TABLE payment_link_orders (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -110,7 +109,7 @@ CREATE TABLE payment_link_orders (
 );
 CALL make_append_only('payment_link_orders');
 
--- The outcome of a link's one session. Events arrive in any order, so the outcome may be known before the order is.
+-- The outcome of a link's only session. Events arrive in any order, so the outcome may be known before the order.
 CREATE TABLE payment_link_outcomes (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -121,25 +120,25 @@ CREATE TABLE payment_link_outcomes (
 );
 CALL make_append_only('payment_link_outcomes');
 
--- Why a document's link is currently wrong. The row is deleted once the cause is gone.
+-- Why a document's link is currently wrong. The row is deleted when the cause is gone.
 CREATE TABLE payment_link_waits (
   document_id bigint PRIMARY KEY REFERENCES documents,
-  -- limit: the processor does not accept the amount; refused: it refused the request; unavailable: it cannot be reached
-  -- now.
+  -- limit: the processor does not accept the amount. refused: it refused the request. unavailable: it cannot be
+  -- reached.
   kind text NOT NULL CONSTRAINT payment_link_wait_known CHECK (kind IN ('limit', 'refused', 'unavailable')),
   reason text NOT NULL,
-  -- What was wanted when this was recorded. If a different amount or other methods are wanted, they are tried at once.
+  -- The wanted link when this was recorded. A link with a different amount or other methods is tried at once.
   wanted text NOT NULL,
   since timestamptz NOT NULL DEFAULT now(),
   noted_at timestamptz NOT NULL DEFAULT now()
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'payment_link_waits');
 
--- Checkouts: a partner's contact pays several invoices at once, in one session at the payment processor. The checkout
--- is written before the call, with the balance of each invoice, and the session after the reply.
+-- Checkouts: a partner's contact pays several invoices in one session of the payment processor. The checkout is written
+-- before the call, with the balance of each invoice, and the session after the reply.
 CREATE TABLE checkouts (
   checkout_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- Its name in our URLs and in the processor's metadata.
+  -- The checkout's name in our URLs and in the processor's metadata.
   reference text NOT NULL CONSTRAINT checkout_reference_once UNIQUE
     CONSTRAINT checkout_reference_unguessable CHECK (length(reference) >= 32),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
@@ -149,7 +148,6 @@ CREATE TABLE checkouts (
   request jsonb NOT NULL,
   idempotency_key text NOT NULL CONSTRAINT checkout_key_once UNIQUE
     CONSTRAINT checkout_key_short CHECK (length(idempotency_key) <= 255),
-  -- When the processor ends the session.
   expires_at timestamptz NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -165,7 +163,7 @@ CREATE TABLE checkout_invoices (
   document_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- The amount to pay: its balance when the checkout was made.
+  -- The invoice's balance when the checkout was made.
   amount numeric NOT NULL CONSTRAINT checkout_invoice_amount_positive CHECK (amount > 0),
   PRIMARY KEY (checkout_id, position),
   CONSTRAINT checkout_invoice_once UNIQUE (checkout_id, document_id),
@@ -185,7 +183,7 @@ CREATE TABLE checkout_sessions (
 );
 CALL make_append_only('checkout_sessions');
 
--- The payer has ordered a bank debit: its money arrives days later, or does not.
+-- The payer ordered a bank debit. The money arrives days later, or the debit fails.
 CREATE TABLE checkout_orders (
   checkout_id bigint PRIMARY KEY REFERENCES checkouts,
   ordered_on date NOT NULL,
@@ -193,9 +191,9 @@ CREATE TABLE checkout_orders (
 );
 CALL make_append_only('checkout_orders');
 
--- paid: the processor reported the payment. replaced, canceled, changed: we ended the session, because its invoices are
--- paid by another checkout, its contact canceled, or the balance of an invoice changed. failed: the ordered debit
--- failed. refused, not_made: there is no session.
+-- paid: the processor reported the payment. replaced, canceled, changed: we ended the session, because another checkout
+-- pays its invoices, its contact canceled, or an invoice's balance changed. failed: the ordered debit failed. refused,
+-- not_made: there is no session.
 CREATE TABLE checkout_endings (
   checkout_id bigint PRIMARY KEY REFERENCES checkouts,
   why text NOT NULL CONSTRAINT checkout_ending_known
@@ -205,7 +203,7 @@ CREATE TABLE checkout_endings (
 );
 CALL make_append_only('checkout_endings');
 
--- Ordered payments in progress: until they fail, nothing else should pay the document.
+-- Ordered payments in progress. No other payment of the document should be requested until the ordered payment fails.
 CREATE VIEW ordered_payments AS
 SELECT i.document_id, i.amount, o.ordered_on, c.reference
 FROM checkout_orders o JOIN checkouts c USING (checkout_id) JOIN checkout_invoices i USING (checkout_id)
@@ -217,7 +215,8 @@ WHERE NOT EXISTS (
   SELECT FROM payment_link_outcomes x WHERE (x.document_id, x.version) = (o.document_id, o.version));
 CALL grant_to_app('SELECT', 'ordered_payments');
 
--- Its invoices add up to its amount, and no invoice is in two open checkouts. Deferred for a restore.
+-- Checks that a checkout's invoices add up to its amount, and that no invoice is in two open checkouts. The checks are
+-- deferred, so that a restore can fill one table after the other.
 CREATE FUNCTION refuse_other_checkout() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(7310, 52);
@@ -241,7 +240,7 @@ CREATE CONSTRAINT TRIGGER checkout_is_whole AFTER INSERT ON checkouts DEFERRABLE
 CREATE CONSTRAINT TRIGGER checkout_stays_whole AFTER INSERT ON checkout_invoices DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_other_checkout();
 
--- Documents whose payment link is to be checked. If requested again while a worker checks it, it is checked again.
+-- Documents whose payment link must be checked. A request during a check causes another check.
 CREATE TABLE link_checks (
   document_id bigint PRIMARY KEY REFERENCES documents,
   asked integer NOT NULL DEFAULT 1
@@ -253,7 +252,8 @@ CREATE FUNCTION request_link_checks(document_ids bigint[]) RETURNS void LANGUAGE
   ON CONFLICT (document_id) DO UPDATE SET asked = c.asked + 1
 $$;
 
--- The history of a document's payment link. Without the link's URL, which opens the page for anyone.
+-- The history of a document's payment link. The view omits the link's URL, because anyone who knows the URL can open
+-- the page.
 CREATE VIEW payment_link_history AS
 SELECT document_id, 4 AS rank, created_at AS at, 'linked' AS action, '{}'::jsonb AS facts
 FROM payment_links
@@ -296,6 +296,5 @@ UNION ALL
 SELECT document_id, 99, noted_at, 'link_waits', jsonb_build_object('reason', reason) FROM payment_link_waits;
 CALL grant_to_app('SELECT', 'payment_link_history');
 
--- The payment link that a document prints.
 CREATE VIEW printed_links AS SELECT document_id, url FROM payment_links;
 CALL grant_to_app('SELECT', 'printed_links');

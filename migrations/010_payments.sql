@@ -1,8 +1,6 @@
--- Money received: bank files with their lines, payments and where each was reported, their applications and reversals,
--- payouts of the processor, credit refunds, and the processor's events. All of it is append-only: an application is
--- undone by an unapplication, and a reversal by a reinstatement.
-
--- Bank files.
+-- Money received: bank files with their lines, payments with their sources, applications and reversals, payouts of the
+-- processor, credit refunds, and processor events. All of it is append-only: an unapplication undoes an application,
+-- and a reinstatement undoes a reversal.
 
 CREATE TABLE bank_files (
   bank_file_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -22,7 +20,7 @@ CREATE TABLE bank_statements (
   account text COLLATE "C" NOT NULL CONSTRAINT bank_statement_has_account CHECK (account <> ''),
   currency text COLLATE "C" NOT NULL,
   reference text NOT NULL,
-  -- As stated in the file; NULL if not stated.
+  -- As stated in the file, or NULL if not stated.
   opening numeric,
   closing numeric,
   -- The day of the closing balance.
@@ -36,11 +34,11 @@ CREATE TABLE bank_statements (
 );
 CALL make_fact('bank_statements');
 
--- A line is stored once for any number of files.
+-- A line is stored once, even if it is in several files.
 CREATE TABLE bank_lines (
   bank_line_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL,
-  -- The bank's reference with day, direction and amount; see lineIdentities in src/payments/bank/statement.ts.
+  -- The bank's reference with day, direction and amount (lineIdentities in src/payments/bank/statement.ts).
   identity text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   direction text NOT NULL CONSTRAINT bank_line_direction_known CHECK (direction IN ('credit', 'debit')),
@@ -80,11 +78,11 @@ CREATE TABLE bank_statement_lines (
 CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id);
 CALL make_fact('bank_statement_lines');
 
--- Lines that may equal these, with the same day, direction, amount and currency: lines of two accounts with the same
--- reference (or text), and lines of one account that are only in different files. Two lines of one file are always two
--- lines. Similar lines are compared by the sets of files that contain them, not one by one: a file may have 50,000 of
--- one amount. The planner has no statistics on lines that were just imported, and would look up each line among all
--- others.
+-- Finds lines that may be duplicates of these lines, with the same day, direction, amount and currency. They are lines
+-- of two accounts with the same reference (or text), or lines of one account that are never in the same file. Two lines
+-- of one file are always different lines. Lines with the same amount are compared by the sets of files that contain
+-- them, not one by one, because a file may have 50,000 of them. The planner has no statistics on lines that were just
+-- imported: without the setting it would look up each line among all others.
 CREATE FUNCTION equal_bank_lines(line_ids bigint[]) RETURNS TABLE (bank_line_id bigint, equal_line_id bigint)
 STABLE LANGUAGE plpgsql SET enable_nestloop = on AS $$
 #variable_conflict use_column
@@ -124,8 +122,8 @@ BEGIN
 END
 $$;
 
--- The day up to which the bank has reported each account: that of the latest closing balance, or the latest booked day
--- if that is later. A missing file is detected only if the files state balances.
+-- The day up to which the bank has reported each account: the day of the latest closing balance, or the latest booked
+-- day if that is later. A missing file is noticed only if files state balances.
 CREATE VIEW bank_feeds AS
 SELECT account, max(day) AS reported_to, bool_and(balances_stated) AS balances_stated
 FROM (SELECT account, closed_on AS day, opening IS NOT NULL AND closing IS NOT NULL AS balances_stated FROM bank_statements
@@ -134,20 +132,18 @@ FROM (SELECT account, closed_on AS day, opening IS NOT NULL AND closing IS NOT N
 GROUP BY account HAVING max(day) IS NOT NULL;
 CALL grant_to_app('SELECT', 'bank_feeds');
 
--- Payments.
-
 CREATE TABLE payments (
   payment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The source that reported it first. payment_sources has all reports, including this one.
+  -- The source that reported the payment first. payment_sources has all sources, including this one.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_once UNIQUE,
   source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor', 'opening')),
-  -- The payer, as known when the money arrived. NULL: not known then (payment_assignments).
+  -- The payer, as known when the money arrived, or NULL if not known at that time (payment_assignments).
   partner_id text COLLATE "C" REFERENCES partners,
   currency text COLLATE "C" NOT NULL CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   amount numeric NOT NULL CONSTRAINT payment_amount_positive CHECK (amount > 0),
-  -- A link's money is with the processor until a payout brings it to the bank.
+  -- The money of a link is with the processor until a payout brings it to the bank.
   method text NOT NULL CONSTRAINT payment_method_known CHECK (method IN ('ach', 'wire', 'link', 'other')),
-  -- Our account that received it; empty where unknown.
+  -- Our account that received the money, or empty if unknown.
   account text NOT NULL,
   received_on date NOT NULL,
   entry_on date NOT NULL,
@@ -156,8 +152,8 @@ CREATE TABLE payments (
   payer_account text,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- For unapplied cash of the previous system: the opening, and the number there. It is entered on the day of the
-  -- cut-over; the bank received it before.
+  -- For unapplied cash of the previous system: the opening, and the number in the previous system. The cash is entered
+  -- on the day of the cut-over, although the bank received it earlier.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT payment_opening_number_form
     CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
@@ -180,8 +176,8 @@ CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account I
 CALL require_open_books('payments');
 CALL make_fact('payments');
 
--- Where a payment was reported. The same payment may arrive by webhook, in a bank file and by hand. It is then one
--- payment with three sources.
+-- The sources of a payment. The same payment may be reported by webhook, in a bank file and by hand. A payment reported
+-- in three ways is one payment with three sources.
 CREATE TABLE payment_sources (
   identity text COLLATE "C" PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,
@@ -197,18 +193,19 @@ CREATE INDEX payment_sources_of_payment ON payment_sources (payment_id);
 CREATE INDEX payment_sources_by_reference ON payment_sources (reference);
 CALL make_fact('payment_sources');
 
--- Unapplied cash of a payment that moves from one partner to another.
+-- Assignments: transfers of a payment's unapplied cash from one partner to another.
 --   named    finance, or a manual entry, names or corrects the payer.
 --   assumed  The payer was unknown, and is taken from the first invoice that the payment is applied to.
 --   part     The part that pays another partner's invoice, and returns to the payer when that is undone.
--- The payer is that of the latest named or assumed assignment. The unapplied part of a payment always belongs to the payer.
+-- The latest named or assumed assignment determines the payer. The unapplied part of a payment always belongs to the
+-- payer.
 CREATE TABLE payment_assignments (
   payment_assignment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,
   from_partner_id text COLLATE "C" REFERENCES partners,
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   kind text NOT NULL CONSTRAINT assignment_kind_known CHECK (kind IN ('named', 'assumed', 'part')),
-  -- The part that was unapplied cash at that time, and therefore moved. 0 if the payment was completely applied.
+  -- The amount of unapplied cash that moved, or 0 if the payment was completely applied.
   amount numeric NOT NULL,
   assigned_on date NOT NULL,
   entry_on date NOT NULL,
@@ -222,7 +219,7 @@ CREATE INDEX payment_assignments_of_partner ON payment_assignments (partner_id);
 CALL require_open_books('payment_assignments');
 CALL make_fact('payment_assignments');
 
--- Accounts whose earlier payments no longer identify the payer.
+-- Payers' accounts whose earlier payments no longer identify the payer.
 CREATE TABLE forgotten_payer_accounts (
   forgotten_payer_account_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payer_account text COLLATE "C" NOT NULL CONSTRAINT forgotten_account_not_empty CHECK (payer_account <> ''),
@@ -232,7 +229,7 @@ CREATE TABLE forgotten_payer_accounts (
 CREATE INDEX forgotten_payer_accounts_of_account ON forgotten_payer_accounts (payer_account);
 CALL make_fact('forgotten_payer_accounts');
 
--- Cash application: what a payment pays.
+-- Cash application.
 
 CREATE TABLE payment_applications (
   payment_application_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -243,10 +240,9 @@ CREATE TABLE payment_applications (
   amount numeric NOT NULL CONSTRAINT payment_application_positive CHECK (amount > 0),
   applied_on date NOT NULL,
   entry_on date NOT NULL,
-  -- From 0 to 1; 1 for a user's decision.
   confidence numeric NOT NULL CONSTRAINT payment_application_confidence_range CHECK (confidence BETWEEN 0 AND 1),
-  -- The reasons: what was found and where, who paid, and how the amounts compare. See Evidence in
-  -- src/payments/match.ts.
+  -- The reasons for the match: what was found and where, who paid, and how the amounts compare (Evidence in
+  -- src/payments/match.ts).
   evidence jsonb NOT NULL CONSTRAINT payment_application_says_why CHECK (evidence->>'rule' IS NOT NULL AND evidence->>'why' IS NOT NULL),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -259,13 +255,14 @@ CREATE TABLE payment_applications (
 CREATE INDEX payment_applications_of_payment ON payment_applications (payment_id);
 CREATE INDEX payment_applications_of_document ON payment_applications (document_id);
 CREATE INDEX payment_applications_by_entry ON payment_applications USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
--- Few applications have it, and the list of exceptions searches for them.
+-- Few applications have this evidence, and the list of exceptions searches for it.
 CREATE INDEX payment_applications_with_swapped_digits ON payment_applications (payment_id)
   WHERE jsonb_exists(evidence, 'digits_swapped');
 CALL require_open_books('payment_applications');
 CALL make_fact('payment_applications');
 
--- A difference too small to pursue. It is written to bank charges with the payment, and undone with it.
+-- A shortfall that finance does not pursue. The shortfall is posted to bank charges together with the application, and
+-- undone together with the application.
 CREATE TABLE small_differences (
   payment_application_id bigint PRIMARY KEY,
   document_id bigint NOT NULL,
@@ -281,7 +278,7 @@ CREATE INDEX small_differences_of_document ON small_differences (document_id);
 CALL require_open_books('small_differences');
 CALL make_fact('small_differences');
 
--- Suggestions to confirm: a document that a payment may be for, or a payment that it may duplicate.
+-- Suggestions for finance to confirm: a document that a payment may pay, or a payment that it may duplicate.
 CREATE TABLE payment_suggestions (
   payment_suggestion_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,
@@ -302,21 +299,22 @@ CALL make_fact('payment_suggestions');
 
 CREATE TABLE payment_reversals (
   payment_reversal_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The single cause of the reversal: a bank line, a refund or dispute of the processor, or a command.
+  -- The cause of the reversal: a bank line, a refund or dispute of the processor, or a command.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_reversal_once UNIQUE,
   payment_id bigint NOT NULL,
-  -- The partner whose unapplied cash it takes. NULL: not known.
+  -- The partner whose unapplied cash is reduced, or NULL if not known.
   partner_id text COLLATE "C" REFERENCES partners,
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT payment_reversal_positive CHECK (amount > 0),
   kind text NOT NULL CONSTRAINT payment_reversal_kind_known
     CHECK (kind IN ('returned', 'refunded', 'disputed', 'mistake', 'duplicate', 'other')),
-  -- R01 and so on, or the processor's term.
+  -- The return code, such as R01, or the processor's term.
   code text,
   reason text NOT NULL CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
   bank_line_id bigint CONSTRAINT payment_reversal_of_a_line_once UNIQUE REFERENCES bank_lines,
   duplicate_of bigint REFERENCES payments,
-  -- For money that stays in the bank but does not pay an invoice: the account it is booked to, such as income:interest.
+  -- For money that stays in the bank but does not pay an invoice: the account that it is booked to, such as
+  -- income:interest.
   booked_to text COLLATE "C"
     CONSTRAINT payment_reversal_account_form CHECK (booked_to ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$')
     CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ ('^(assets:(receivable|bank|processor)|'
@@ -337,7 +335,7 @@ CREATE INDEX payment_reversals_of_payment ON payment_reversals (payment_id);
 CALL require_open_books('payment_reversals');
 CALL make_fact('payment_reversals');
 
--- The processor or the bank returned the money after all, for example because a dispute was won.
+-- Undone reversals: the processor or the bank returned the money after all, for example because a dispute was won.
 CREATE TABLE payment_reinstatements (
   payment_reversal_id bigint PRIMARY KEY REFERENCES payment_reversals,
   partner_id text COLLATE "C" REFERENCES partners,
@@ -351,7 +349,6 @@ CALL make_fact('payment_reinstatements');
 
 CREATE TABLE payment_unapplications (
   payment_application_id bigint PRIMARY KEY REFERENCES payment_applications,
-  -- NULL: undone by a command.
   payment_reversal_id bigint REFERENCES payment_reversals,
   unapplied_on date NOT NULL,
   entry_on date NOT NULL,
@@ -363,9 +360,8 @@ CREATE INDEX payment_unapplications_of_reversal ON payment_unapplications (payme
 CALL require_open_books('payment_unapplications');
 CALL make_fact('payment_unapplications');
 
--- Payouts of the processor, and the outcomes of bank lines.
-
--- Link money in transit from the processor to the bank. It is not a payment, because its payments are already recorded.
+-- Payouts bring link money from the processor to the bank. A payout is not a payment, because the payments in it are
+-- already recorded.
 CREATE TABLE payouts (
   payout_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   bank_line_id bigint NOT NULL CONSTRAINT payout_of_a_line_once UNIQUE,
@@ -383,7 +379,7 @@ CREATE TABLE payouts (
 CALL require_open_books('payouts');
 CALL make_fact('payouts');
 
--- The payments in a payout, and the processor's fees on them.
+-- A payout's contents: its payments, and the processor's fees on them.
 CREATE TABLE payout_settlements (
   payout_id bigint PRIMARY KEY REFERENCES payouts,
   gross numeric NOT NULL,
@@ -404,7 +400,7 @@ CREATE TABLE payout_payments (
 CREATE INDEX payout_payments_of_payout ON payout_payments (payout_id);
 CALL make_fact('payout_payments');
 
--- The single outcome of each line, and the reason.
+-- Each bank line has one outcome, with its reason.
 CREATE TABLE bank_line_outcomes (
   bank_line_id bigint PRIMARY KEY REFERENCES bank_lines,
   outcome text NOT NULL CONSTRAINT bank_line_outcome_known
@@ -412,7 +408,7 @@ CREATE TABLE bank_line_outcomes (
   payment_id bigint REFERENCES payments,
   payout_id bigint REFERENCES payouts,
   payment_reversal_id bigint REFERENCES payment_reversals,
-  -- A debit that looks like a return of an unknown payment waits for manual review.
+  -- True for a debit that looks like the return of an unknown payment.
   needs_review boolean NOT NULL,
   reason text NOT NULL CONSTRAINT bank_line_outcome_has_reason CHECK (reason <> ''),
   recorded_at timestamptz NOT NULL,
@@ -425,7 +421,7 @@ CREATE INDEX bank_line_outcomes_of_payment ON bank_line_outcomes (payment_id) WH
 CREATE INDEX bank_line_outcomes_to_review ON bank_line_outcomes (bank_line_id) WHERE needs_review;
 CALL make_fact('bank_line_outcomes');
 
--- Credit refunds: open credit paid out to the partner, all of it or a part.
+-- Credit refunds: open credit, or part of it, paid out to the partner.
 
 CREATE TABLE credit_refunds (
   credit_refund_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -460,8 +456,8 @@ CREATE TABLE credit_refund_returns (
 CALL require_open_books('credit_refund_returns');
 CALL make_fact('credit_refund_returns');
 
--- The bank's debit line that paid the refund of a credit note or a payment, which gives its account. If a line's refund
--- was undone, the line may pay a different one.
+-- The bank's debit line that paid the refund of a credit note or payment, which determines the refund's bank account.
+-- If the refund was undone, its line may pay a different refund.
 CREATE TABLE refund_matches (
   refund_match_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   bank_line_id bigint NOT NULL,
@@ -471,11 +467,10 @@ CREATE TABLE refund_matches (
   direction text NOT NULL CONSTRAINT refund_match_goes_out CHECK (direction = 'debit'),
   credit_refund_id bigint CONSTRAINT refund_match_of_credit_once UNIQUE,
   payment_reversal_id bigint CONSTRAINT refund_match_of_payment_once UNIQUE,
-  -- The day on which the bank booked it.
   paid_on date NOT NULL,
   entry_on date NOT NULL,
-  -- The reason; and in `apart_from`, the equal lines that pay other refunds. The reference distinguishes this line from
-  -- them.
+  -- The reason. `apart_from` lists equal lines that pay other refunds, and from which the reference distinguishes this
+  -- line.
   evidence jsonb NOT NULL CONSTRAINT refund_match_says_why CHECK (evidence->>'why' IS NOT NULL),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -493,21 +488,21 @@ CREATE INDEX refund_matches_of_line ON refund_matches (bank_line_id);
 CALL require_open_books('refund_matches');
 CALL make_fact('refund_matches');
 
--- Events of the processor.
-
 CREATE FUNCTION payload_hash(payload jsonb) RETURNS text IMMUTABLE STRICT LANGUAGE sql
 RETURN encode(sha256(convert_to(payload::text, 'UTF8')), 'hex');
 
--- Stored as received, before processing. An event without an outcome waits for its turn or for its payment.
+-- Events are stored as received, before processing. An event without an outcome waits to be processed, or for its
+-- payment.
 CREATE TABLE processor_events (
   processor_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The connected account; empty for our own account.
+  -- The connected account; empty means our own account.
   account text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
   type text NOT NULL,
   livemode boolean NOT NULL,
   created timestamptz NOT NULL,
-  -- The payload names payers. NULL if it was erased (processor_event_erasures); its hash stays.
+  -- The payload contains data of payers. After an erasure (processor_event_erasures) the payload is NULL, but
+  -- payload_sha256 stays.
   payload jsonb,
   payload_sha256 text NOT NULL,
   received_at timestamptz NOT NULL,
@@ -515,7 +510,7 @@ CREATE TABLE processor_events (
   CONSTRAINT processor_event_payload_is_hashed CHECK (payload_sha256 = payload_hash(payload) OR payload IS NULL)
 );
 
--- What a seal covers of an event besides its outcome. Erasing the payload does not change it.
+-- The part of an event that a seal covers besides its outcome. Erasing the payload does not change this hash.
 CREATE FUNCTION processor_event_sha256(processor_event_id bigint) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created,
            coalesce(payload_hash(e.payload), e.payload_sha256)), 'UTF8')), 'hex')
@@ -524,7 +519,7 @@ $$;
 
 CREATE TABLE processor_event_outcomes (
   processor_event_id bigint PRIMARY KEY REFERENCES processor_events,
-  -- effect: it changed something; nothing: it was already known or is irrelevant; manual_review: finance decides.
+  -- effect: it changed something. nothing: it was already known or is irrelevant. manual_review: finance decides.
   outcome text NOT NULL CONSTRAINT processor_event_outcome_known CHECK (outcome IN ('effect', 'nothing', 'manual_review')),
   payment_id bigint REFERENCES payments,
   reason text NOT NULL CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
@@ -552,7 +547,7 @@ CREATE TABLE dispute_outcomes (
   decided_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- A lost dispute may be won on appeal: the last recorded outcome counts.
+  -- A lost dispute may be won on appeal. The last recorded outcome counts.
   PRIMARY KEY (dispute_id, outcome)
 );
 CALL make_fact('dispute_outcomes');
@@ -561,8 +556,8 @@ CREATE VIEW last_dispute_outcomes AS
 SELECT DISTINCT ON (dispute_id) dispute_id, outcome, decided_on FROM dispute_outcomes ORDER BY dispute_id, fact_id DESC;
 CALL grant_to_app('SELECT', 'last_dispute_outcomes');
 
--- Closes an exception that nothing else resolves: a bank line that looks like a return but matches no payment, an event
--- that could not be read, a possible duplicate that is a different payment and pays nothing yet.
+-- Closings of exceptions that nothing else resolves. Examples are a bank line that looks like a return but matches no
+-- payment, an unreadable event, or a possible duplicate that is a different payment and pays nothing yet.
 CREATE TABLE payment_exception_closings (
   payment_exception_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   processor_event_id bigint CONSTRAINT payment_exception_event_closed_once UNIQUE REFERENCES processor_event_outcomes,
@@ -577,7 +572,7 @@ CREATE TABLE payment_exception_closings (
 );
 CALL make_fact('payment_exception_closings');
 
--- Erased payloads. Recording an erasure erases the payload. Nothing else can erase it.
+-- Recording an erasure erases the event's payload. Nothing else can erase a payload.
 CREATE TABLE processor_event_erasures (
   processor_event_id bigint PRIMARY KEY REFERENCES processor_event_outcomes,
   recorded_at timestamptz NOT NULL,
@@ -590,7 +585,7 @@ RETURN after.payload IS NULL AND to_jsonb(after) - 'payload' = to_jsonb(before) 
   AND EXISTS (SELECT FROM processor_event_erasures x WHERE x.processor_event_id = before.processor_event_id);
 CALL make_append_only('processor_events', 'UPDATE', 'is_erasure(OLD, NEW)');
 
--- Run as the owner, so that the program needs no right to update events.
+-- Runs as the owner, so that the program needs no right to update events.
 CREATE FUNCTION erase_payloads(processor_event_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
@@ -607,7 +602,7 @@ $$;
 CREATE TRIGGER payloads_are_erased AFTER INSERT ON processor_event_erasures REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_payloads();
 
--- Current facts: those not undone.
+-- The facts that were not undone.
 
 CREATE VIEW live_payment_applications AS
 SELECT * FROM payment_applications a
@@ -619,7 +614,7 @@ SELECT * FROM small_differences s
 WHERE NOT EXISTS (SELECT FROM payment_unapplications u WHERE u.payment_application_id = s.payment_application_id);
 CALL grant_to_app('SELECT', 'live_small_differences');
 
--- The part of a document's credited amount that was written to bank charges.
+-- The part of a document's credited amount that was posted to bank charges.
 CREATE VIEW document_bank_charges AS
 SELECT document_id, sum(amount) AS bank_charges FROM live_small_differences GROUP BY document_id;
 CALL grant_to_app('SELECT', 'document_bank_charges');
@@ -634,7 +629,7 @@ SELECT * FROM credit_refunds f
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id);
 CALL grant_to_app('SELECT', 'live_credit_refunds');
 
--- If a refund was returned, its line did not pay it, or not permanently.
+-- Excludes refunds that were returned: their bank lines did not pay these refunds, or not permanently.
 CREATE VIEW live_refund_matches AS
 SELECT * FROM refund_matches m
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = m.credit_refund_id)
@@ -654,10 +649,8 @@ $$;
 CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds();
 
--- Balances.
-
--- How much of each payment is applied, reversed and still unapplied cash, and its payer if known. It is included if
--- part of it was not reversed, or was booked to another account: then its money is in the bank.
+-- The applied, reversed and unapplied amounts of each payment, and its payer if known. `stays`: some of the payment was
+-- not reversed, or was booked to a different account, so its money is in the bank.
 CREATE VIEW payment_balances AS
 SELECT payment_id, partner_id, currency, amount, applied, reversed, amount - applied - reversed AS unapplied,
        CASE WHEN reversed = amount THEN 'reversed' WHEN applied = amount - reversed THEN 'applied'
@@ -678,9 +671,10 @@ FROM (
 ) AS sums;
 CALL grant_to_app('SELECT', 'payment_balances');
 
--- Items open when the books of a month were closed: documents with their balances, and unapplied cash by payment and
--- partner. Later open items are found from these and the facts since, at any age of the ledger. Both are derived from
--- the facts, so they are not facts and are not sealed, and verify derives them again.
+-- The items that were open when the books of a month were closed: documents with their balances, and unapplied cash by
+-- payment and partner. Later open items are computed from these and the facts since then, however old the ledger is.
+-- The tables book_open_documents and book_unapplied_cash are derived from facts. So their rows are not facts and not
+-- sealed, and `verify` derives the rows again.
 CREATE TABLE book_open_documents (
   month billing_month NOT NULL CONSTRAINT book_open_document_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
@@ -694,15 +688,14 @@ CREATE TABLE book_unapplied_cash (
   month billing_month NOT NULL CONSTRAINT book_unapplied_cash_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
   payment_id bigint NOT NULL REFERENCES payments,
-  -- NULL: the payer is not known yet.
   partner_id text COLLATE "C" REFERENCES partners,
   amount numeric NOT NULL CONSTRAINT book_unapplied_cash_not_zero CHECK (amount <> 0),
   CONSTRAINT book_unapplied_cash_once UNIQUE NULLS NOT DISTINCT (month, payment_id, partner_id)
 );
 CALL make_append_only('book_unapplied_cash');
 
--- They are stored in the transaction that closes the books, before the close itself. A later row would belong to no
--- close.
+-- The items are stored in the transaction that closes the books, before the close itself. A later row would belong to
+-- no close, so the trigger refuses later rows.
 CREATE FUNCTION refuse_open_item_of_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   closed text;
@@ -721,13 +714,13 @@ CREATE TRIGGER entry_books_open AFTER INSERT ON book_open_documents REFERENCING 
 CREATE TRIGGER entry_books_open AFTER INSERT ON book_unapplied_cash REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_open_item_of_closed_books();
 
--- The last month with closed books that ended on or before the day; NULL: none.
+-- The last month with closed books that ended on or before the day, or NULL if none.
 CREATE FUNCTION books_by(as_of date) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT max(month) FROM book_closes WHERE (month_after(month) || '-01')::date <= as_of + 1
 $$;
 
--- The unapplied cash on a day, by payment and partner; for 'infinity', the cash unapplied now. Amounts that were undone
--- by that day do not count at all. (In PL/pgSQL, so that it is planned for its starting day.)
+-- The unapplied cash on a day, by payment and partner. 'infinity': now. Amounts that were undone by that day do not
+-- count. The function is PL/pgSQL, so that each query is planned for its starting day.
 CREATE FUNCTION unapplied_cash(as_of date)
 RETURNS TABLE (payment_id bigint, partner_id text, amount numeric) STABLE ROWS 200 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -766,13 +759,14 @@ BEGIN
 END
 $$;
 
--- The payments with unapplied cash, found in one pass. payment_balances would look up the sums of each payment.
+-- The payments with unapplied cash, computed in one pass. payment_balances would compute the sums of each payment
+-- separately.
 CREATE VIEW unapplied_payments AS
 SELECT payment_id FROM unapplied_cash('infinity') GROUP BY payment_id HAVING sum(amount) > 0;
 CALL grant_to_app('SELECT', 'unapplied_payments');
 
--- Whether the payload of an event is no longer needed. The event was processed, finance made any decisions left to it,
--- and its payment is applied or refunded and not disputed.
+-- True if the payload of an event is no longer needed: the event was processed, finance made its decisions, and the
+-- payment is applied or refunded and not disputed.
 CREATE FUNCTION payload_may_go(processor_event_id bigint) RETURNS boolean STABLE LANGUAGE sql
 RETURN EXISTS (
   SELECT FROM processor_events e JOIN processor_event_outcomes o ON o.processor_event_id = e.processor_event_id
@@ -792,7 +786,7 @@ $$;
 CREATE TRIGGER erased_payload_is_not_needed BEFORE INSERT ON processor_event_erasures FOR EACH ROW
   WHEN (payload_may_go(NEW.processor_event_id) IS NOT TRUE) EXECUTE FUNCTION refuse_erasure();
 
--- The unapplied part of each payment, by the partner that owns it.
+-- The unapplied part of each payment by the partner that owns it.
 CREATE VIEW payment_cash AS
 SELECT payment_id, partner_id, sum(amount) AS amount
 FROM (
@@ -813,8 +807,9 @@ GROUP BY payment_id, partner_id;
 CALL grant_to_app('SELECT', 'payment_cash');
 
 -- The accounts that payers have paid from, with their partners. An account is learned from a payment that is applied,
--- or whose payer was named, after the account was last forgotten. Link money comes from the processor's account.
--- `by_finance`: finance determined the payer of some of them, by naming the payer, applying the payment or entering it.
+-- or whose payer was named, after the account was last forgotten. Link payments are excluded, because their money comes
+-- from the processor's account. `by_finance`: finance determined the payer of at least one payment, by naming the
+-- payer, applying the payment or entering it.
 CREATE VIEW payer_accounts AS
 SELECT p.payer_account, b.partner_id, p.payer_name,
        bool_or(p.source = 'hand'
@@ -831,16 +826,18 @@ WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> '
 GROUP BY p.payer_account, b.partner_id, p.payer_name;
 CALL grant_to_app('SELECT', 'payer_accounts');
 
--- Every fact that changes the open amount of a document. Balances, open items and the journal are built on it, so a new kind
--- of fact needs one SELECT here. Its columns:
---   the document, and the kind of document that takes the fact; the column of document_balances that it changes; the fact and
---   its id; the amount, below zero if it lowers the open amount; entry date, true date, and number in the order of
---   recording
---   whether it is undone; the fact that undoes it, with its dates, its number and when it was recorded
---   the journal entry: debit, credit, our bank account, and the one that a returned amount came back to if it is another.
---   Undoing the fact reverses the entry. NULL: document_amounts has the entry of an issue, the invoice that of credit applied.
+-- Every fact that changes the open amount of a document. Balances, open items and the journal are built on this view,
+-- so a new kind of fact needs one more SELECT here. The columns are:
+--   the document, and the kind of document that the fact applies to
+--   the column of document_balances that the fact changes, the fact and its id
+--   the amount (negative if it reduces the open amount), entry date, true date, and fact number
+--   whether the fact is undone, and the undoing fact with its dates, its number and its time of recording
+--   the journal entry: debit, credit, our bank account, and the bank account that a returned amount arrived on, if it
+--   is a different account. Undoing the fact reverses the entry. Debit and credit are NULL if another row has the
+--   entry: document_amounts for an issue, and the invoice's row for applied credit.
 --   the payment, the credit note or the text that the entry refers to
--- For facts in force, filter by NOT undone: PostgreSQL then reads only the index of the table that undoes them.
+-- To select facts that were not undone, filter by NOT undone. PostgreSQL then reads only the index of the table of
+-- undoing facts.
 CREATE VIEW balance_changes (
   document_id, document, changes, fact, id, amount, entry_on, dated_on, recorded,
   undone, undone_by, undone_on, undone_dated_on, undone_recorded, undone_at,
@@ -861,7 +858,7 @@ SELECT a.invoice_id, 'invoice', 'credited', 'credit_applied', a.credit_applicati
 FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
 
 UNION ALL
--- The same fact, seen from the credit note.
+-- The same fact on the side of the credit note.
 SELECT a.credit_note_id, 'credit_note', 'credited', 'credit_applied', a.credit_application_id, -a.amount,
        a.entry_on, a.applied_on, a.fact_id,
        r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.fact_id, r.recorded_at,
@@ -899,11 +896,11 @@ SELECT f.document_id, 'credit_note', 'amount_paid', 'credit_refunded', f.credit_
 FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id);
 CALL grant_to_app('SELECT', 'balance_changes');
 
--- amount_due = gross - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
--- of zero means paid. For an invoice, `credited` is what was settled without cash since its issue: credit applied, less
--- credit of its issue that was taken back, write-offs and small differences. For a credit note it is the amount applied
--- to invoices, and `amount_paid` the amount refunded. A statement has nothing due, and nothing is owed on a void
--- document. (Here, because it needs the payments' tables.)
+-- amount_due = gross - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance of zero
+-- means paid. For an invoice, `credited` is the amount settled without cash since its issue: applied credit, write-offs
+-- and small differences, less credit applied at issue that was taken back. For a credit note, `credited` is the amount
+-- applied to invoices, and `amount_paid` the amount refunded. A statement has nothing due, and nothing is owed on a
+-- void document. The view is in this file because it needs the tables of payments.
 CREATE VIEW document_balances AS
 SELECT d.document_id, due.amount_due, settled.credited, settled.amount_paid,
        CASE WHEN v.document_id IS NULL THEN due.amount_due - settled.credited - settled.amount_paid ELSE 0 END AS balance,
@@ -918,12 +915,12 @@ CROSS JOIN LATERAL (
          coalesce(-sum(c.amount) FILTER (WHERE c.changes = 'amount_paid'), 0) AS amount_paid
   FROM balance_changes c
   WHERE c.document_id = d.document_id AND c.document = d.document AND c.changes <> 'amount_due' AND NOT c.undone
-  -- OFFSET 0 computes each sum once, instead of once for every column that needs it.
+  -- OFFSET 0 makes PostgreSQL compute each sum once, instead of once for every column that uses the sum.
   OFFSET 0) AS settled;
 CALL grant_to_app('SELECT', 'document_balances');
 
--- The documents open on a day, with their balances; for 'infinity', those open now. A void document is never open,
--- whatever was applied to it and released, so issues need not be joined with voids.
+-- The documents open on a day, with their balances. 'infinity': now. A void document is never open, whatever was
+-- applied to it and released, so issues are not joined with voids.
 CREATE FUNCTION open_items(as_of date)
 RETURNS TABLE (document_id bigint, balance numeric) STABLE ROWS 1000 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -948,11 +945,12 @@ BEGIN
 END
 $$;
 
--- The documents whose status is open, found in one pass. document_balances would look up the sums of each document.
+-- The documents with the status open, computed in one pass. document_balances would compute the sums of each document
+-- separately.
 CREATE VIEW open_documents AS SELECT document_id FROM open_items('infinity');
 CALL grant_to_app('SELECT', 'open_documents');
 
--- The credit notes with a balance, from which an invoice takes what it can when it is issued.
+-- The credit notes with a balance, which can be applied when an invoice is issued.
 CREATE VIEW open_credit AS
 SELECT d.document_id, d.number, d.purpose, d.partner_id, d.currency, b.balance
 FROM documents d JOIN document_balances b USING (document_id)
@@ -988,8 +986,8 @@ FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
 CALL grant_to_app('SELECT', 'payment_history');
 
 -- The last day on which a document was reopened, or on which part of a payment was unapplied. A later settlement is
--- entered no earlier, whatever its true date: a report as of a day in between would count the money twice. (Banks date
--- some lines a day ahead.) An item of an opening exists from the day of the cut-over.
+-- entered on that day at the earliest. With an earlier date, a report as of a day in between would count the money
+-- twice. (Banks date some lines a day ahead.) An opened item exists from the day of the cut-over.
 CREATE FUNCTION document_reopened_on(bigint) RETURNS date STABLE LANGUAGE sql AS $$
   SELECT greatest(
     (SELECT d.entry_on FROM documents d WHERE d.document_id = $1 AND d.opening_id IS NOT NULL),
@@ -1007,7 +1005,7 @@ CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE
     (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment AND g.kind <> 'part'))
 $$;
 
--- The documents and unapplied cash of an opening add up to its totals in each of its currencies.
+-- The documents and unapplied cash of an opening must add up to its totals in each currency.
 CREATE FUNCTION refuse_opening_that_does_not_add_up() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   off record;
@@ -1039,9 +1037,10 @@ CALL grant_to_app('SELECT', 'opening_differences');
 CREATE CONSTRAINT TRIGGER opening_adds_up AFTER INSERT ON openings DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_opening_that_does_not_add_up();
 
--- Bank statements that do not continue the known ones of their account: their opening balance is neither the closing
--- balance of an earlier statement plus the lines booked in between, nor a balance inside one. Either a file is missing,
--- or one is wrong. The first statement of an account has nothing to continue.
+-- Bank statements that do not continue the earlier statements of their account. Normally, the opening balance of a
+-- statement is a balance inside an earlier statement, or the closing balance of an earlier statement plus the lines
+-- booked in between. In all other cases a file is missing or wrong. The first statement of an account has nothing to
+-- continue.
 CREATE VIEW bank_statement_breaks AS
 WITH dated AS (
   SELECT s.bank_statement_id, s.bank_file_id, s.account, s.currency, s.opening, s.closing, s.closed_on,
@@ -1062,7 +1061,6 @@ SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.clos
        regexp_replace(f.name, '^.*[/\\]', '') AS file, regexp_replace(o.name, '^.*[/\\]', '') AS expected_file
 FROM placed s
 JOIN bank_files f ON f.bank_file_id = s.bank_file_id
--- The statement before this one.
 JOIN LATERAL (
   SELECT * FROM placed t
   WHERE (t.account, t.currency) = (s.account, s.currency) AND t.place < s.place
@@ -1072,7 +1070,7 @@ WHERE NOT EXISTS (
   SELECT FROM placed e
   WHERE (e.account, e.currency) = (s.account, s.currency) AND e.bank_statement_id <> s.bank_statement_id
     AND e.closing = s.opening AND e.last_on <= s.first_on
-    -- A day without lines does not connect to itself.
+    -- A statement without lines counts only if it comes before this statement.
     AND (e.opening <> e.closing OR e.place < s.place))
   AND t.closing + (
     SELECT coalesce(sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END), 0) FROM bank_lines l
@@ -1083,7 +1081,7 @@ WHERE NOT EXISTS (
     CROSS JOIN LATERAL (
       SELECT e.opening AS one, e.opening AS other
       UNION ALL
-      -- The running balance, whether the file has the oldest or the newest line first.
+      -- The running balance. A file may have the oldest or the newest line first.
       SELECT e.opening + sum(m.signed) OVER (ORDER BY m.position),
              e.opening + sum(m.signed) OVER (ORDER BY m.position DESC)
       FROM (SELECT p.position, CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END AS signed
@@ -1093,7 +1091,7 @@ WHERE NOT EXISTS (
       AND s.opening IN (inside.one, inside.other));
 CALL grant_to_app('SELECT', 'bank_statement_breaks');
 
--- The payments that a payment may duplicate, as one clause, unless finance has decided that it is a different payment.
+-- The payments that a payment may duplicate, as one clause. Excludes payments that finance decided are different.
 CREATE VIEW suggested_duplicates AS
 SELECT s.payment_id, p.received_on,
        string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
@@ -1103,12 +1101,12 @@ WHERE same.stays AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE 
 GROUP BY s.payment_id, p.received_on;
 CALL grant_to_app('SELECT', 'suggested_duplicates');
 
--- The possible duplicates among payments with unapplied cash.
 CREATE VIEW possible_duplicates AS
 SELECT * FROM suggested_duplicates WHERE payment_id IN (SELECT payment_id FROM unapplied_payments);
 CALL grant_to_app('SELECT', 'possible_duplicates');
 
--- Exceptions: what waits for manual review, its key in commands, and since when.
+-- Exceptions: money and events that wait for manual review, each with its key in commands and the day since when it
+-- waits.
 CREATE VIEW payment_exceptions AS
 SELECT CASE WHEN e.of IS NOT NULL THEN 'possible_duplicate' WHEN s.why IS NOT NULL THEN 'suggestion'
             WHEN b.partner_id IS NULL THEN 'unknown_payer' ELSE 'unapplied_cash' END AS kind,
@@ -1131,7 +1129,7 @@ UNION ALL
 SELECT 'digits_swapped', 'payment-' || a.payment_id, d.partner_id, d.currency, o.balance, p.received_on,
        format('%s of %s was paid of %s, and %s is left open: digits may be swapped', round(a.amount, minor_digits(d.currency)),
          round(a.amount + o.balance, minor_digits(d.currency)), d.number, round(o.balance, minor_digits(d.currency)))
--- OFFSET 0, because only a few applications have it, and balances are looked up only for these.
+-- OFFSET 0, because few applications have this evidence, and balances are computed only for them.
 FROM (SELECT * FROM live_payment_applications WHERE jsonb_exists(evidence, 'digits_swapped') OFFSET 0) AS a
 JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
 CROSS JOIN LATERAL (
@@ -1168,8 +1166,8 @@ WHERE (o.processor_event_id IS NULL OR o.outcome = 'manual_review')
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id);
 CALL grant_to_app('SELECT', 'payment_exceptions');
 
--- Rules over several rows. They take the payments' lock (src/payments/context.ts), so that a transaction that did not
--- take it waits here, and is checked against the state after the wait.
+-- Rules over several rows. The rules take the payments' lock (src/payments/context.ts), so that a transaction without
+-- the lock waits here and is checked against the state after the wait.
 
 CREATE FUNCTION refuse_overdrawn_payment() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -1190,8 +1188,8 @@ CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applicat
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
 
--- The unapplied part of a payment belongs to the payer: a part that pays another partner's document must first be
--- assigned to that partner, and must return when that is undone.
+-- The unapplied part of a payment belongs to the payer. A part that pays a different partner's document must first be
+-- assigned to that partner, and must return when the application is undone.
 CREATE FUNCTION refuse_cash_of_another_partner() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   payment bigint := CASE TG_TABLE_NAME
@@ -1221,7 +1219,8 @@ CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_appl
 CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_unapplications DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
 
--- The trigger's arguments are the column that names the document, and the kind of document that takes the fact.
+-- The trigger's arguments are the column that refers to the document, and the kind of document that the fact applies
+-- to.
 CREATE FUNCTION refuse_overpaid_document() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   settled bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
@@ -1257,20 +1256,20 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFER
   FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice');
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
--- Credit applied at issue was counted when the documents were issued.
+-- Credit applied at issue was checked when the documents were issued.
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id', 'invoice');
 CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id', 'credit_note');
 
--- The dunning level that a document has reached, in days after its due date, and its e-mail.
+-- The dunning levels that a document has reached, in days after its due date, each with its e-mail.
 CREATE TABLE reminders (
   document_id bigint NOT NULL,
   dunning_level integer NOT NULL,
   email_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- The due date, or the later day on which the debt's settlement was taken back. The levels then start again.
+  -- The due date, or the later day on which the document's settlement was undone. The levels then start again.
   counted_from date NOT NULL,
   PRIMARY KEY (document_id, dunning_level, counted_from),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails (email_id, partner_id),
@@ -1280,7 +1279,6 @@ CREATE TABLE reminders (
 CREATE INDEX reminders_of_email ON reminders (email_id);
 CALL make_fact('reminders');
 
--- The e-mails about payments: a receipt for each that pays an invoice, a notice of each refund of credit.
 ALTER TABLE emails ADD CONSTRAINT email_of_a_payment FOREIGN KEY (payment_id) REFERENCES payments,
   ADD CONSTRAINT email_of_a_refund FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds;
 CREATE INDEX payment_applications_recorded ON payment_applications (recorded_at);

@@ -1,7 +1,6 @@
--- Connected accounts: their balance transactions, the partners' settlement files, the quote of each balance transaction
--- and how it was found, closings by finance of those without a quote, ledger reversals for reversed transfers, invoices
--- for missing shares, and shares that arrived later and pay those invoices. All of it is append-only: a wrong match is
--- undone by one of the opposite amount.
+-- Connected accounts: balance transactions and their quotes, settlement files, closings of balance transactions without
+-- a quote, ledger reversals for reversed transfers, and invoices for missing shares with the shares that pay them
+-- later. All of it is append-only: an allocation of the opposite amount undoes a wrong match.
 
 CREATE TABLE settlement_files (
   settlement_file_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -16,7 +15,8 @@ CREATE TABLE settlement_files (
 );
 CALL make_fact('settlement_files');
 
--- A line is stored once, however many files it is in. It has one transfer and payment, and one quote or requote.
+-- A line is stored once, even if it is in several files. Each line has one transfer or payment, and one quote or
+-- requote.
 CREATE TABLE settlement_lines (
   settlement_line_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   settlement_file_id bigint NOT NULL,
@@ -40,13 +40,13 @@ CREATE TABLE settlement_lines (
     CASE kind WHEN 'share' THEN amount > 0 WHEN 'reversal' THEN amount < 0 ELSE amount <> 0 END),
   CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
 );
--- The index includes the partner. Otherwise the planner may prefer an index of the partner's lines and read all of them
--- for each line.
+-- The index includes the partner: without it, the planner may choose an index of the partner's lines and read all of
+-- them for each line.
 CREATE INDEX settlement_lines_by_payment ON settlement_lines (payment, partner_id) WHERE payment IS NOT NULL;
 CREATE INDEX settlement_lines_by_transfer ON settlement_lines (transfer, partner_id) WHERE transfer IS NOT NULL;
 CALL make_fact('settlement_lines');
 
--- Whether two lines agree in everything that they name, and one of them names only the transfer or the payment.
+-- True if two lines agree in all values that both state, and one of them lacks either the transfer or the payment.
 CREATE FUNCTION is_same_settlement(one settlement_lines, other settlement_lines) RETURNS boolean IMMUTABLE LANGUAGE sql
 RETURN (one.partner_id, one.quote_id, one.kind, one.currency, one.amount)
     = (other.partner_id, other.quote_id, other.kind, other.currency, other.amount)
@@ -54,16 +54,16 @@ RETURN (one.partner_id, one.quote_id, one.kind, one.currency, one.amount)
   AND coalesce(one.transfer = other.transfer, true) AND coalesce(one.payment = other.payment, true)
   AND num_nonnulls(one.transfer, one.payment) + num_nonnulls(other.transfer, other.payment) = 3;
 
--- The partner's lines that name the line's transfer or its payment, each by an index.
+-- The partner's lines with the same transfer or the same payment, each found by an index.
 CREATE FUNCTION settlement_lines_beside(line settlement_lines) RETURNS SETOF settlement_lines STABLE LANGUAGE sql AS $$
   SELECT * FROM settlement_lines o WHERE o.transfer = line.transfer AND o.partner_id = line.partner_id
   UNION
   SELECT * FROM settlement_lines o WHERE o.payment = line.payment AND o.partner_id = line.partner_id
 $$;
 
--- The earlier line that a line repeats, or NULL if there is none. Both have the same quote, kind and amount; one names
--- only the transfer or only the payment, and the other names both. A line that names both does not repeat a line that
--- an earlier one already repeats, because one transfer may have several reversals.
+-- The earlier line that a line repeats, or NULL. Both lines have the same quote, kind and amount. One line states only
+-- the transfer or only the payment, and the other line states both. A line that states both does not repeat a line that
+-- an earlier line already repeats, because one transfer may have several reversals.
 CREATE FUNCTION repeated_settlement_line(settlement_line_id bigint) RETURNS bigint STABLE LANGUAGE sql AS $$
   SELECT min(e.settlement_line_id)
   FROM settlement_lines l CROSS JOIN LATERAL settlement_lines_beside(l) AS e
@@ -77,11 +77,11 @@ $$;
 CREATE TABLE balance_transactions (
   balance_transaction_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL,
-  -- The balance transaction's id; for a settlement line without another source, its payment or transfer.
+  -- The balance transaction's id. For a settlement line without another source, its payment or transfer.
   id text COLLATE "C" NOT NULL,
   reported_by text NOT NULL CONSTRAINT balance_transaction_reported_by_known CHECK (reported_by IN ('processor', 'settlement_file')),
   type text NOT NULL,
-  -- See BalanceTransactionKind in src/processors/processor.ts.
+  -- BalanceTransactionKind in src/processors/processor.ts.
   kind text NOT NULL
     CONSTRAINT balance_transaction_kind_known CHECK (kind IN ('share', 'misrouted', 'reversal', 'dispute', 'other')),
   currency text COLLATE "C" NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE balance_transactions (
   source_currency text COLLATE "C",
   source_amount numeric,
   exchange_rate numeric,
-  -- Its value for a quote: `net`, converted to the currency sent.
+  -- The value for a quote: `net`, converted to the currency in which the money was sent.
   share_currency text COLLATE "C" NOT NULL GENERATED ALWAYS AS (coalesce(source_currency, currency)) STORED,
   share_amount numeric NOT NULL GENERATED ALWAYS AS (
     coalesce(trim_scale(round(source_amount * net / amount, minor_digits(source_currency))), trim_scale(net))) STORED,
@@ -122,14 +122,14 @@ CREATE TABLE balance_transactions (
 CREATE INDEX balance_transactions_by_payment ON balance_transactions (payment, account);
 CREATE INDEX balance_transactions_by_time ON balance_transactions (account, occurred_at);
 CREATE INDEX balance_transactions_of_quote ON balance_transactions (quote_id);
--- A payment with everything that was taken from it.
+-- Finds a payment together with its reversals, disputes and other deductions.
 CREATE INDEX balance_transactions_of_one_payment ON balance_transactions (account, coalesce(of_payment, payment, id));
 CREATE INDEX payouts_at_the_processor ON balance_transactions (account, occurred_at) WHERE type = 'payout';
 CALL make_fact('balance_transactions');
 
--- The one source that reports the balance transactions of an account in a month. Money from before the account's first
--- arrangement follows that arrangement. If several partners share an account, the source is the processor if one of
--- them states it.
+-- The only source that reports the balance transactions of an account in a month. Money from before the account's first
+-- arrangement follows that arrangement. If several partners share an account, the source is the processor if at least
+-- one of them states the processor.
 CREATE FUNCTION account_source(account text, month text) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT coalesce(min(source), 'processor') FROM (
     SELECT DISTINCT ON (a.partner_id) coalesce(a.balance_transactions_from, 'processor') AS source
@@ -138,20 +138,20 @@ CREATE FUNCTION account_source(account text, month text) RETURNS text STABLE LAN
              CASE WHEN a.from_month <= account_source.month COLLATE "C" THEN a.from_month END DESC, a.from_month) AS own
 $$;
 
--- The source of every account in each month that has balance transactions. It never changes afterwards.
+-- The source of every account in each month with balance transactions. The source of a month never changes afterward.
 CREATE VIEW account_sources AS
 SELECT account, month, account_source(account, month) AS source
 FROM (SELECT DISTINCT account, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month
       FROM balance_transactions) AS used;
 CALL grant_to_app('SELECT', 'account_sources');
 
--- The partners that have, or had, an account on their platform.
+-- The partners that have or had an account on their platform.
 CREATE VIEW account_partners AS
 SELECT DISTINCT connected_account_id AS account, partner_id FROM partner_arrangements
 WHERE connected_account_id IS NOT NULL;
 CALL grant_to_app('SELECT', 'account_partners');
 
--- Quotes accepted at least in part under a connected account, by the row of their own acceptance.
+-- Quotes accepted at least in part under a connected account, with the ledger row of their acceptance.
 CREATE VIEW routed_quotes AS
 SELECT q.partner_id, q.posted_month, q.entry_id, q.quote_id, q.currency,
        own_id(q) AS own_id
@@ -163,14 +163,15 @@ WHERE q.kind = 'quote_accepted' AND (
       AND r.arrangement = 'connected_account'));
 CALL grant_to_app('SELECT', 'routed_quotes');
 
--- The time up to which each account was read. The next reading starts before the end of this one. A file counts as a
+-- Readings of accounts. The next reading starts before the end of the previous reading. An imported file counts as a
 -- reading of its day.
 CREATE TABLE processor_readings (
   processor_reading_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL,
   read_from timestamptz,
   read_to timestamptz NOT NULL,
-  -- The name of an imported file, which does not show how far the processor was read; NULL if it was read there.
+  -- The name of an imported file, or NULL if the processor itself was read. An imported file does not show how far the
+  -- processor was read.
   file text,
   balance_transactions bigint NOT NULL,
   new_balance_transactions bigint NOT NULL,
@@ -182,8 +183,9 @@ CREATE TABLE processor_readings (
 CREATE INDEX processor_readings_of_account ON processor_readings (account, read_to);
 CALL make_fact('processor_readings');
 
--- The quote of a balance transaction, or of a part of it, named by the row of its acceptance. The amount is in the
--- quote's currency; settled_amount is that part of the balance transaction, in the currency of the account.
+-- Allocations match a balance transaction, or a part of it, to a quote, which is identified by the ledger row of its
+-- acceptance. amount is in the quote's currency. settled_amount is that part of the balance transaction in the
+-- account's currency.
 CREATE TABLE share_allocations (
   share_allocation_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   balance_transaction_id bigint NOT NULL,
@@ -196,15 +198,15 @@ CREATE TABLE share_allocations (
   amount numeric NOT NULL CONSTRAINT share_allocation_of_something CHECK (amount <> 0),
   settled_currency text COLLATE "C" NOT NULL,
   settled_amount numeric NOT NULL,
-  -- Finance attributed money on an account that the quote's partner never had.
+  -- True if finance allocated money on an account that the quote's partner never had.
   other_account boolean NOT NULL DEFAULT false,
   matched_by text NOT NULL CONSTRAINT share_allocation_matched_by_known
     CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'finance')),
   settlement_line_id bigint REFERENCES settlement_lines,
-  -- Why, if finance matched it.
+  -- The reason, if finance matched it.
   reason text NOT NULL DEFAULT '',
   occurred_on date NOT NULL,
-  -- The date of its journal entry: the true one, but never in books that were closed when it was recorded.
+  -- The date of its journal entry: the true date, but never in books that were closed at the time of recording.
   entry_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -222,35 +224,34 @@ CREATE TABLE share_allocations (
   CONSTRAINT share_allocation_minor_digits CHECK (
     scale(amount) <= minor_digits(currency) AND scale(settled_amount) <= minor_digits(settled_currency))
 );
--- A balance transaction is matched automatically only once.
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT
   WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
 CREATE INDEX share_allocations_by_entry ON share_allocations USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
--- Money arrives soon after its quote, so the allocations of a month's quotes are close together too.
+-- Money arrives soon after its quote, so the allocations of a month's quotes are close together.
 CREATE INDEX share_allocations_by_month ON share_allocations USING brin (posted_month)
   WITH (pages_per_range = 16, autosummarize = on);
--- Includes the summed columns, so that unexplained amounts are found without reading the allocations.
+-- Includes the summed column, so that unexplained amounts are found without reading the allocations.
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations (balance_transaction_id)
   INCLUDE (settled_amount);
 CREATE INDEX share_allocations_of_event ON share_allocations (event_id);
 CALL require_open_books('share_allocations');
 CALL make_fact('share_allocations');
 
--- Derived by triggers on the facts, so that unexplained amounts and amounts never paid out are not searched among
--- everything that ever moved. No backup contains it, and verify derives it again.
+-- Triggers derive the next two tables from facts, so that unexplained amounts and unpaid amounts are not searched among
+-- all balance transactions. No backup contains these tables, and `verify` derives them again.
 
--- The balance transactions whose allocations do not add up to their amount, and whether finance closed the rest. They
--- are shares without any allocation, and those allocated only in part. Counting what is open of a million transactions
--- takes 0.13 s; with 30,000 closings looked up instead of `closed`, 1 s.
+-- The balance transactions whose allocations do not add up to their amount: shares without any allocation, and shares
+-- allocated only in part. `closed`: finance closed the unexplained amount. Counting the open amounts of a million
+-- transactions takes 0.13 s. Looking up 30,000 closings instead of `closed` takes 1 s.
 CREATE TABLE unallocated_balance_transactions (
   balance_transaction_id bigint PRIMARY KEY REFERENCES balance_transactions,
   closed boolean NOT NULL DEFAULT false
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'unallocated_balance_transactions');
 
--- The net amount credited to an account in each month, in UTC, without payouts. Reading it takes 4 ms. Summing a
--- million transactions takes 0.9 s, and only their totals 0.13 s with an index of 47 MB.
+-- The net amount credited to an account in each UTC month, without payouts. Reading this table takes 4 ms. Summing a
+-- million transactions takes 0.9 s. Reading their totals from an index takes 0.13 s, but the index has 47 MB.
 CREATE TABLE account_months (
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
@@ -275,8 +276,8 @@ $$;
 CREATE TRIGGER balance_transactions_kept AFTER INSERT ON balance_transactions REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION keep_balance_transactions();
 
--- Balance transactions of shares without an allocation. If a month's source is the settlement files, the processor's
--- list only explains payouts; one imported for a wrong account counts once.
+-- Balance transactions of shares without an allocation. If the settlement files are the source of a month, the
+-- processor's list only explains payouts. A transaction that was also imported for a wrong account counts once.
 CREATE VIEW unattributed_balance_transactions AS
 SELECT t.*, closed FROM unallocated_balance_transactions JOIN balance_transactions t USING (balance_transaction_id)
 WHERE NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = t.balance_transaction_id)
@@ -292,8 +293,8 @@ WHERE NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id
            WHERE s.balance_transaction_id = other.balance_transaction_id) <> 0);
 CALL grant_to_app('SELECT', 'unattributed_balance_transactions');
 
--- Decisions of finance that the unexplained part of a balance transaction needs no further action, with the reason. If
--- the unexplained amount changes, it is open again.
+-- Finance's decisions that the unexplained part of a balance transaction needs no further action. If the unexplained
+-- amount changes, the balance transaction is open again.
 CREATE TABLE balance_transaction_closings (
   balance_transaction_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   balance_transaction_id bigint NOT NULL,
@@ -333,9 +334,10 @@ CREATE TRIGGER share_allocations_kept AFTER INSERT ON share_allocations REFERENC
 CREATE TRIGGER balance_transaction_closings_kept AFTER INSERT ON balance_transaction_closings REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated();
 
--- Balance transactions that no quote explains, completely or in part. `ended` states why they need no action.
--- `returned`: a payment and its reversals add up to zero in the currency sent. `closed`: finance closed them. NULL:
--- open. Everything is looked up by the key of the transaction, so that a month's are found without reading all others.
+-- Balance transactions that no quote explains, completely or in part. `ended` states why a balance transaction needs no
+-- action: `returned` if a payment and its reversals add up to zero in the currency sent, `closed` if finance closed it,
+-- or NULL if it is open. Every lookup uses the key of a transaction, so that a month's transactions are found without
+-- reading all others.
 CREATE VIEW unexplained_balance_transactions AS
 WITH rest AS NOT MATERIALIZED (
   SELECT t.*, t.net AS unexplained, t.share_currency AS rest_currency, t.share_amount AS rest_amount
@@ -357,13 +359,14 @@ SELECT r.*,
 FROM rest r;
 CALL grant_to_app('SELECT', 'unexplained_balance_transactions');
 
--- The ledger reversal recorded for a reversed transfer.
+-- The ledger reversal that was recorded for a reversed transfer.
 CREATE TABLE reversal_evidence (
   share_allocation_id bigint PRIMARY KEY REFERENCES share_allocations,
   partner_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
   entry_id bigint NOT NULL,
-  -- Where its price comes from: everything left was reversed, the settlement file states it, or finance does.
+  -- The source of the reversal's price: the whole remaining amount was reversed, or the settlement file or finance
+  -- states the price.
   price_from text NOT NULL
     CONSTRAINT reversal_price_from_known CHECK (price_from IN ('whole', 'settlement_file', 'finance')),
   recorded_at timestamptz NOT NULL,
@@ -373,7 +376,6 @@ CREATE TABLE reversal_evidence (
 );
 CALL make_fact('reversal_evidence');
 
--- The quotes billed by each invoice for missing shares.
 CREATE TABLE missing_shares (
   document_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
@@ -389,19 +391,18 @@ CREATE TABLE missing_shares (
 CREATE INDEX missing_shares_of_quote ON missing_shares (partner_id, quote_id);
 CALL make_fact('missing_shares');
 
--- Missing shares on invoices that are not void.
 CREATE VIEW live_missing_shares AS
 SELECT * FROM missing_shares b WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id);
 CALL grant_to_app('SELECT', 'live_missing_shares');
 
--- The part of a share that arrived after it was billed. It is a payment of the partner instead. A reversal or an undone
--- match takes that payment back. If that is corrected, the payment is restored.
+-- The part of a share that arrived after the share was billed. That part becomes a payment of the partner. A reversal
+-- or an undone match reverses that payment. If the reversal or unmatching was wrong, the payment is reinstated.
 CREATE TABLE share_payments (
   share_allocation_id bigint NOT NULL,
   payment_id bigint NOT NULL,
   payment_reversal_id bigint REFERENCES payment_reversals,
   currency text COLLATE "C" NOT NULL,
-  -- With the share's own sign.
+  -- Negative for a negative share.
   amount numeric NOT NULL CONSTRAINT share_payment_of_something CHECK (amount <> 0),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -415,10 +416,11 @@ CREATE TABLE share_payments (
 CREATE INDEX share_payments_of_payment ON share_payments (payment_id);
 CALL make_fact('share_payments');
 
--- Payouts of the connected accounts: their contents, as listed by the processor, and their bank lines. They let a share
--- be followed from its quote to the bank.
+-- Payouts of the connected accounts, with their contents as listed by the processor, and their bank lines. With payouts
+-- and bank lines, a share can be traced from its quote to the bank.
 
--- A balance transaction is paid out once. The money of a failed payout is a new balance transaction in the next payout.
+-- A balance transaction is paid out once. The money of a failed payout becomes a new balance transaction in the next
+-- payout.
 CREATE TABLE payout_contents (
   balance_transaction_id bigint PRIMARY KEY,
   payout_transaction_id bigint NOT NULL,
@@ -435,12 +437,14 @@ CREATE TABLE payout_contents (
 CREATE INDEX payout_contents_of_payout ON payout_contents (payout_transaction_id);
 CALL make_fact('payout_contents');
 
--- Payouts of a connected account that reached the bank. Each is settled at once: its fees are those of its contents.
+-- Payouts of a connected account that reached the bank. Each payout is settled at once, and its fees are the fees of
+-- its contents.
 CREATE TABLE account_payouts (
   payout_id bigint PRIMARY KEY REFERENCES payout_settlements,
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- NULL if the account's payouts are not reported to us. Finance then identified this one.
+  -- The payout at the processor, or NULL if we receive no reports of the account's payouts and finance identified the
+  -- payout.
   balance_transaction_id bigint CONSTRAINT account_payout_arrives_once UNIQUE,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -449,8 +453,8 @@ CREATE TABLE account_payouts (
 );
 CALL make_fact('account_payouts');
 
--- Payouts reported by the processor but not found in the bank. A failed payout never arrives. `fees` is what the
--- processor kept from the contents; NULL if these are unknown.
+-- Payouts that the processor reported but that were not found in the bank. A failed payout never arrives. `fees` is the
+-- amount that the processor kept from the contents; NULL means that the contents are unknown.
 CREATE VIEW expected_account_payouts AS
 SELECT m.balance_transaction_id, m.account, m.payment AS payout, m.currency, -m.net AS amount, m.occurred_at,
        m.payload->'source'->>'automatic' = 'false' AS is_manual, c.fees, coalesce(c.has_unknown, false) AS has_unknown
@@ -473,7 +477,6 @@ SELECT a.payout_id, a.account, m.payment AS payout
 FROM account_payouts a LEFT JOIN balance_transactions m USING (balance_transaction_id);
 CALL grant_to_app('SELECT', 'arrived_account_payouts');
 
--- Records the accounts of settled payouts.
 CREATE FUNCTION record_account_payouts(payouts json, at timestamptz, event bigint) RETURNS void LANGUAGE sql AS $$
   INSERT INTO account_payouts (payout_id, account, currency, balance_transaction_id, recorded_at, event_id)
   SELECT payout_id, account, currency, balance_transaction_id, at, event
@@ -481,8 +484,8 @@ CREATE FUNCTION record_account_payouts(payouts json, at timestamptz, event bigin
 $$;
 
 -- The ledger rows that each document bills, with the month that bills them. A month's document bills the rows posted
--- after the previously closed month, up to its own month. An invoice for missing shares bills only our unrouted share
--- of each quote, so the sales and the partner's share have no amount. A credit note against an invoice bills none.
+-- after the previously closed month, up to its own month. An invoice for missing shares bills only our share of each
+-- quote, so the sales and the partner's cut have no amount. A credit note against an invoice bills no rows.
 CREATE VIEW billed_rows AS
 SELECT d.document_id, d.number, d.month AS billed_month, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id,
        e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut, e.invoice_amount, e.entry_id,

@@ -1,18 +1,19 @@
--- The journal: every fact as a balanced journal entry. Views derive it from the facts; it is never stored beside them.
+-- The journal: every fact as a balanced journal entry. Views derive the journal from the facts, and it is never stored.
 --
 --   journal_of_rows     ledger rows, two postings each, and three where we are the principal
 --   journal_entries     documents, corrections and payments: one row per entry, with its debit and its credit
---   journal_of_facts    the same as two postings each
---   journal             all postings: a debit is above zero, a credit below
+--   journal_of_facts    the entries of journal_entries as two postings each
+--   journal             all postings: a debit is positive, a credit negative
 --   journal_months      all postings, summed by month and account. Rows are grouped before they are posted, so that
---                       millions of them are read only once. An account that only moved within a month has a sum of zero.
+--                       millions of rows are read only once. An account whose debits equal its credits has a sum of 0.
 --
--- An entry's month is permanent. For a row, it is the month that the row posts to. For any other fact, it is the month
--- of its entry_on. A statement has no entry: its money goes from the processor to the partner.
+-- An entry's month never changes. The entry of a row has the month that the row is posted to. The entry of any other
+-- fact has the month of its entry_on. A statement has no entry, because its money goes from the processor to the
+-- partner.
 
--- A document's amounts by account: its net amount, and its tax by country, category and rate (DE:standard:19). An
--- amount above zero is debited to what the partner owes or is owed. An invoice's is above zero and a credit note's
--- below, but with tax, one of several amounts can have the opposite sign of the total.
+-- A document's amounts by account: its net amount, and its tax by country, category and rate (DE:standard:19). A
+-- positive amount is debited to the account of the document's balance. Amounts of invoices are positive, and amounts of
+-- credit notes are negative. With tax, one amount of a document can have the opposite sign of the total.
 CREATE VIEW document_amounts AS
 SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS account,
@@ -32,9 +33,9 @@ CALL grant_to_app('SELECT', 'document_amounts');
 -- Each SELECT below is one kind of fact, or all kinds of balance_changes, written in four lines:
 --   the fact, its id, its entry date and its true date
 --   debit: control account, the detail of its subaccount (a partner, our bank account), and the partner
---   credit: the same
+--   credit: the same three columns
 --   currency, amount, document number, reference, and the fact's number in the order of recording
--- Amounts are above zero, by the tables' constraints or by a WHERE.
+-- All amounts are positive, by the tables' constraints or by a WHERE.
 CREATE VIEW journal_entries (
   fact, fact_id, entry_on, dated_on,
   debit, debit_detail, debit_partner,
@@ -60,7 +61,8 @@ SELECT 'document_voided', d.document_id, v.entry_on, v.voided_on,
 FROM voids v JOIN document_amounts d ON d.document_id = v.document_id
 
 UNION ALL
--- All other changes of balances (010_payments.sql). Accounts of partners have a subaccount for each; expenses have none.
+-- All other changes of balances (010_payments.sql). Accounts of partners have a subaccount for each partner. Expense
+-- accounts have none.
 SELECT c.fact, c.id, c.entry_on, c.dated_on,
        c.debit, CASE WHEN c.debit NOT LIKE 'expenses:%' THEN d.partner_id END, d.partner_id,
        c.credit, coalesce(c.bank_account, d.partner_id), d.partner_id,
@@ -79,8 +81,8 @@ LEFT JOIN payments p ON p.payment_id = c.payment_id LEFT JOIN documents n ON n.d
 WHERE c.debit IS NOT NULL AND c.undone
 
 UNION ALL
--- The money of a payment link is with the processor until a payout brings it to the bank. An opening's money is in the
--- bank's opening balance.
+-- The money of a payment link is with the processor until a payout brings it to the bank. The bank's opening balance
+-- includes an opening's money.
 SELECT 'payment_received', p.payment_id, p.entry_on, p.received_on,
        CASE WHEN p.source = 'opening' THEN 'equity:opening-balances' WHEN p.method = 'link' THEN 'assets:processor'
             ELSE 'assets:bank' END,
@@ -100,7 +102,7 @@ WHERE g.amount > 0
 UNION ALL
 SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
        'liabilities:unapplied', r.partner_id, r.partner_id,
-       -- Money that is not a customer's stays in the bank. Cash carried over by mistake never arrived.
+       -- Money that is not a customer's stays in the bank. Cash that an opening carried over by mistake never arrived.
        CASE WHEN r.kind = 'other' THEN r.booked_to
             WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN 'equity:opening-balances'
             WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
@@ -127,7 +129,7 @@ SELECT 'payout_received', o.payout_id, o.entry_on, o.received_on,
 FROM payouts o JOIN bank_lines l USING (bank_line_id)
 
 UNION ALL
--- The processor's fees. With the payout, the whole amount of its payments has left the processor.
+-- The processor's fees. Together with the payout itself, the whole amount of its payments leaves the processor.
 SELECT 'payout_settled', t.payout_id, t.entry_on, t.entry_on,
        'expenses:processor-fees', NULL, NULL,
        'assets:processor', NULL, NULL,
@@ -136,7 +138,7 @@ FROM payout_settlements t JOIN payouts o USING (payout_id) JOIN bank_lines l USI
 WHERE t.fees > 0
 
 UNION ALL
--- The bank has shown which account a refund left. It was previously unknown, or booked as a different one.
+-- A bank line showed which account a refund left, which was unknown or booked as a different account.
 SELECT 'refund_matched', m.refund_match_id, m.entry_on, m.paid_on,
        'assets:bank', coalesce(f.account, p.account), coalesce(f.partner_id, r.partner_id),
        'assets:bank', m.account, coalesce(f.partner_id, r.partner_id),
@@ -149,8 +151,8 @@ LEFT JOIN payments p ON p.payment_id = r.payment_id
 WHERE m.account <> coalesce(f.account, p.account)
 
 UNION ALL
--- A transfer. The processor's money is posted against the expected amount of the partner's quotes. The part that pays
--- an invoice is left out, because the payment has its own entry.
+-- A transfer is posted against the expected amount of the partner's quotes. The part that pays an invoice is left out,
+-- because that payment has its own entry.
 SELECT 'share_received', r.share_allocation_id, r.entry_on, r.occurred_on,
        'assets:processor', NULL, r.partner_id,
        'assets:receivable:processor', r.partner_id, r.partner_id,
@@ -171,8 +173,8 @@ LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments
 WHERE r.amount < 0 AND r.amount <> coalesce(p.amount, 0)
 
 UNION ALL
--- The processor converted it: the amount in the quote's currency leaves the processor, and the amount in the account's
--- currency replaces it. equity:conversion keeps each currency balanced.
+-- A conversion by the processor replaces the amount in the quote's currency by the amount in the account's currency.
+-- equity:conversion keeps each currency balanced.
 SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
        CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
        CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
@@ -188,7 +190,7 @@ SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 WHERE r.currency <> r.settled_currency AND r.settled_amount <> 0;
 
--- The number in the order of recording of every fact with a journal entry, with its true date and its entry date.
+-- The fact number of every fact with a journal entry, with its true date and its entry date.
 CREATE VIEW dated_facts (fact, id, fact_id, dated_on, entry_on) AS
 SELECT fact, id, recorded, dated_on, entry_on FROM balance_changes WHERE debit IS NOT NULL
 UNION ALL SELECT undone_by, id, undone_recorded, undone_dated_on, undone_on FROM balance_changes
@@ -213,9 +215,9 @@ CROSS JOIN LATERAL (VALUES
   (j.debit, j.debit_detail, j.debit_partner, j.amount),
   (j.credit, j.credit_detail, j.credit_partner, -j.amount)) AS p (control, detail, partner_id, amount);
 
--- The postings of a row or a sum of rows. As supplier, we sell to our partners at the invoice amount, however the money
--- is routed. The cut is theirs. As principal we sell at the whole price, and the cut is an expense. PostgreSQL inlines
--- it.
+-- The postings of a row or of a sum of rows. As supplier, we sell to our partners at the invoice amount, however the
+-- money is routed, and the cut is theirs. As principal, we sell at the whole price, and the cut is an expense.
+-- PostgreSQL inlines this function.
 CREATE FUNCTION row_postings(text, text, text, numeric, numeric, numeric)
 RETURNS TABLE (control text, detail text, amount numeric) STABLE LANGUAGE sql AS $$
   SELECT p.control, p.detail, p.amount
@@ -227,9 +229,9 @@ RETURNS TABLE (control text, detail text, amount numeric) STABLE LANGUAGE sql AS
   WHERE p.control <> 'expenses:partner-cut' OR (SELECT we_are FROM presentation) = 'principal'
 $$;
 
--- A row is dated the local day of its acceptance, so that its date is in its own month. A late row is dated the first
--- day of the month that it posts to. (If clocks are set back at midnight, see src/month.ts, the first hour of the month
--- still has the previous day's date.)
+-- A row is dated on the local day of its acceptance, which is in its own month. A late row is dated on the first day of
+-- the month that it is posted to. (If clocks are set back at midnight, the first hour of a month still has the previous
+-- day's date: see src/month.ts.)
 CREATE VIEW journal_of_rows AS
 SELECT e.posted_month AS month,
        CASE WHEN e.posted_month > e.month THEN (e.posted_month || '-01')::date
@@ -257,12 +259,12 @@ UNION ALL
 SELECT month, control, account, partner_id, currency, sum(amount) AS amount
 FROM journal_of_facts GROUP BY month, control, account, partner_id, currency;
 
--- The rows' part of journal_months, for reports. For a closed month, it uses the lines of the month's first documents,
--- which bill all of its rows, so only the rows of open months are read. journal_months reads the rows themselves, to
--- prove that both are the same.
+-- The part of journal_months that comes from rows, for reports. For a closed month, it uses the lines of the month's
+-- first documents, which bill all rows of the month. So only the rows of open months are read. journal_months reads the
+-- rows themselves, so that both can be compared.
 CREATE VIEW journal_of_row_months AS
 SELECT e.month, p.control, p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.currency, p.amount
--- d.month::text is needed because a condition on the month reaches both parts only if both have the same type.
+-- d.month::text is needed: a condition on the month is applied to both parts only if both have the same type.
 FROM (SELECT d.month::text AS month, d.arrangement, d.partner_id, l.policy_id, d.currency,
              sum(s.sign * l.spot_price) AS spot_price, sum(s.sign * l.partner_cut) AS partner_cut,
              sum(s.sign * l.invoice_amount) AS invoice_amount
@@ -286,23 +288,21 @@ CALL grant_to_app('SELECT', 'journal');
 CALL grant_to_app('SELECT', 'journal_months');
 CALL grant_to_app('SELECT', 'journal_of_row_months');
 
--- Tasks that auditors started in the console, and the nightly verify, with their results. This is a working state. Only
--- one of each kind runs at a time.
+-- The tasks that auditors started in the console, and the nightly verify, with their results. Working state. Only one
+-- task of each kind runs at a time.
 CREATE TABLE audit_tasks (
   task_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT audit_task_kind_known CHECK (kind IN ('verify', 'export')),
   input jsonb NOT NULL,
-  -- Null for a job.
   asked_by bigint REFERENCES users,
   asked_at timestamptz NOT NULL,
   finished_at timestamptz,
   host text NOT NULL,
-  -- By the database's clock, every few seconds while it runs.
+  -- Updated every few seconds while the task runs, by the database's clock.
   seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- Checks of a verify, bytes of an export.
+  -- The progress so far: the checks of a verify, or the bytes of an export.
   progress bigint NOT NULL DEFAULT 0,
   result jsonb,
-  -- Why it has no result.
   problem text
 );
 CREATE UNIQUE INDEX audit_task_one_at_once ON audit_tasks (kind) WHERE finished_at IS NULL;

@@ -1,10 +1,11 @@
--- The events of a partner's quotes and documents, in one order per partner: GET /api/v1/events and its webhooks.
+-- The events of a partner's quotes and documents, in one order per partner. Partners read these events with GET
+-- /api/v1/events, or receive them by webhook.
 --
--- The facts are ledger rows, and facts by their numbers; nothing is written here when they are
--- recorded. partner_events is an index of them in the order of publishing (src/partner-events/publish.ts).
+-- Recording a ledger row or fact writes nothing here. partner_events is an index of rows and facts in the order of
+-- publishing (src/partner-events/publish.ts).
 
--- For the publisher and for checkpoints, which find the rows after a mark. Rows arrive in the order of their ids, so a
--- block range index finds them and costs an import nothing.
+-- For the publisher and for checkpoints, which search for the rows after an id. Rows arrive in the order of their ids,
+-- so a block range index is enough, at no cost to an import.
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize = on);
 
 CREATE FUNCTION row_event_type(kind text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
@@ -12,15 +13,14 @@ RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted'
                  WHEN 'requote_accepted' THEN 'requote.accepted'
                  ELSE 'quote.reversed' END;
 
--- The facts published to partners, with their content. Excludes internal matters: holds, write-offs, bank charges, the
--- reasons of all of them, suggestions, and unapplied cash.
+-- The facts that are published to partners, with their content. Excludes internal matters: holds, write-offs, bank
+-- charges, reasons, suggestions, and unapplied cash.
 CREATE VIEW partner_event_facts (fact_id, partner_id, type, recorded_at, data) AS
 SELECT d.fact_id, d.partner_id, d.document || '.issued', d.issued_at,
        jsonb_build_object('number', d.number, 'document', d.document, 'purpose', d.purpose, 'month', d.month,
          'currency', d.currency, 'invoiceAmount', d.invoice_amount::text, 'credit_applied', d.credit_applied::text,
          'amount_due', (CASE d.document WHEN 'statement' THEN 0 ELSE d.gross - d.credit_applied END)::text,
          'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number)
-       -- A document without tax does not mention it.
        || CASE WHEN EXISTS (SELECT FROM document_taxes t WHERE t.document_id = d.document_id)
           THEN jsonb_build_object('tax', d.tax::text, 'gross', d.gross::text) ELSE '{}' END
 FROM documents d LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
@@ -76,15 +76,14 @@ FROM invoice_dispute_closings c JOIN invoice_disputes t USING (invoice_dispute_i
 JOIN documents d ON d.document_id = c.document_id;
 CALL grant_to_app('SELECT', 'partner_event_facts');
 
--- Positions count from 1 for each partner, so that no one learns the volume of others.
+-- Positions count from 1 for each partner, so that no partner learns the volume of others.
 CREATE TABLE partner_events (
   partner_id text COLLATE "C" NOT NULL,
   position bigint NOT NULL CONSTRAINT partner_event_position_positive CHECK (position > 0),
   type text COLLATE "C" NOT NULL,
-  -- The event's ledger row,
+  -- An event has either posted_month and entry_id of its ledger row, or its fact_id.
   posted_month text COLLATE "C",
   entry_id bigint CONSTRAINT partner_event_of_row_once UNIQUE,
-  -- or the fact, by its number.
   fact_id bigint CONSTRAINT partner_event_of_fact_once UNIQUE,
   PRIMARY KEY (partner_id, position),
   CONSTRAINT partner_event_of_one_thing CHECK (
@@ -92,7 +91,7 @@ CREATE TABLE partner_events (
 );
 CALL make_append_only('partner_events');
 
--- The ids up to which everything is published. It has one row once something has been published.
+-- The ids up to which everything is published. The table has one row after the first publication.
 CREATE TABLE published_marks (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT published_marks_only_one CHECK (only_one),
   entries_to bigint NOT NULL,
@@ -100,22 +99,22 @@ CREATE TABLE published_marks (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'published_marks');
 
--- Where a partner's events are sent, if it has a webhook, and up to which position. Updated in place: each change by a
--- person, and each pause, has an audit event. The secrets are not stored: they are derived from a key of the
+-- The webhook of each partner and the position up to which events were delivered. Rows are updated in place. Each
+-- change by a user, and each pause, has an audit event. Secrets are not stored, but derived from a key in the
 -- environment.
 CREATE TABLE webhooks (
   partner_id text COLLATE "C" PRIMARY KEY REFERENCES partners,
   -- NULL: removed. The row stays, so that no secret is issued twice.
   url text,
   secret_version integer NOT NULL CONSTRAINT webhook_secret_version_positive CHECK (secret_version > 0),
-  -- Identifies the key of the secrets, and reveals nothing else about it.
+  -- Identifies the key that the secrets are derived from, without revealing the key.
   key_check text NOT NULL,
-  -- Until then the previous secret signs too.
+  -- Until this time, deliveries are also signed with the previous secret.
   previous_until timestamptz,
-  -- The position of the last event answered with 2xx.
+  -- The position of the last event that was answered with 2xx.
   acknowledged bigint NOT NULL CONSTRAINT webhook_acknowledged_not_negative CHECK (acknowledged >= 0),
   attempted_at timestamptz,
-  -- Failures since the last answer with 2xx.
+  -- The number of failures since the last answer with 2xx.
   failures integer NOT NULL DEFAULT 0,
   failing_since timestamptz,
   last_failure text,

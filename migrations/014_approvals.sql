@@ -1,6 +1,6 @@
--- Approvals: a user's request, as it was shown, and another user's decision.
+-- Approvals: a user's request with its preview, and another user's decision.
 
--- The request as stated in its event.
+-- The hash of a request, as its event states it.
 CREATE FUNCTION approval_digest(
   action text, input jsonb, subject text, partner_ids text[], preview jsonb, expires_at timestamptz
 ) RETURNS text IMMUTABLE LANGUAGE sql
@@ -9,13 +9,13 @@ RETURN encode(sha256(convert_to(
 
 CREATE TABLE approval_requests (
   request_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The action's name and input, as src/actions takes them.
+  -- The action's name and input, as in src/actions.
   action text NOT NULL CONSTRAINT approval_request_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
   input jsonb NOT NULL,
   subject text NOT NULL,
-  -- The partners that it touches; null if it concerns the whole ledger.
+  -- The partners that the action affects; null means the whole ledger.
   partner_ids text[] COLLATE "C" CONSTRAINT approval_request_names_partners CHECK (cardinality(partner_ids) > 0),
-  -- Its effect: changes, amounts, and the report in words. The hash is of changes and amounts.
+  -- The effect: changes, amounts, and a report in words. The hash covers changes and amounts.
   preview jsonb NOT NULL,
   preview_hash text NOT NULL CONSTRAINT approval_request_hash_form CHECK (preview_hash ~ '^[0-9a-f]{64}$'),
   requested_by bigint NOT NULL REFERENCES users,
@@ -41,13 +41,13 @@ CREATE TABLE approval_decisions (
   event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT approval_decision_of_its_request
     FOREIGN KEY (request_id, requested_by) REFERENCES approval_requests (request_id, requested_by),
-  -- The requester can only withdraw; no one else can withdraw.
+  -- The requester can only withdraw, and no one else can withdraw.
   CONSTRAINT approval_by_a_second_person CHECK ((decision = 'withdraw') = (decided_by = requested_by)),
   CONSTRAINT approval_rejection_has_reason CHECK (decision <> 'reject' OR reason IS NOT NULL)
 );
 CALL make_fact('approval_decisions');
 
--- Whether a person is an approver for all of these partners; null: for the whole ledger.
+-- True if a person is an approver for all of these partners; null partner_ids means the whole ledger.
 CREATE FUNCTION may_approve(approver bigint, partner_ids text[]) RETURNS boolean STABLE LANGUAGE sql
 RETURN EXISTS (SELECT FROM users u WHERE u.user_id = approver AND u.kind = 'person')
   AND NOT EXISTS (
@@ -56,7 +56,7 @@ RETURN EXISTS (SELECT FROM users u WHERE u.user_id = approver AND u.kind = 'pers
                       WHERE r.user_id = approver AND r.role = 'approver'
                         AND (r.partner_id IS NULL OR r.partner_id = touched.partner_id)));
 
--- Who was an approver before a fact, and for which partner; null: for all.
+-- The users who were approvers when a fact was recorded, with their partners; null means all partners.
 CREATE FUNCTION approvers_before(fact bigint) RETURNS TABLE (user_id bigint, partner_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
   SELECT DISTINCT r.user_id, r.partner_id

@@ -1,21 +1,21 @@
--- The general-ledger hand-off: the exported journals of months, line by line, and their files as written.
+-- The general-ledger hand-off: exported journals of months with their lines, and their files as written.
 
 CREATE TABLE gl_exports (
   gl_export_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   month billing_month NOT NULL CONSTRAINT gl_export_after_billing REFERENCES closed_months,
   format text COLLATE "C" NOT NULL
     CONSTRAINT gl_export_format_known CHECK (format IN ('generic', 'quickbooks', 'xero', 'netsuite')),
-  -- Numbers the journals of a month in a format. All parts together are the month's journal.
+  -- The number of the part. All parts of a month and format together are the month's journal.
   part integer NOT NULL CONSTRAINT gl_export_part_in_range CHECK (part BETWEEN 1 AND 99),
   previous integer,
-  -- A difference is what was posted since the earlier parts; a reclassification moves amounts between their accounts.
+  -- A difference contains the postings recorded after the earlier parts. A reclassification moves amounts between
+  -- general-ledger accounts.
   kind text NOT NULL CONSTRAINT gl_export_kind_known CHECK (kind IN ('journal', 'difference', 'reclassification')),
-  -- The seal of the month's books. While the books are open, it is the seal of the month.
+  -- The seal of the month's books, or of the month while its books are open.
   seal text NOT NULL CONSTRAINT gl_export_seal_form CHECK (seal ~ '^[0-9a-f]{64}$'),
   books_closed boolean NOT NULL,
-  -- accounts.json as used, with its defaults.
+  -- accounts.json as used, with defaults filled in.
   accounts jsonb NOT NULL,
-  -- The version of the writers that wrote the files.
   writer integer NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -26,7 +26,7 @@ CREATE TABLE gl_exports (
 );
 CALL make_fact('gl_exports');
 
--- The amounts of our accounts by general-ledger account. Partner and policy are set if the journal names them.
+-- The amounts of our accounts by general-ledger account. Partner and policy are set if the journal states them.
 CREATE TABLE gl_export_lines (
   gl_export_id bigint NOT NULL REFERENCES gl_exports,
   line integer NOT NULL CONSTRAINT gl_export_line_positive CHECK (line > 0),
@@ -35,14 +35,12 @@ CREATE TABLE gl_export_lines (
   partner_id text COLLATE "C",
   policy_id text COLLATE "C",
   currency text COLLATE "C" NOT NULL,
-  -- A debit is above zero, a credit below.
   amount numeric NOT NULL CONSTRAINT gl_export_line_not_zero CHECK (amount <> 0),
-  -- The general ledger's account, and the class, location and name of the line; '' if none.
+  -- The general-ledger account, and the class, location and name of the line; '' means none.
   to_account text NOT NULL CONSTRAINT gl_export_line_names_an_account CHECK (to_account <> ''),
   class text NOT NULL,
   location text NOT NULL,
   name text NOT NULL,
-  -- Our account, as named on the line of the file.
   memo text NOT NULL,
   PRIMARY KEY (gl_export_id, line)
 );
@@ -60,8 +58,8 @@ CREATE TABLE gl_export_files (
 );
 CALL make_fact('gl_export_files');
 
--- Whether a month's exports match its closed books. An export from closed books always does, because nothing is dated
--- in the month afterwards. Earlier exports are compared with the movement of each account in the books.
+-- Whether a month's exports match its closed books. An export from closed books always matches, because nothing is
+-- dated in the month afterward. Earlier exports are compared with the movement of each account in the books.
 CREATE VIEW gl_export_states AS
 SELECT e.month, e.format,
        CASE WHEN b.month IS NULL THEN 'preliminary'
@@ -81,7 +79,7 @@ FROM gl_exports e LEFT JOIN book_closes b USING (month)
 WHERE e.part = 1;
 CALL grant_to_app('SELECT', 'gl_export_states');
 
--- Months with closed books and account movements that were not exported to any program.
+-- Months with closed books and account movements that were not exported to any general ledger.
 CREATE VIEW gl_unexported_months AS
 SELECT b.month FROM book_closes b
 WHERE NOT EXISTS (SELECT FROM gl_exports e WHERE e.month = b.month)

@@ -3,18 +3,18 @@
 --
 --   createdb reckoner && psql -d reckoner -f migrations/roles.sql
 --
--- Then give the logins passwords (\password reckoner_owner, …). It is safe to repeat. docs/operations.md describes who
--- uses which.
+-- Then give the logins passwords (\password reckoner_owner, …). This script is safe to repeat. docs/operations.md
+-- describes the use of each role.
 
 DO $$
 BEGIN
-  -- The program's rights at work: read, and add rows. 'reckoner migrate' grants them.
+  -- reckoner_app has the privileges of the running program: to read, and to add rows. 'reckoner migrate' grants them.
   IF to_regrole('reckoner_app') IS NULL THEN CREATE ROLE reckoner_app NOLOGIN; END IF;
-  -- Owns the tables and changes them: for 'reckoner init', 'migrate' and 'restore' only.
+  -- reckoner_owner owns the tables and changes them. Only 'reckoner init', 'migrate' and 'restore' use this login.
   IF to_regrole('reckoner_owner') IS NULL THEN CREATE ROLE reckoner_owner LOGIN; END IF;
-  -- Owns nothing: for every other command, for the jobs, the workers and the server.
+  -- reckoner_runtime owns nothing. All other commands, the jobs, the workers and the server use this login.
   IF to_regrole('reckoner_runtime') IS NULL THEN CREATE ROLE reckoner_runtime LOGIN; END IF;
-  -- Reads: for DATABASE_URL_READ, and for reports by other programs.
+  -- reckoner_reader only reads. It is for DATABASE_URL_READ, and for reports by other programs.
   IF to_regrole('reckoner_reader') IS NULL THEN CREATE ROLE reckoner_reader LOGIN; END IF;
 END
 $$;
@@ -26,7 +26,7 @@ DECLARE
   target regclass;
   routine record;
 BEGIN
-  -- An administrator that is not a superuser can give the database only to a role that it is a member of.
+  -- An administrator who is not a superuser can give the database only to a role that the administrator is a member of.
   IF NOT pg_has_role(current_user, 'reckoner_owner', 'SET') THEN
     EXECUTE format('GRANT reckoner_owner TO %I', current_user);
   END IF;
@@ -38,16 +38,16 @@ BEGIN
   EXECUTE format('GRANT CONNECT ON DATABASE %I TO reckoner_reader', current_database());
   REVOKE CREATE ON SCHEMA public FROM PUBLIC;
   GRANT USAGE ON SCHEMA public TO reckoner_app, reckoner_reader;
-  -- The reader reads the existing tables and those that the owner makes later: 'init' comes after this script.
-  -- Verification also looks at the sequences.
+  -- The reader reads existing tables, and tables that the owner creates later, because 'init' runs after this script.
+  -- Verification also reads the sequences.
   FOR target IN
     SELECT oid::regclass FROM pg_class
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
   LOOP
     EXECUTE format('GRANT SELECT ON %s TO reckoner_reader', target);
   END LOOP;
-  -- It takes none of the program's locks. Functions of the server belong to a superuser: a hosted server may keep them
-  -- open.
+  -- The reader must not take the program's locks. The lock functions belong to a superuser, and a hosted server may not
+  -- allow revoking them.
   FOR routine IN
     SELECT oid::regprocedure AS name, pg_has_role(current_user, proowner, 'USAGE') AS is_ours FROM pg_proc
     WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^pg_(try_)?advisory_'

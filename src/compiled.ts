@@ -1,5 +1,2 @@
-/**
- * Whether this is the compiled program. It matters because Node 20 can start neither threads nor processes from
- * TypeScript.
- */
+/** Whether the program is compiled. Node 20 cannot start threads or processes from TypeScript. */
 export const COMPILED = import.meta.url.endsWith('.js');

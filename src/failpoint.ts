@@ -1,10 +1,9 @@
 /**
- * Failpoints: named places at which crash tests end the program as kill -9 would. Sandbox only. With
- * RECKONER_FAILPOINT=close.committed the program ends when it reaches that place; with close.committed:2, the second
- * time.
+ * Failpoints: named places at which crash tests end the process, as kill -9 would. Failpoints work only in a sandbox.
+ * RECKONER_FAILPOINT=close.committed ends the process at that place; close.committed:2 ends it there the second time.
  */
 
-/** A place before or after each transaction's end and each external call. */
+/** Each place is before or after the end of a transaction or an external call. */
 export const FAILPOINTS = [
   'user.invited',
   'user.role_changed',
@@ -115,7 +114,7 @@ const [armed, count = '1'] =
   process.env['RECKONER_ENVIRONMENT'] === 'production' ? [] : (process.env['RECKONER_FAILPOINT'] ?? '').split(':');
 let passings = 0;
 
-/** Ends the process immediately if this is the armed failpoint. */
+/** Ends the process if this failpoint is armed. */
 export function failpoint(name: Failpoint): void {
   if (name !== armed) return;
   passings += 1;

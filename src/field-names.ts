@@ -1,18 +1,15 @@
-/**
- * Fields of an input, named in sentences. Each interface has its own names for them: the command line its options, the
- * console the labels of its form.
- */
+/** Names of input fields in sentences. The command line names a field's option, and the console names its label. */
 
-/** A field in a sentence, or a value of the field: `fieldName('kind', 'duplicate')`. */
+/** Marks a field, or a value of the field, in a sentence: `fieldName('kind', 'duplicate')`. */
 export const fieldName = (name: string, value = ''): string => `⟦${name} ${value}⟧`;
 
 export type NameOf = (field: string, value: string) => string;
 
-/** A sentence with an interface's names for the fields. */
+/** Replaces the marked fields of a sentence with an interface's names. */
 export const inNames = (sentence: string, nameOf: NameOf): string =>
   sentence.replaceAll(/⟦(\w+) ([^⟧]*)⟧/g, (_, name: string, value: string) => nameOf(name, value));
 
-/** `creditNote` is `credit-note`. An id is named after its object: `partnerId` is `partner`. */
+/** `creditNote` becomes `credit-note`. An id is named after its object: `partnerId` becomes `partner`. */
 export const inKebab = (name: string): string =>
   name
     .replace(/Id$/, '')
@@ -22,5 +19,4 @@ export const inKebab = (name: string): string =>
 /** `--as duplicate` */
 export const withValue = (option: string, value: string): string => (value === '' ? option : `${option} ${value}`);
 
-/** Names a field by the option that has its name. */
 export const asOption: NameOf = (name, value) => withValue(`--${inKebab(name)}`, value);

@@ -1,30 +1,29 @@
-/** Files and folders that are complete or absent, even after a power cut. Errors: those of the file system. */
+/**
+ * Writes files and folders that are complete or absent, even after a power cut. Errors of the file system are thrown.
+ */
 import { randomUUID } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** The code of an error: 'ENOENT' of the operating system, '57P03' of PostgreSQL. */
+/** Returns the code of an error, such as 'ENOENT' from the operating system or '57P03' from PostgreSQL. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
-/** For `.catch`: ignores these codes and throws everything else. */
+/** Returns a handler for `.catch` that ignores these codes and throws all other errors. */
 export const unless =
   (...codes: readonly string[]) =>
   (error: unknown): undefined => {
     if (!codes.includes(codeOf(error) ?? '')) throw error;
   };
 
-/**
- * Whether an error comes from the operating system (disk full, read-only), so that the user can fix it. Anything else
- * is a bug.
- */
+/** Returns whether an error comes from the operating system, such as a full disk. A user can fix such an error. */
 export const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
 
 /**
- * Makes a folder and its parents; an existing folder stays. mkdir's option `recursive` never returns if an existing
- * folder answers ENOENT, as /proc does.
+ * Makes a folder and its parents, if missing. The option `recursive` of mkdir does not return if an existing folder
+ * answers ENOENT, as /proc does.
  */
 export async function makeFolder(folder: string): Promise<void> {
   if (existsSync(folder)) return;
@@ -34,7 +33,7 @@ export async function makeFolder(folder: string): Promise<void> {
   await syncFolder(above);
 }
 
-/** Makes new and renamed files of this folder durable, if the system can do that for folders. */
+/** Makes new and renamed files in a folder durable, if the system supports this for folders. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder).catch(unless('EACCES', 'EISDIR', 'EPERM'));
   await handle
@@ -45,22 +44,23 @@ export async function syncFolder(folder: string): Promise<void> {
 
 /** A file or folder that is written under a temporary name beside its destination. */
 export interface Draft {
-  /** Where to write it. The writer makes its content durable. */
+  /** The temporary path. The writer must make its content durable. */
   readonly path: string;
-  /** Gives it its final name. Throws EEXIST if the name is taken. A folder may take the name of an empty folder. */
+  /** Gives the draft its final name. Throws EEXIST if the name is taken. A folder may replace an empty folder. */
   readonly publish: () => Promise<void>;
-  /** Gives it its final name and replaces a file of that name. */
+  /** Gives the draft its final name, and replaces an existing file. */
   readonly replace: () => Promise<void>;
   readonly discard: () => Promise<void>;
 }
 
-/** Removed when the process exits, for example because a signal ends it at once. */
+/** Drafts to remove when the process exits, for example on a signal. */
 const unpublished = new Set<string>();
 process.on('exit', () => {
   for (const path of unpublished) rmSync(path, { recursive: true, force: true });
 });
 /**
- * The handler is set only while there are drafts: without it, SIGTERM ends a process even in the middle of a long task.
+ * The handler exists only while there are drafts. Without a handler, SIGTERM ends a process even during a long
+ * computation.
  */
 const exit = () => process.exit(143);
 function begun(path: string): void {
@@ -95,7 +95,7 @@ export function draftOf(target: string): Draft {
   };
 }
 
-/** Gives a file another name, which must be free. Renames it on file systems without hard links (FAT). */
+/** Gives a file another name, which must be free. On file systems without hard links (FAT), renames the file. */
 export async function linkTo(path: string, target: string): Promise<void> {
   try {
     await link(path, target);
@@ -106,7 +106,7 @@ export async function linkTo(path: string, target: string): Promise<void> {
   }
 }
 
-/** Writes a file so that readers find either all of it or the previous file. */
+/** Writes a file so that a reader finds either the complete new file or the previous one. */
 export async function writeWhole(
   target: string,
   content: string | Uint8Array,

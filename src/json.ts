@@ -1,25 +1,26 @@
-/** JSON with exact numbers: every number is read as its own text and never passes through binary floating point. */
+/** JSON with exact numbers. Each number is read as its text, never as binary floating point. */
 
-// Strings are matched first, so a digit inside one is never taken for a number. It is exact for valid JSON (RFC 8259).
+// Strings match first, so digits inside a string are not taken for a number. The pattern is exact for valid JSON (RFC
+// 8259).
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** JSON.parse takes 15 ms for 30,000 nested brackets, and PostgreSQL stops at a few thousand. */
+/** JSON.parse takes 15 ms for 30,000 nested brackets. PostgreSQL refuses more than a few thousand nested brackets. */
 const DEEPEST = 100;
-/** PostgreSQL has no numbers with more than 131,072 digits. */
+/** PostgreSQL refuses numbers with more than 131,072 digits. */
 const LONGEST_NUMBER = 1000;
 const LONGEST_EXPONENT = /[eE][+-]?\d{5}/;
-/** The most commas in a body. No call needs twenty, and 6,500 took 40 ms to read and refuse. */
+/** The most commas in a request body. No call needs twenty. Reading and refusing 6,500 commas took 40 ms. */
 const MOST_COMMAS = 500;
 
-/** Parses JSON with every number turned into a string of its source text. Throws SyntaxError as JSON.parse does. */
+/** Parses JSON, with each number as a string of its source text. Throws SyntaxError as JSON.parse does. */
 export function parseExactJson(text: string): unknown {
   JSON.parse(text);
   return JSON.parse(text.replace(STRING_OR_NUMBER, (token) => (token.startsWith('"') ? token : `"${token}"`)));
 }
 
 /**
- * The same for text from outside: also throws SyntaxError for text that would take long or that the database cannot
- * hold.
+ * Parses JSON from outside. Also throws SyntaxError for text that would take long to parse or that PostgreSQL cannot
+ * store.
  */
 export function parseExactJsonOfOthers(text: string): unknown {
   refuseDeep(text);
@@ -27,11 +28,11 @@ export function parseExactJsonOfOthers(text: string): unknown {
   return parseExactJson(text);
 }
 
-/** Throws SyntaxError for text whose brackets are nested deeper than DEEPEST. Takes time linear in the length. */
+/** Throws SyntaxError if brackets are nested deeper than DEEPEST. Takes time linear in the length of the text. */
 export function refuseDeep(text: string): void {
   let opened = 0;
   for (let at = 0; at < text.length && opened <= DEEPEST; at += 1) if (isOpening(text.charCodeAt(at))) opened += 1;
-  // Nearly every text has fewer brackets than that in all, including those in strings.
+  // A text with so few brackets cannot be nested too deep. Nearly all texts end here.
   if (opened <= DEEPEST) return;
   let depth = 0;
   let inString = false;
@@ -65,8 +66,8 @@ function checkedNumber(token: string): string {
 const NAME_OR_BRACE = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}]/g;
 
 /**
- * The first name that occurs twice in one object of this text; undefined if there is none. JSON.parse silently keeps
- * the last value, so of two amounts no one could tell which was meant. For text that JSON.parse has accepted.
+ * Returns the first name that occurs twice in one object, or undefined. JSON.parse silently keeps the last value. The
+ * text must be valid JSON.
  */
 export function repeatedName(text: string): string | undefined {
   const open: Set<string>[] = [];
@@ -84,8 +85,8 @@ export function repeatedName(text: string): string | undefined {
 }
 
 /**
- * The places of texts that contain half a character: `"\ud800"` is valid JSON, but neither PostgreSQL nor UTF-8 can
- * represent it. For values whose shape, and so depth, has been checked.
+ * Returns the paths of texts with a lone surrogate, such as `"\ud800"`. Such texts are valid JSON, but neither
+ * PostgreSQL nor UTF-8 can represent them. The depth of the value must have been checked.
  */
 export function halfCharacters(value: unknown, path: readonly string[] = []): string[] {
   if (typeof value === 'string') return /\p{Cs}/u.test(value) ? [path.join('.')] : [];
@@ -93,7 +94,7 @@ export function halfCharacters(value: unknown, path: readonly string[] = []): st
   return Object.entries(value).flatMap(([key, each]) => halfCharacters(each, [...path, key]));
 }
 
-/** A number kept as its text: `12.50` is read and written as those five characters. */
+/** A number that keeps its text: `12.50` is written as `12.50`. */
 export class ExactNumber {
   readonly text: string;
   constructor(text: string) {
@@ -101,14 +102,13 @@ export class ExactNumber {
   }
 }
 
-// A marker of the type of a value that begins with U+0000. A string in the text that begins with U+0000 or any escape
-// is marked as a string.
+// A value that begins with U+0000 has a marker of its type. Strings that begin with U+0000 or an escape are marked too.
 const NUMBER = '\u0000number:';
 const STRING = '\u0000string:';
 
 /**
- * Parses an object of plain fields. Numbers become ExactNumber, so that they differ from strings. Anything but an
- * object is returned unchanged. Throws SyntaxError as JSON.parse does, and for text too deep or too long for any call.
+ * Parses an object of plain fields, with each number as an ExactNumber. Returns other values unchanged. Throws
+ * SyntaxError as JSON.parse does, and for text that is too deep or too long for any call.
  */
 export function parseExactFields(text: string): unknown {
   refuseDeep(text);
@@ -130,7 +130,7 @@ function unmarked(value: unknown): unknown {
   return value.startsWith(NUMBER) ? new ExactNumber(value.slice(NUMBER.length)) : unmarkedName(value);
 }
 
-/** JSON text of plain values, with each ExactNumber as its own digits. */
+/** Writes plain values as JSON. Each ExactNumber keeps its digits. */
 export function writeExactJson(value: unknown): string {
   if (value instanceof ExactNumber) return value.text;
   if (Array.isArray(value)) return `[${value.map(writeExactJson).join(',')}]`;

@@ -1,20 +1,20 @@
 /**
- * The log of jobs and servers: one JSON line per fact, on stderr. If a line cannot be written because the disk is full
- * or the reader is slow or gone, it is dropped and counted, so logging never waits and never fails.
+ * The log of jobs and servers, with one JSON line per fact on stderr. Logging never waits and never fails. If the disk
+ * is full, or the reader is slow or gone, lines are dropped and counted.
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
-/** The values of LOG_LEVEL, the least important first. */
+/** The levels in ascending order. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** The logger of this process. Every line includes `base`, such as the name of a job. */
+/** Opens the logger of this process. Every line includes `base`, such as the name of a job. */
 export function openLog(
   base: Readonly<Record<string, string>> | null,
   destination: DestinationStream = stderrLog(),
 ): Logger {
-  // readEnvironment refuses a wrong level. This log must work to report that.
+  // readEnvironment refuses an invalid level, and needs a log to report it.
   const level = LOG_LEVELS.find((each) => each === process.env['LOG_LEVEL']) ?? 'info';
   return pino(
     {
@@ -22,14 +22,13 @@ export function openLog(
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // No line logs headers or credentials today; this redacts them if one ever does.
+      // A safeguard: no line logs headers or credentials.
       redact: ['*.headers.authorization', '*.headers.cookie', '*.client_secret', '*.access_token'],
     },
     destination,
   );
 }
 
-/** Lines of this process that were dropped. */
 export const droppedLogLines = (): number => stderr?.dropped() ?? 0;
 
 let stderr: LogDestination | undefined;
@@ -38,14 +37,17 @@ function stderrLog(): LogDestination {
   return stderr;
 }
 
-/** Accepts a line, or returns false if there is no room now. Calls back if an accepted line is lost later. */
+/** Accepts a line, or returns false without room for it. Calls `lost` if an accepted line is lost later. */
 type Sink = (line: string, lost: () => void) => boolean;
 
 interface LogDestination extends DestinationStream {
   readonly dropped: () => number;
 }
 
-/** Drops and counts what the sink rejects. When the sink accepts lines again, the first states how many are missing. */
+/**
+ * Drops and counts the lines that the sink rejects. The first line accepted afterwards states the number of dropped
+ * lines.
+ */
 export function dropping(sink: Sink): LogDestination {
   let dropped = 0;
   let told = 0;
@@ -66,7 +68,7 @@ export function dropping(sink: Sink): LogDestination {
   };
 }
 
-/** How far a slow reader may be behind. */
+/** If a slow reader has more than these bytes to read, lines are dropped. */
 const QUEUE_BYTES = 1024 * 1024;
 
 function sinkOf(fd: number, stream: NodeJS.WriteStream): Sink {
@@ -74,20 +76,17 @@ function sinkOf(fd: number, stream: NodeJS.WriteStream): Sink {
   return file.isFIFO() || file.isSocket() ? streamSink(stream) : fileSink(unblocked(fd));
 }
 
-/**
- * If a user stops a terminal with Ctrl-S, the process would stop as well. Opened a second time, the terminal can answer
- * EAGAIN.
- */
+/** Opens the terminal again, without blocking. Otherwise Ctrl-S in the terminal would stop the process. */
 function unblocked(fd: number): number {
   if (!isatty(fd)) return fd;
   try {
     return openSync(`/dev/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    return fd; // It is a terminal of a different user.
+    return fd; // The terminal belongs to another user.
   }
 }
 
-/** Pipes and sockets: Node writes to them without blocking and keeps what the reader has not read. */
+/** For pipes and sockets, to which Node writes without blocking. Node buffers the lines that are not read yet. */
 function streamSink(stream: NodeJS.WriteStream): Sink {
   let closed = false;
   stream.on('error', () => {
@@ -100,9 +99,9 @@ function streamSink(stream: NodeJS.WriteStream): Sink {
   };
 }
 
-/** Files and terminals. */
+/** For files and terminals. */
 export function fileSink(fd: number): Sink {
-  /** True if the last line was cut because the disk was full. */
+  /** Whether the last line was cut because the disk was full. */
   let cut = false;
   return (line) => {
     const bytes = Buffer.from(cut ? `\n${line}` : line);

@@ -1,14 +1,13 @@
 /**
- * Amounts with their currency. An amount is read from its text, kept as a decimal and written with exactly its
- * currency's ISO 4217 minor digits; it never passes through binary floating point. Only computed prices are rounded,
- * half up.
+ * Amounts with their currency. An amount is parsed from text to a decimal, never to binary floating point. An amount is
+ * written with exactly its currency's ISO 4217 minor digits. Only computed prices are rounded, half up.
  */
 import { Decimal as SharedDecimal } from 'decimal.js';
 
-// A month's totals are unbounded sums of amounts below 10^15; 60 digits keep every sum exact.
+// A month's total is an unbounded sum of amounts below 10^15. With 60 digits, every sum is exact.
 const Decimal = SharedDecimal.clone({ precision: 60, toExpNeg: -60, toExpPos: 60 });
 
-/** ISO 4217 alphabetic codes with an active currency, by their number of minor digits (list of 2026-01-01). */
+/** Alphabetic codes of active ISO 4217 currencies by number of minor digits (list of 2026-01-01). */
 const CODES_BY_MINOR_DIGITS: ReadonlyArray<readonly [digits: number, codes: string]> = [
   [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
   [
@@ -27,12 +26,12 @@ const MINOR_DIGITS: ReadonlyMap<string, number> = new Map(
   CODES_BY_MINOR_DIGITS.flatMap(([digits, codes]) => codes.split(/\s+/).map((code) => [code, digits] as const)),
 );
 
-/** The number of minor digits of an ISO 4217 currency, or undefined if there is no such currency. */
+/** Returns a currency's number of minor digits, or undefined if ISO 4217 has no such currency. */
 export const minorDigits = (currency: string): number | undefined => MINOR_DIGITS.get(currency);
 
 export const isCurrency = (code: string): boolean => MINOR_DIGITS.has(code);
 
-/** ISO 4217 codes by minor digits, for the check in the database. */
+/** Returns ISO 4217 codes by minor digits, for the database's check. */
 export function currenciesByMinorDigits(): ReadonlyMap<number, readonly string[]> {
   return new Map(CODES_BY_MINOR_DIGITS.map(([digits, codes]) => [digits, codes.split(/\s+/)]));
 }
@@ -45,8 +44,8 @@ export interface AmountProblem {
 const PLAIN_DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
 
 /**
- * Why a text is not an amount of that many minor digits (contract, Amounts), or undefined if it is one. Works on plain
- * characters: an import calls it three times per row.
+ * Returns why a text is not an amount with that many minor digits, or undefined if it is one (contract, Amounts).
+ * Compares characters, because an import calls this function three times per row.
  */
 export function amountProblem(text: string, digits: number): AmountProblem | undefined {
   const match = PLAIN_DECIMAL.exec(text);
@@ -66,7 +65,7 @@ export function amountProblem(text: string, digits: number): AmountProblem | und
   return undefined;
 }
 
-/** Whether a plain decimal text, such as a NUMERIC from the database, is zero: `0`, `-0.00`. */
+/** Returns whether a plain decimal text, such as `0` or `-0.00`, is zero. */
 export function isZero(text: string): boolean {
   if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is not a plain decimal`);
   return !/[1-9]/.test(text);
@@ -75,7 +74,7 @@ export function isZero(text: string): boolean {
 /** Zero amounts are shared, because a report of ten thousand partners has a hundred thousand of them. */
 const ZEROS = new Map<string, Amount>();
 
-/** One immutable amount in one currency. Adding two currencies is a bug and throws. */
+/** An immutable amount in one currency. Adding different currencies is a bug and throws. */
 export class Amount {
   readonly currency: string;
   private readonly value: InstanceType<typeof Decimal>;
@@ -85,7 +84,7 @@ export class Amount {
     this.currency = currency;
   }
 
-  /** Reads a plain decimal text, such as a NUMERIC from the database. Throws if it is not one: that is a bug. */
+  /** Parses a plain decimal text, such as a NUMERIC from the database. Throws on other texts, which are a bug. */
   static of(text: string, currency: string): Amount {
     if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is not a plain decimal`);
     if (!isCurrency(currency)) throw new TypeError(`'${currency}' is not an ISO 4217 currency`);
@@ -109,28 +108,26 @@ export class Amount {
     return new Amount(rounded(new Decimal(text), currency), currency);
   }
 
-  /** A rate's share of a nonnegative amount, rounded half up to the currency's digits. */
+  /** Multiplies a nonnegative amount by a rate, rounded half up to the currency's digits. */
   timesHalfUp(rate: string): Amount {
     if (this.isNegative()) throw new RangeError(`${this} is negative, but a price cannot be`);
     return new Amount(rounded(this.value.times(new Decimal(rate)), this.currency), this.currency);
   }
 
-  /**
-   * The tax at a rate in percent, rounded half away from zero to the currency's digits, like the SQL function `tax_of`.
-   */
+  /** Returns the tax at a rate in percent, rounded half away from zero like the SQL function `tax_of`. */
   taxAt(percent: string): Amount {
     return new Amount(rounded(this.value.times(new Decimal(percent)).dividedBy(100), this.currency), this.currency);
   }
 
-  /** This amount times `part` of `whole`, rounded half away from zero to the currency's digits. */
+  /** Returns this amount times `part` divided by `whole`, rounded half away from zero. */
   prorated(part: Amount, whole: Amount): Amount {
     const exact = this.value.times(this.same(part).value).dividedBy(this.same(whole).value);
     return new Amount(rounded(exact, this.currency), this.currency);
   }
 
   /**
-   * The sum of amounts in several currencies, converted to one currency. Each is converted exactly at its rate (the
-   * value of one unit of its currency), and the sum is rounded once, half away from zero.
+   * Converts amounts to one currency and adds them up. A rate is the value of one unit of the amount's currency. Only
+   * the sum is rounded, half away from zero.
    */
   static converted(given: readonly { readonly amount: Amount; readonly rate: string }[], currency: string): Amount {
     const exact = given.reduce((sum, { amount, rate }) => sum.plus(amount.value.times(rate)), new Decimal(0));
@@ -169,7 +166,7 @@ export class Amount {
     return this.value.equals(this.same(other).value);
   }
 
-  /** Exactly the currency's digits: `1234.50`, `-3`, `0.000`. No negative zero. */
+  /** Writes exactly the currency's digits: `1234.50`, `-3`, `0.000`. Zero has no sign. */
   toString(): string {
     return (this.value.isZero() ? new Decimal(0) : this.value).toFixed(minorDigits(this.currency) as number);
   }
@@ -178,7 +175,6 @@ export class Amount {
     return this.toString();
   }
 
-  /** For people: `1,234.50 USD`, with commas between thousands and the currency's code. */
   forPeople(): string {
     return `${groupThousands(this.toString())} ${this.currency}`;
   }
@@ -192,12 +188,11 @@ export class Amount {
 const rounded = (value: InstanceType<typeof Decimal>, currency: string): InstanceType<typeof Decimal> =>
   value.toDecimalPlaces(minorDigits(currency) as number, SharedDecimal.ROUND_HALF_UP);
 
-/** `-1234567.50` → `-1,234,567.50`; the text is otherwise unchanged. */
+/** `-1234567.50` becomes `-1,234,567.50`. */
 export function groupThousands(text: string): string {
   const [whole = '', fraction] = text.split('.');
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 
-/** `1,234.50 USD`, from a NUMERIC of the database. */
 export const moneyText = (text: string, currency: string): string => Amount.of(text, currency).forPeople();

@@ -1,24 +1,24 @@
 /**
- * Billing months and their instants. A month is `YYYY-MM`; in a time zone it is the half-open interval of instants
- * from local midnight of its first day to that of the next month's first day (contract, Amounts, times, identifiers).
+ * Billing months. A month in a time zone is a half-open interval, from local midnight of its first day to local
+ * midnight of the next month's first day (contract, Amounts, times, identifiers).
  */
 import { DateTime, IANAZone } from 'luxon';
 
-/** `YYYY-MM`. Texts of this form sort in order of time. */
+/** `YYYY-MM`. Months sort as text. */
 export type Month = string & { readonly brand: 'month' };
 
 const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
 
-/** Up to 9999-11, so that every month has a next one and months compare as text. */
+/** The last month is 9999-11, so that every month has a next one that sorts after it as text. */
 export const isMonth = (text: string): text is Month => MONTH.test(text) && text >= '0001-01' && text < '9999-12';
 
-/** `YYYY-MM-DD` of a day that exists. */
+/** Returns whether a text is an existing day, `YYYY-MM-DD`. */
 export const isDate = (text: string): boolean =>
   /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && DateTime.fromISO(text, { zone: 'utc' }).isValid;
 
 interface MonthInterval {
   readonly startsAt: DateTime<true>;
-  /** The first instant that is no longer in the month. */
+  /** The first instant after the month. */
   readonly endsAt: DateTime<true>;
 }
 
@@ -28,9 +28,9 @@ const valid = (at: DateTime): DateTime<true> => {
 };
 
 /**
- * The first instant of a month's first day: 00:00, or, if the clocks skip midnight that day (Asunción on 2017-10-01),
- * the instant of the jump. If they are set back to midnight (Havana on 2026-11-01), that day has two midnights, and the
- * first one counts, so the hour between them belongs to the new month.
+ * Returns the first instant of a month's first day. If the clocks skip midnight that day (Asunción on 2017-10-01), the
+ * first instant is that of the jump. If the clocks go back to midnight (Havana on 2026-11-01), the first of the two
+ * midnights counts.
  */
 function startOfLocalMonth(year: number, month: number, zone: string): DateTime<true> {
   const start = valid(DateTime.fromObject({ year, month, day: 1 }, { zone }).startOf('day'));
@@ -38,14 +38,12 @@ function startOfLocalMonth(year: number, month: number, zone: string): DateTime<
   return justBefore.month === month ? start.plus({ minutes: start.offset - justBefore.offset }) : start;
 }
 
-/** The instants of a month in an IANA time zone. */
 export function monthInterval(month: Month, zone: string): MonthInterval {
   const [year, number] = parts(month);
   const next = parts(monthAfter(month));
   return { startsAt: startOfLocalMonth(year, number, zone), endsAt: startOfLocalMonth(next[0], next[1], zone) };
 }
 
-/** The month that an instant falls in, in an IANA time zone. */
 export function monthOf(instant: DateTime, zone: string): Month {
   return valid(instant.setZone(zone)).toFormat('yyyy-MM') as Month;
 }
@@ -58,14 +56,13 @@ export function monthBefore(month: Month): Month {
   return shift(month, -1);
 }
 
-/** The months from one to another, both included; empty if the first is later. */
+/** Returns the months from `first` to `last`, both included. Empty if `first` is later. */
 export function monthsBetween(first: Month, last: Month): Month[] {
   const months: Month[] = [];
   for (let month = first; month <= last; month = monthAfter(month)) months.push(month);
   return months;
 }
 
-/** The last day of a month, `YYYY-MM-DD`. */
 export function lastDay(month: Month): string {
   const [year, number] = parts(month);
   return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
@@ -73,22 +70,20 @@ export function lastDay(month: Month): string {
 
 const NAMES = 'January February March April May June July August September October November December'.split(' ');
 
-/** `October 2026`; short, `Oct 2026`. */
+/** Returns `October 2026`, or `Oct 2026` if short. */
 export function monthName(month: string, length: 'short' | 'long' = 'long'): string {
   const name = NAMES[parts(month as Month)[1] - 1] as string;
   return `${length === 'short' ? name.slice(0, 3) : name} ${month.slice(0, 4)}`;
 }
 
-/**
- * `1 December 2026`, which unlike 12/1 or 1/12 is understood everywhere; or `December 1, 2026`, as Americans write it.
- */
+/** Returns `1 December 2026`, or `December 1, 2026` as Americans write it. Unlike 12/1, both are unambiguous. */
 export function dateName(date: string, first: 'day' | 'month' = 'day'): string {
   const name = NAMES[parts(date as Month)[1] - 1] as string;
   const day = Number(date.slice(8, 10));
   return first === 'day' ? `${day} ${name} ${date.slice(0, 4)}` : `${name} ${day}, ${date.slice(0, 4)}`;
 }
 
-/** IANA names only: offsets such as `UTC+3` have no daylight saving rules and are refused. */
+/** Accepts only IANA names. Offsets such as `UTC+3` have no rules for daylight saving time. */
 export function isTimeZone(name: string): boolean {
   return /^[A-Za-z]/.test(name) && IANAZone.isValidZone(name) && !/^(utc|gmt)[+-]/i.test(name);
 }
@@ -103,10 +98,9 @@ function shift(month: Month, by: number): Month {
   return `${String(Math.floor(index / 12)).padStart(4, '0')}-${String((index % 12) + 1).padStart(2, '0')}` as Month;
 }
 
-/** The days from one date to another, both `YYYY-MM-DD`. Negative if the second is earlier. */
+/** Returns the days between two dates, `YYYY-MM-DD`. Negative if the second date is earlier. */
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / 86_400_000);
 }
 
-/** Days between two dates, in either order. */
 export const daysApart = (one: string, other: string): number => Math.abs(daysBetween(one, other));

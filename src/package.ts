@@ -1,4 +1,4 @@
-/** The folder of this package, found from src/ as well as dist/src/, and its version. */
+/** The folder and version of this package, found from src/ and from dist/src/. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,17 +10,15 @@ function rootAbove(folder: string): string {
   return rootAbove(parent);
 }
 
-/** The folder that holds package.json and templates/. */
 export const packageRoot = rootAbove(dirname(fileURLToPath(import.meta.url)));
 
-/** The version of the package that a folder belongs to. */
 export function versionOfPackageAt(folder: string): string {
   return (JSON.parse(readFileSync(join(rootAbove(folder), 'package.json'), 'utf8')) as { version: string }).version;
 }
 
 export const packageVersion = versionOfPackageAt(packageRoot);
 
-/** The oldest supported Node, `20.19`. */
+/** The oldest supported version of Node, such as `20.19`. */
 export const requiredNode = (
   JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { engines: { node: string } }
 ).engines.node.replace(/^\D+/, '');

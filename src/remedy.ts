@@ -1,32 +1,34 @@
 /**
- * What to do about something, as data. The command line writes it as a command that can be copied (cli/remedies.ts), the
- * console as a button (console/remedies.tsx), an e-mail as a link. Refusals, findings and reports carry it. Its label is in the
- * imperative: `Release it`.
+ * A remedy as data. The command line shows it as a command to copy (cli/remedies.ts), the console as a button
+ * (console/remedies.tsx), and an e-mail as a link. The label of a remedy is in the imperative: `Release it`.
  */
 export type Remedy = ToDo | ToRun;
 
 interface RemedyLabel {
   readonly label: string;
-  /** When it applies, if not always: `if they had no sales`. */
+  /** The condition under which the remedy applies, such as `if they had no sales`. */
   readonly when?: string | undefined;
 }
 
-/** An action and the known part of its input. A test compares both with the action. */
+/** An action with known input. A test compares both with the action's definition. */
 export interface ToDo extends RemedyLabel {
   readonly action: string;
   readonly input: KnownInput;
 }
 
-/** A command that is not an action: it only reads (a console page may show the same) or serves the machine. */
+/**
+ * A command that is not an action: it only reads, or it maintains the installation. The console page of such a command,
+ * if any, shows the same.
+ */
 export interface ToRun extends RemedyLabel {
-  /** Without the name of the program: `deliver`. */
+  /** Without the program's name: `deliver`. */
   readonly command: string;
   readonly page?: string;
-  /** Only users who may read the whole ledger see the page. */
+  /** The page is only for users who may read the whole ledger. */
   readonly ofAll?: true;
 }
 
-/** The known part of an action's input. A field with several values contains all of them. A flag is `yes`. */
+/** Known values of an action's input. An array has the values of a field with several values. A flag is `yes`. */
 export type KnownInput = Readonly<Record<string, string | readonly string[]>>;
 
 export const toDo = (label: string, action: string, input: KnownInput = {}, when?: string): ToDo => ({
@@ -38,10 +40,9 @@ export const toRun = (label: string, command: string, page?: string): ToRun => (
   ...(page !== undefined && { page }),
 });
 
-/** Renders and sends waiting documents. */
 export const DELIVER = toRun('Deliver it', 'deliver');
 
-/** Commands and pages to look something up. */
+/** Commands and pages for looking something up. */
 export const SEE = {
   documents: toRun('See all documents', 'invoice list', '/console/invoices'),
   open: toRun('See what is open', 'invoice list --status open', '/console/invoices?status=open'),
@@ -63,7 +64,6 @@ export const seeDocument = (label: string, number: string): ToRun =>
 export const seeMonthOfAccounts = (label: string, month: string): ToRun =>
   toRun(label, `reconcile ${month}`, `/console/accounts?month=${month}`);
 
-/** The page of an action with the known part of its input. */
 export const actionAddress = ({ action, input }: Pick<ToDo, 'action' | 'input'>): string => {
   const values = Object.entries(input).flatMap(([name, value]) => [value].flat().map((each) => [name, each]));
   const known = new URLSearchParams(values).toString();

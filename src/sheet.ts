@@ -1,29 +1,29 @@
-/** Lists and reports for spreadsheets: CSV that Excel opens directly, and XLSX. */
+/** Spreadsheet files of lists and reports: CSV that Excel opens directly, and XLSX. */
 import { stringify } from 'csv-stringify/sync';
 import type { Cell as XlsxCell } from 'write-excel-file/node';
 import writeXlsx from 'write-excel-file/node';
 import { couldRun } from './text.ts';
 
-/** The content of a column. An amount and its currency have separate columns. */
+/** The type of a column. An amount and its currency have separate columns. */
 export type ColumnType = 'text' | 'amount' | 'count' | 'date';
 
 type Value = string | number | null;
 
 export interface Sheet {
-  /** The name of the worksheet: at most 31 characters, without any of `\ / ? * [ ] :`. */
+  /** The worksheet's name: at most 31 characters, none of `\ / ? * [ ] :`. */
   readonly name: string;
-  /** The headings in order, each with its column's content. */
+  /** The headings in order, each with its column's type. */
   readonly columns: Readonly<Record<string, ColumnType>>;
-  /** Texts, numbers and null by heading. Values without a heading are omitted. */
+  /** Each row has values by heading: texts, numbers or null. Values without a heading are omitted. */
   readonly rows: readonly object[];
 }
 
-/** Excel reads a CSV file without this mark as Windows-1252 and garbles names. */
+/** Without this mark, Excel reads a CSV file as Windows-1252 and garbles names. */
 const BYTE_ORDER_MARK = '\uFEFF';
 
 /**
- * UTF-8 with a byte order mark, and the line ends of RFC 4180. Text that a spreadsheet would read as a formula gets a
- * leading apostrophe; negative numbers do not.
+ * Returns UTF-8 CSV with a byte order mark and the line ends of RFC 4180. Text that a spreadsheet would read as a
+ * formula gets a leading apostrophe. Negative numbers do not.
  */
 export function csvOf({ columns, rows }: Sheet): string {
   const names = Object.keys(columns);
@@ -41,7 +41,7 @@ function unformulated(value: string | number): string {
 }
 
 /**
- * A workbook of one worksheet. The heading stays visible. Amounts and dates are numbers that Excel can sum and sort.
+ * Returns a workbook with one worksheet and a fixed heading. Amounts and dates are numbers that Excel can sum and sort.
  */
 export function xlsxOf({ name, columns, rows }: Sheet): Promise<Buffer> {
   const types = Object.entries(columns);
@@ -59,14 +59,10 @@ function xlsxCell(value: Value, type: ColumnType): XlsxCell {
   return { type: Number, value: Number(text), format: type === 'count' ? '#,##0' : amountFormat(text) };
 }
 
-/**
- * Excel keeps 15 significant digits. A longer amount is written as text, so that no digit is lost; the program itself
- * never calculates with the number.
- */
+/** Excel keeps 15 significant digits. Longer amounts are written as text, so that no digit is lost. */
 const isExactAsNumber = (text: string): boolean =>
   NUMBER.test(text) && text.replace(/\D/g, '').replace(/^0+/, '').length <= 15;
 
-/** A format with as many decimals as the amount has, which are those of its currency. */
 function amountFormat(text: string): string {
   const decimals = text.split('.')[1]?.length ?? 0;
   return decimals === 0 ? '#,##0' : `#,##0.${'0'.repeat(decimals)}`;

@@ -1,11 +1,11 @@
-/** Plain text for people: tables and wrapped lines, for the terminal and for e-mails. */
+/** Plain-text tables and wrapped lines, for the terminal and e-mails. */
 import stringWidth from 'string-width';
 
 type Row = readonly (string | number | null)[];
 
 /**
- * A plain table. A column whose heading begins with '>' is aligned to the right; one whose heading begins with '~' is
- * shortened if the table would be wider than `width`.
+ * Returns a plain table. The prefix '>' of a heading aligns its column to the right. The prefix '~' lets the column be
+ * shortened if the table is wider than `width`.
  */
 export function table(headings: readonly string[], all: readonly Row[], width = Number.POSITIVE_INFINITY): string {
   const names = headings.map((heading) => heading.replace(/^[>~]/, ''));
@@ -16,18 +16,17 @@ export function table(headings: readonly string[], all: readonly Row[], width = 
     const padding = ' '.repeat((widths[at] as number) - stringWidth(text));
     return headings[at]?.startsWith('>') ? padding + text : text + padding;
   };
-  // A package for tables took minutes for 50,000 lines, ignoring signals. For a cell that is not ASCII, string-width 8
-  // takes 79 µs and version 4 takes 5.
+  // A table package took minutes for 50,000 lines and ignored signals. For a non-ASCII cell, string-width 8 takes 79
+  // µs, and version 4 takes 5 µs.
   return lines.map((line) => line.map(cell).join(GAP).trimEnd()).join('\n');
 }
 
-/** The width of tables in plain-text e-mails. */
 export const EMAIL_TEXT_WIDTH = 78;
 
 const GAP = '  ';
 const LEAST_WIDTH = 8;
 
-/** Shortens the cells of the '~' columns, the widest first, until the table fits. */
+/** Shortens the '~' columns, widest first, until the table fits. */
 function fitted(headings: readonly string[], names: readonly string[], rows: readonly Row[], width: number): Row[] {
   const widths = names.map((name, at) =>
     rows.reduce((most, row) => Math.max(most, String(row[at] ?? '').length), name.length),
@@ -47,22 +46,21 @@ function fitted(headings: readonly string[], names: readonly string[], rows: rea
   );
 }
 
-/** Sequences that move a terminal's cursor, change its colors or reorder text. */
+/** Characters that move a terminal's cursor, change its colors or reorder text. */
 const ACTING = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu;
 
 /** Makes outside text harmless to a terminal, on one line. */
 export const printable = (text: string): string => text.replace(ACTING, '\uFFFD');
 
-/** The same for a whole output, keeping its lines. */
+/** Makes a whole output harmless to a terminal, and keeps its lines. */
 export const printableLines = (text: string): string =>
   text.replace(ACTING, (character) => (character === '\n' ? character : '\uFFFD'));
 
-/** Cuts a text to a width and marks the cut. */
 function short(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
-/** Breaks a text into lines of at most that many characters, at spaces if possible. */
+/** Breaks a text into lines of at most `width` characters, at spaces if possible. */
 export function wrapped(text: string, width: number, indent = ''): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {

@@ -1,12 +1,12 @@
 /**
- * An action: something that a person does to the books, described once for every caller. The command line, the console and
- * approvals all perform it with `runAction` and preview it with `previewAction` (run.ts), so refusals, previews, events and
- * texts are the same for every caller.
+ * The definition of an action, which changes the books. The command line, the console and approvals perform it with
+ * `runAction` and preview it with `previewAction` (run.ts), so all callers get the same refusals, previews, events and
+ * texts.
  *
  * To add an action:
- * 1. Write the function that does it beside the noun that it changes (`documents/void.ts`). It takes the transaction first,
- *    refuses what is not allowed, and records its audit event.
- * 2. Describe the action in a file of this folder named as its command, `actions/invoice/void.ts`:
+ * 1. Write the function that changes the books, in the folder of its noun (`documents/void.ts`). The function's first
+ *    parameter is the transaction. The function refuses what is not allowed, and records the audit event.
+ * 2. Define the action in a file named as its command, `actions/invoice/void.ts`:
  *
  *      export const invoiceVoid = defineAction({
  *        name: 'invoice.void',              // as its audit event; a noun and a verb
@@ -23,9 +23,9 @@
  *        report: async (tx, context, { input }) => ({ json: …, text: `${input.number} is void.` }),
  *      });
  *
- * 3. Name it in registry.ts. test/actions/registry.test.ts then reports what is missing.
- * 4. Name its command in cli/program.ts: `actionCommand(loadAction('invoice.void'))`. A command that does more than the action
- *    is written by hand in cli/commands/, with `doing` of cli/run-action.ts.
+ * 3. Add the action to registry.ts. test/actions/registry.test.ts then reports missing parts.
+ * 4. Add the action's command to cli/program.ts: `actionCommand(loadAction('invoice.void'))`. If a command does more
+ *    than the action, write the command by hand in cli/commands/, with `doing` of cli/run-action.ts.
  */
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';
@@ -38,34 +38,33 @@ import type { Role } from '../people/roles.ts';
 import type { Remedy } from '../remedy.ts';
 import type { ActionCommand } from './command.ts';
 
-/** Who acts, where, and on which database. */
 export interface ActionContext extends ActorContext {
   readonly database: Database;
-  /** The width in columns of the terminal that shows the report. Without it, tables are not shortened. */
+  /** The terminal's width in columns. Without it, the report's tables are not shortened. */
   readonly width?: number | undefined;
-  /** The names for fields in the report or refusal. Default: those of the action's command. */
+  /** The names of input fields in reports and refusals. By default, the names of the action's command. */
   readonly namesOf?: ((action: Pick<Action, 'input' | 'command'>) => NameOf) | undefined;
-  /** A preview: the transaction is undone. */
+  /** Set in a preview, whose transaction is rolled back. */
   readonly undone?: true | undefined;
-  /** A dry run of a command, which also shows what is not possible yet, such as closing a running month. */
+  /** Set in a command's dry run, which also shows what is not possible yet, such as closing the current month. */
   readonly forecast?: boolean | undefined;
 }
 
-/** The context of what follows an action, with a listener for deliveries as they happen. */
+/** The context after an action's transaction, with a listener for deliveries. */
 export interface AfterContext extends ActionContext {
   readonly reporter: Reporter;
 }
 
-/** For an action of several transactions. */
+/** The context of an action with several transactions. */
 interface RunContext extends AfterContext {
-  /** The database handle that checks permission before each transaction; all writes of the action go through it. */
+  /** The database handle for all writes of the action, which checks permission before each transaction. */
   readonly permitted: Database;
-  /** Whether to do what follows as well, in the action's own run or in `after`. */
+  /** Whether e-mails are sent too, by `run` or by `after`. */
   readonly deliver: boolean;
 }
 
 /**
- * What an action changes, by thing and field: `{ 'INV-2026-000176': { status: 'open' } }`. Times and new ids are left
+ * The fields that an action changes, by thing: `{ 'INV-2026-000176': { status: 'open' } }`. Times and new ids are left
  * out.
  */
 export type Facts = Readonly<Record<string, Readonly<Record<string, Amount | string | null>>>>;
@@ -75,71 +74,68 @@ export interface FactsChange {
   readonly after: Facts;
 }
 
-/** What was done. The command prints it, and the console shows its text. */
+/** The result of an action, which the command prints and the console shows. */
 export interface Report<Json = unknown> {
   readonly json: Json;
   readonly text: string;
-  /** Possible next steps: the command line prints commands, the console buttons. */
+  /** Possible next steps. The command line prints commands, and the console shows buttons. */
   readonly remedies?: readonly Remedy[];
-  /** Additional remarks, such as what was sent. */
+  /** Further remarks, such as which e-mails were sent. */
   readonly notes?: readonly string[];
-  /** Finance has something left to do: the command exits 4. */
+  /** Whether finance must do something more, so that the command exits with 4. */
   readonly attention?: boolean;
 }
 
-/** An action that was done, or tried in a preview. */
 export interface ActionOutcome<Input, Result, Followed> {
   readonly input: Input;
   readonly result: Result;
-  /** Whether what follows was done too. If so, anything unsent needs attention. */
+  /** Whether the run sent the action's e-mails. If it did, any unsent e-mail needs attention. */
   readonly delivered: boolean;
-  /** The result of `after`; undefined unless delivered. */
+  /** The result of `after`. Undefined if e-mails were left to the job `deliver`. */
   readonly followed: Followed | undefined;
   readonly preview: boolean;
 }
 
-// Methods, not properties, so an action with a specific input type is assignable to Action.
+// Methods instead of properties make an action with a specific input type assignable to Action.
 interface Parts<Input, Result, Followed, Json> {
-  /** Noun and verb, as its audit event: `invoice.void`. */
+  /** A noun and a verb, as in its audit event: `invoice.void`. */
   readonly name: string;
-  /** In words, as a heading: `Void a document`. */
+  /** A heading such as `Void a document`. */
   readonly title: string;
-  /** How its command is typed; if absent, the command is written by hand (cli/commands/). */
+  /** The words of the action's command. An action without them has a command written by hand (cli/commands/). */
   readonly command?: ActionCommand;
-  /** The role that may do it. */
   readonly role: Role;
-  /** Whether this actor needs no role for it, such as a user ending their own sessions. */
+  /** Returns whether the actor needs no role, such as a user who ends their own sessions. */
   withoutRole?(tx: Transaction, context: ActionContext, input: Input): Promise<boolean>;
-  /** What it acts on: a document's number, a payment's id, a month. */
+  /** The subject: a document's number, a payment's id or a month. */
   subject(input: Input): string;
-  /** The partners that it affects. 'all': only for a role that is not limited to partners. */
+  /** The partners affected. 'all' requires a role that is not limited to partners. */
   partners(tx: Transaction, input: Input, context: ActionContext): Promise<Partners>;
-  /** Refuses contradictory fields, before anything is read. */
+  /** Refuses contradictory fields before anything is read. */
   check?(input: Input): void;
   /**
-   * Reads the files of the input (contents.ts) and refuses what is wrong with them. Users who may not run the action
-   * are refused first, so `partners` opens no file. No transaction is open at that time.
+   * Reads the files of the input (contents.ts) outside a transaction, and refuses invalid ones. Users who may not do
+   * the action are refused before files are read, so `partners` must not open files.
    */
   read?(context: ActionContext, input: Input): Promise<unknown>;
-  /** Performs it. Refuses what is not allowed. */
   perform(tx: Transaction, context: ActionContext, input: Input): Promise<Result>;
   /**
-   * For an action of several transactions, such as a close: runs them all through `context.permitted`. If absent, or if
-   * the action was confirmed or approved, `perform` runs in one transaction. A preview always uses `perform`.
+   * Runs an action with several transactions, such as a close, through `context.permitted`. Previews, confirmed actions
+   * and approved actions use `perform` instead.
    */
   run?(context: RunContext, input: Input): Promise<Result>;
-  /** What happens before the transaction, in separate transactions. */
+  /** Runs before the transaction, in transactions of its own. */
   begin?(context: ActionContext, input: Input): Promise<void>;
-  /** What happens right after the transaction: failpoint, payment link. Also when delivery is left to others. */
+  /** Runs right after the transaction, even if e-mails are left to the job `deliver`: failpoint, payment link. */
   committed?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;
-  /** What follows then, unless delivery is left to others: e-mails. */
+  /** Sends e-mails after `committed`, unless they are left to the job `deliver`. */
   after?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<Followed>;
   /**
-   * What a preview compares. `result` is undefined before the action; afterwards it names the things that the action
-   * made.
+   * The facts that a preview compares. `result` is undefined before the action. After the action, `result` names new
+   * things.
    */
   facts(tx: Transaction, input: Input, result: Result | undefined, context: ActionContext): Promise<Facts>;
-  /** The money that it moves, for the thresholds of approvals: one amount for each currency. */
+  /** The money moved, one amount for each currency, for the thresholds of approval rules. */
   amounts(seen: FactsChange, input: Input, result: Result): readonly Amount[];
   report(tx: Transaction, context: ActionContext, done: ActionOutcome<Input, Result, Followed>): Promise<Report<Json>>;
 }
@@ -151,7 +147,7 @@ export interface Action<Input = unknown, Result = unknown, Followed = unknown, J
   readonly input: z.ZodObject & z.ZodType<Input>;
 }
 
-/** zod reads an input without fields as one that may have no field at all. */
+/** zod types an input without fields as an object that cannot have any field. */
 type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
   ? Record<never, never>
   : z.output<z.ZodObject<Shape, z.core.$strict>>;

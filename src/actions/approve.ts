@@ -1,5 +1,5 @@
 /**
- * Decides requests for approval. Approving performs the action under the requester's name. Refusals: those of
+ * Decisions on requests for approval. Approving performs the action in the requester's name. Refusals: those of
  * approvals/requests.ts.
  */
 
@@ -14,7 +14,7 @@ import type { Consequence } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
 import { previewAction, type RunOptions, runAction } from './run.ts';
 
-/** Records the approval and performs the action in one transaction; what follows it runs afterwards. */
+/** Records the approval and performs the action in one transaction. E-mails are sent afterwards. */
 export async function approveRequest(
   context: ActionContext,
   requestId: number,
@@ -26,13 +26,12 @@ export async function approveRequest(
   return runAction(requester, actionOf(request), request.input, { ...options, approval });
 }
 
-/** What a request would do now. Refuses what its action refuses. */
+/** Returns the effect that a requested action would have now. Refuses what the action refuses. */
 export async function previewRequest(context: ActionContext, requestId: number): Promise<Consequence> {
   const { request, requester } = await context.database.reading((tx) => readAsked(tx, context, requestId));
   return previewAction(requester, actionOf(request), request.input, { isAsked: true });
 }
 
-/** Rejects or withdraws a request. */
 export function endRequest(
   context: ActionContext,
   requestId: number,
@@ -48,8 +47,8 @@ export function endRequest(
 }
 
 /**
- * Withdraws this program's requests that are no longer needed, because a person has done it in the meantime or no rule
- * applied. `waiting` is the request that the program still waits for. Returns the ids of the withdrawn ones.
+ * Withdraws a program's own requests that are no longer needed, because a person did the action meanwhile or no rule
+ * applied. Keeps the request `waiting`. Returns the ids of the withdrawn requests.
  */
 export function withdrawDone(context: ActionContext, action: Action, waiting: number | undefined): Promise<number[]> {
   const { actor, environment, database } = context;
@@ -70,7 +69,6 @@ export function withdrawDone(context: ActionContext, action: Action, waiting: nu
   });
 }
 
-/** The request, and its requester as the actor of this process. */
 async function readAsked(
   tx: Transaction,
   context: ActionContext,
@@ -79,12 +77,11 @@ async function readAsked(
   const request = await requestNumbered(tx, requestId);
   const { requester: login, requested_by } = request;
   const user = await readActiveUser(tx, login);
-  // The login may belong to another user by now.
+  // The login may belong to a different user by now.
   if (user?.user_id !== requested_by) throw refuse('user_unknown', { login, acting: false });
   return { request, requester: { ...context, actor: { ...context.actor, claimedBy: login, user } } };
 }
 
-/** The action of a request. Throws if this version does not have it. */
 export function actionOf({ action: name }: Pick<RequestRow, 'action'>): Action {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`this version has no action ${name}`);

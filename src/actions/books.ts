@@ -1,5 +1,3 @@
-/** Closing the books of a month (close/books.ts). */
-
 import { DateTime } from 'luxon';
 import { type BooksRequest, closeBooks } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -31,14 +29,14 @@ export const booksClose = defineAction({
   input: {
     month: month('Month', 'A month that is closed for billing.'),
     without: several(text('Without', 'A bank account that no longer reports.')).optional(),
-    reason: line('Reason', 'Why that account no longer reports. It is recorded.').optional(),
+    reason: line('Reason', 'The reason why that account no longer reports. It is recorded.').optional(),
   },
   check: checkBooks,
   subject: ({ month }) => month,
   partners: async () => 'all',
   perform: (tx, context, input) => closeBooks(tx, context, requestOf(input)),
   committed: () => failpoint('books.committed'),
-  /** Sends the seal to the auditor, and the account statements. A partner without an account gets no statement. */
+  /** Sends the seal to the auditor, and account statements to partners with an account. */
   after({ reporter, ...context }) {
     const { onEmail } = reporter;
     const told: typeof onEmail = (result) => {
@@ -73,10 +71,7 @@ export function checkBooks({ without, reason }: Omit<BooksInput, 'month'>): void
   }
 }
 
-/**
- * The books as they are, and everything that keeps them from closing: a dry run lists all of that, while the action is
- * refused.
- */
+/** Reports the books. A dry run lists every obstacle to closing them, whereas the action is refused. */
 export async function reportBooks(
   tx: Transaction,
   context: ActionContext,
@@ -119,12 +114,12 @@ function describeBooks(
     ...(seal === null ? [] : [`Seal ${seal}`]),
     ...(status === 'closed' || !dryRun
       ? []
-      : [refused === '' ? 'Nothing prevents closing them.' : `They cannot be closed yet:\n${refused}`]),
+      : [refused === '' ? 'Nothing prevents closing the books.' : `The books cannot be closed yet:\n${refused}`]),
     ...(dryRun ? ['Preview only: nothing was written.'] : []),
   ].join('\n\n');
 }
 
-/** Empty if no file states balances. */
+/** Returns nothing if no file states balances. */
 function describeBalances({ month, bank_balances: balances }: BooksReport): string[] {
   if (balances.length === 0) return [];
   const before = balances.filter((each) => Number(each.before_first_statement) !== 0);
@@ -163,7 +158,7 @@ function facts(report: BooksReport): string {
       : table(['bank account', 'reported to', 'to the end', 'balances'], feeds),
     ...(bank_feeds.every(({ balances_stated }) => balances_stated)
       ? []
-      : ['A missing file cannot be noticed if the files state no balances.']),
+      : ['If the files state no balances, a missing file cannot be detected.']),
     ...describeBalances(report),
     `Exceptions to ${lastDay(month)}: ${open === 0 ? 'none' : plural(open, 'exception')}.`,
     `Unapplied cash: ${cash === '' ? 'none' : cash}.`,

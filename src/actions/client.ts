@@ -1,4 +1,3 @@
-/** API clients of partners: create, rotate the secret, revoke (partners/clients.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { type ClientRow, readClients } from '../partners/clients.sql.ts';
 import {
@@ -20,7 +19,7 @@ const actionOf = ({ actor, environment }: ActionContext): ClientAction => ({
 
 const CLIENT = () => text('Client', 'The id of the client.');
 const VALID_DAYS = () =>
-  whole('Valid days', 'Let the secret expire after this many days. Default: never.', {
+  whole('Valid days', 'The number of days after which the secret expires. Default: never.', {
     most: 3650,
     value: 'days',
   }).optional();
@@ -30,7 +29,10 @@ const ONCE = 'The secret is shown only once and is not stored. Put it in a secre
 export const clientCreate = defineAction({
   name: 'client.create',
   title: 'Create an API client for a partner',
-  command: { summary: 'Create a client for a partner and show its secret once', arguments: { partnerId: '<partner>' } },
+  command: {
+    summary: "Create a client for a partner and show the client's secret once",
+    arguments: { partnerId: '<partner>' },
+  },
   role: 'administrator',
   input: { partnerId: text('Partner', 'The partner.'), validDays: VALID_DAYS() },
   subject: ({ partnerId }) => partnerId,

@@ -1,5 +1,3 @@
-/** Closing months: issuing their documents and delivering them (close/run.ts, month-end/month-end.ts). */
-
 import { decisionFor } from '../close/close.ts';
 import {
   closeAnyway,
@@ -49,11 +47,13 @@ interface CloseInput {
 }
 
 interface CloseOutcome {
-  /** The months that this run closed. */
   readonly months: readonly Month[];
-  /** Why it closed no more of them. The months closed before are delivered first. */
+  /**
+   * The reason why the run stopped. Months that were closed before the failure are delivered before the failure is
+   * thrown.
+   */
   readonly failure?: unknown;
-  /** In one transaction. */
+  /** Set if all months were closed in one transaction. */
   readonly together?: true;
 }
 
@@ -129,7 +129,7 @@ export const monthClose = defineAction({
       ]),
     );
   },
-  // Credit notes count beside invoices, not against them: one partner's credit must not hide what another partner owes.
+  // Credit notes are added to invoices, not subtracted: one partner's credit must not hide what another partner owes.
   amounts({ after }) {
     const fields = new Set(Object.values(after).flatMap(Object.keys).filter(isSum));
     return amountsIn(after, Object.keys(after), ...fields);
@@ -138,7 +138,7 @@ export const monthClose = defineAction({
     preview ? reportPreview(tx, context, input, result.months) : reportClosed(tx, input, result.months),
 });
 
-/** The names of a month's document totals, by kind and currency: `invoices in USD`. */
+/** The names of a month's document totals by kind, to which the currency is added: `invoices in USD`. */
 const SUMS = { invoice: 'invoices in ', credit_note: 'credit notes in ' } as const;
 const isSum = (field: string): boolean => Object.values(SUMS).some((name) => field.startsWith(name));
 
@@ -154,7 +154,7 @@ const factsOf = (counts: MonthFacts, sums: readonly MonthSum[], content: string 
       Amount.of(invoice_amount, currency),
     ]),
   ),
-  // So an approval holds only for the terms and addresses of the documents that were shown.
+  // Limits an approval to the terms and addresses that were shown.
   'content of documents': content === undefined ? 'none' : `sha256 ${content.slice(0, 16)}`,
 });
 
@@ -174,7 +174,6 @@ async function reportClosed(tx: Transaction, { month }: CloseInput, closed: read
   };
 }
 
-/** What would be issued, what would be held and why, and what keeps the month from closing. */
 async function reportPreview(
   tx: Transaction,
   context: ActionContext,
@@ -221,13 +220,13 @@ const describeDocuments = (documents: readonly DocumentRow[], width: number | un
       row.partner_name,
       row.month,
       row.lines.reduce((count, line) => count + line.count, 0),
-      // A credit note is owed to the partner.
+      // Shown as a negative amount, because a credit note is owed to the partner.
       `${row.document === 'credit_note' ? '-' : ''}${money(row.amount_due, row.currency)}`,
     ]),
     width,
   );
 
-/** The documents that the preview issued: those that would be held (also by a rule of the close), and the others. */
+/** Counts documents of the preview as held if the close would hold them. */
 function withHolds(facts: MonthFacts, documents: readonly DocumentRow[], holds: readonly ForeseenHold[]): MonthFacts {
   const { pending, held } = facts.deliveries;
   const numbers = new Set(holds.map(({ number }) => number));
@@ -280,7 +279,7 @@ function describeMissing(feeds: Feeds, decision: FeedDecision): string {
   ].join('\n');
 }
 
-/** A month of the close report, as in the contract. Totals are those of the month's rows. */
+/** Returns a month of the close report in the contract's format. Totals are those of the month's rows. */
 export function monthJson(
   facts: MonthFacts,
   status: 'closed' | 'preview',
@@ -307,7 +306,7 @@ export function monthJson(
       }),
     ),
     deliveries,
-    // A preview has none.
+    // A preview has no seal.
     ...(seal !== undefined && { seal: seal.seal, ...(seal.signed_by !== null && { signed_by: seal.signed_by }) }),
   };
 }

@@ -1,28 +1,28 @@
-/** How an action is typed: its command, arguments and options, from its fields and its command description. */
+/**
+ * The command line of an action: words, arguments and options, generated from its fields and its command description.
+ */
 import type { z } from 'zod';
 import { asOption, inKebab, type NameOf, withValue } from '../field-names.ts';
 import { type Field, fieldsOf } from './fields.ts';
 
-/** What a command words differently from its fields. */
+/** The words of a command that differ from the names of its fields. */
 export interface CommandWords {
-  /** The fields that are arguments: `{ number: '<number>' }`. */
+  /** Fields that are positional arguments: `{ number: '<number>' }`. */
   readonly arguments?: Readonly<Record<string, string>>;
   /** Options named differently from their field: `{ numbers: '--invoice <number>' }`. */
   readonly options?: Readonly<Record<string, string>>;
 }
 
 export interface ActionCommand extends CommandWords {
-  /** The command's words, if they differ from the action's name: `close` does `month.close`. */
+  /** The command's words, if they differ from the action's name: `close` runs `month.close`. */
   readonly called?: string;
-  /** Shown in the list of commands and above its options. Default: the action's title. */
+  /** The summary in the list of commands and above the options. By default, the action's title. */
   readonly summary?: string;
-  /** Shown below its options. */
   readonly help?: string;
-  /** It takes --no-deliver. */
   readonly deliver?: true;
-  /** It takes --dry-run, with this help. */
+  /** Adds the option --dry-run, with this help. */
   readonly dryRun?: string;
-  /** It can run without a user, as `cron`. */
+  /** Allows runs without a user, as `cron`. */
   readonly unattended?: true;
 }
 
@@ -32,7 +32,6 @@ interface ActionWithCommand {
   readonly command?: ActionCommand | undefined;
 }
 
-/** `invoice void` */
 export const wordsOf = ({ name, command }: ActionWithCommand): string =>
   command?.called ?? name.replace('.', ' ').replaceAll('_', '-');
 
@@ -40,7 +39,6 @@ const PLACEHOLDERS: Readonly<Partial<Record<Field['kind'], string>>> = {
   ...{ amount: 'amount', date: 'YYYY-MM-DD', instant: 'time', month: 'month', file: 'file' },
 };
 
-/** `--reason <reason>`, `--partner <id>` */
 export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandWords = {}): string {
   if (options[name] !== undefined) return options[name];
   const what = inKebab(name);
@@ -48,7 +46,6 @@ export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandW
   return `--${what} <${value ?? (name.endsWith('Id') ? 'id' : (PLACEHOLDERS[kind] ?? what))}>`;
 }
 
-/** What a field is called on the command line: `number` or `--invoice`. */
 export const namesOf =
   ({ input, command = {} }: Pick<ActionWithCommand, 'input' | 'command'>): NameOf =>
   (name, value) => {
@@ -58,10 +55,12 @@ export const namesOf =
     return argument ?? withValue(flagsOf(field, command).replace(/ .*/, ''), value);
   };
 
-/** An input, or the known part of one. */
 type KnownInput = Readonly<Record<string, string | number | true | readonly string[]>>;
 
-/** `reckoner dispute close INV-2026-000003 --reason REASON`: required values that are not known are in capitals. */
+/**
+ * Returns `reckoner dispute close INV-2026-000003 --reason REASON`. Required values that are not known are placeholders
+ * in capitals.
+ */
 export function commandText(action: ActionWithCommand, known: KnownInput): string {
   const places = action.command?.arguments ?? {};
   const parts = fieldsOf(action.input).map((field) => {
@@ -79,6 +78,5 @@ export function commandText(action: ActionWithCommand, known: KnownInput): strin
 
 const inCapitals = (placeholder: string): string => placeholder.replaceAll(/[<[\].>]/g, '').toUpperCase();
 
-/** Quoted so that a shell reads it as one word. */
 const quoted = (value: string | number | true): string =>
   /^[\w@%+=:,./-]+$/.test(String(value)) ? String(value) : `"${String(value).replaceAll(/["$`\\]/g, '\\$&')}"`;

@@ -1,4 +1,4 @@
-/** What an action would do: the action itself, in a transaction that is rolled back. */
+/** Computes an action's effect by performing it in a transaction that is rolled back. */
 import { createHash } from 'node:crypto';
 import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
@@ -9,21 +9,21 @@ import type { Action, ActionContext, ActionOutcome, Facts, FactsChange, Report }
 import { namesOf } from './command.ts';
 import { inputInWords } from './fields.ts';
 
-/** What an action changes, to be compared with what was confirmed or approved. */
+/** The figures of a preview, which are compared with those of the confirmed or approved action. */
 interface Figures {
   readonly changes: readonly Change[];
-  /** The amounts that thresholds apply to, one for each currency. */
+  /** One amount for each currency, for the thresholds of approval rules. */
   readonly amounts: readonly Amount[];
 }
 
-/** What an action would do now. The report is for people. */
+/** The effect that an action would have now, with a report for people. */
 export interface Consequence<Json = unknown> extends Figures {
   readonly report: Report<Json>;
 }
 
 export type Change = PreviewedChange;
 
-/** Performs the action. The caller rolls the transaction back. */
+/** Performs the action and returns its effect. The caller must roll back. */
 export async function consequenceOf<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActionContext,
@@ -36,7 +36,7 @@ export async function consequenceOf<Input, Result, Followed, Json>(
   return { ...figures, report: await reportOf(tx, undone, action, tried) };
 }
 
-/** The action's report, with the interface's names for its fields. */
+/** Returns the action's report, with the interface's own names for fields. */
 export async function reportOf<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActionContext,
@@ -48,9 +48,9 @@ export async function reportOf<Input, Result, Followed, Json>(
 }
 
 /**
- * Performs the action and returns what it changed. The state before is read from another connection once the action is
- * done: uncommitted changes are invisible there, and what changed is locked until the commit. The single transaction of
- * a preview reads it first.
+ * Performs the action and returns its changes. A preview reads the state before the action first, in the same
+ * transaction. Otherwise, the state before is read on another connection after the action, where uncommitted changes
+ * are invisible. Changed rows are locked until the commit, so the state before is current.
  */
 export async function performSeen<Input, Result>(
   tx: Transaction,
@@ -66,7 +66,7 @@ export async function performSeen<Input, Result>(
   return { result, changes: changesOf(seen), amounts: action.amounts(seen, input, result) };
 }
 
-/** The same within a transaction that continues. */
+/** Computes the effect and rolls back to a savepoint, so that the caller's transaction can continue. */
 export async function consequenceAside<Input>(
   tx: Transaction,
   context: ActionContext,
@@ -84,15 +84,15 @@ const amountsOf = ({ amounts }: Pick<Figures, 'amounts'>) =>
   amounts.map((each) => ({ currency: each.currency, amount: each.toString() }));
 
 /**
- * A digest of a preview's figures: a confirmed or approved action is done only if they are the same. A report may name
- * new ids.
+ * Returns a digest of a preview's figures. A confirmed or approved action is done only if the digest is the same. The
+ * report is not included, because it may name new ids.
  */
 export const digestOf = (figures: Figures): string =>
   createHash('sha256')
     .update(JSON.stringify([figures.changes, amountsOf(figures).map(Object.values)]))
     .digest('hex');
 
-/** A preview as a request for approval stores it: the request in words, and what it would do. */
+/** Returns the preview that a request for approval stores: the input in words, and the action's effect. */
 export const storedPreview = <Input>(action: Action<Input>, input: Input, consequence: Consequence): StoredPreview => ({
   title: action.title,
   changes: consequence.changes,
@@ -112,7 +112,7 @@ function changesOf({ before, after }: FactsChange): Change[] {
   );
 }
 
-/** Values that a new thing does not have: no amount, no hold. */
+/** Returns whether a new thing's value is the default: no amount, no hold. */
 const isNothing = (before: object | undefined, after: Amount | string | null | undefined): boolean =>
   before === undefined && (after instanceof Amount ? after.isZero() : after === 'no');
 

@@ -1,4 +1,3 @@
-/** Applying open credit to invoices (documents/place-credit.ts), and refunding it (payments/refund.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { applyCredit, type PlacedCredit, unapplyCredit } from '../documents/place-credit.ts';
 import { failpoint } from '../failpoint.ts';
@@ -24,7 +23,7 @@ export const creditApply = defineAction({
   input: {
     creditNote: CREDIT_NOTE(),
     number: INVOICE(),
-    amount: amount('Amount', 'How much. Default: as much as possible.').optional(),
+    amount: amount('Amount', 'The amount. Default: as much as possible.').optional(),
     onLatestDate: onLatestDate(),
   },
   subject: ({ creditNote }) => creditNote,
@@ -62,7 +61,6 @@ export const creditUnapply = defineAction({
     reportPlaced(tx, result, `from ${creditNote} is taken back from ${number}`),
 });
 
-/** Reports what is left to pay on the invoice, and what is still open on the credit note. */
 async function reportPlaced(tx: Transaction, placed: PlacedCredit, what: string): Promise<Report> {
   const invoice = await documentNumbered(tx, placed.number);
   const note = await documentNumbered(tx, placed.credit_note);
@@ -85,11 +83,14 @@ export const creditRefund = defineAction({
   role: 'finance',
   input: {
     number: CREDIT_NOTE(),
-    amount: amount('Amount', 'How much. Default: all open credit.').optional(),
-    method: choice('Method', 'How it was paid out. Default: other.', REFUND_METHODS).optional(),
+    amount: amount('Amount', 'The amount. Default: all open credit.').optional(),
+    method: choice('Method', 'How the credit was paid out. Default: other.', REFUND_METHODS).optional(),
     reference: text('Reference', "The bank's reference.").optional(),
     on: date('On', 'The date of the refund. Default: today.').optional(),
-    again: flag('Again', 'Record it even if the same amount was already refunded with that reference.').optional(),
+    again: flag(
+      'Again',
+      'Record the refund even if the same amount was already refunded with that reference.',
+    ).optional(),
   },
   subject: ({ number }) => number,
   partners: (tx, { number }) => partnersOfDocuments(tx, [number]),

@@ -1,4 +1,3 @@
-/** Resending e-mails that failed (delivery/retry-emails.ts). */
 import { RETRIED, retryEmails } from '../delivery/retry-emails.ts';
 import { plural } from '../text.ts';
 import { defineAction, type Facts } from './action.ts';
@@ -11,7 +10,7 @@ export const deliveryRetry = defineAction({
   role: 'finance',
   input: {
     status: choice('Status', 'Which e-mails to send again.', RETRIED),
-    since: instant('Since', 'Only those tried since this day or time.').optional(),
+    since: instant('Since', 'Only e-mails that were tried since this day or time.').optional(),
   },
   subject: ({ status }) => status,
   partners: async () => 'all',
@@ -21,7 +20,7 @@ export const deliveryRetry = defineAction({
       ? {}
       : { [`what was ${status}`]: { documents: String(retried.documents), 'other e-mails': String(retried.others) } },
   amounts: () => [],
-  /** They are queued; the next delivery sends them. */
+  /** The next delivery sends the queued e-mails. */
   report: async (_tx, _context, { input: { status }, result: { documents, others } }) => ({
     json: { documents, others },
     text:

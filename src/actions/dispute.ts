@@ -1,5 +1,3 @@
-/** Opening and closing the dispute of an invoice (documents/disputes.ts). */
-
 import type { Transaction } from '../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { closeDispute, openDispute } from '../documents/disputes.ts';
@@ -26,7 +24,7 @@ export const disputeOpen = defineAction({
     reason: reason(),
     amount: amount('Amount', 'The disputed amount. Default: all that is open.').optional(),
     owner: line('Owner', 'Who works on it.', { value: 'name' }).optional(),
-    promisedOn: date('Promised on', 'The date an answer is promised by.').optional(),
+    promisedOn: date('Promised on', 'The date by which an answer is promised.').optional(),
   },
   subject: ({ number }) => number,
   partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
@@ -53,7 +51,7 @@ export const disputeClose = defineAction({
     arguments: { number: '<number>' },
   },
   role: 'finance',
-  input: { number: INVOICE(), reason: line('Reason', 'How it ended. It is recorded.') },
+  input: { number: INVOICE(), reason: line('Reason', 'The outcome of the dispute. It is recorded.') },
   subject: ({ number }) => number,
   partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
   perform: (tx, context, request) => closeDispute(tx, context, request),
@@ -79,7 +77,7 @@ export const disputeJson = (dispute: OpenDispute) => ({
   amount: Amount.of(dispute.amount, dispute.currency).toString(),
 });
 
-/** `120.00 USD since 2026-09-03, wrong count; owner Ada; promised for 2026-09-20`. */
+/** `120.00 USD since 2026-09-03, wrong count; owner Ada; promised for 2026-09-20` */
 export const disputeText = ({
   amount: disputed,
   currency,

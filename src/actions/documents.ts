@@ -1,6 +1,3 @@
-/**
- * What actions on documents share: the partners they affect, what a preview compares, delivery and the payment link.
- */
 import type { Transaction } from '../database/transaction.ts';
 import { readIdsOf } from '../delivery/documents.sql.ts';
 import { type DocumentJson, documentJson } from '../documents/document.ts';
@@ -23,7 +20,7 @@ export async function documentNumbered(
 const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
   numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
 
-/** None for an unknown document: the action refuses it. */
+/** Returns NOBODY for an unknown document, which the action then refuses. */
 export async function partnersOfDocuments(tx: Transaction, numbers: readonly string[]): Promise<string[]> {
   const found = await documentsNumbered(tx, numbers);
   const known = new Set(found.map(({ number }) => number));
@@ -35,7 +32,7 @@ export async function documentFacts(tx: Transaction, numbers: readonly string[])
   return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
 }
 
-/** Leaves out the number of the replacement and the reason of the e-mail, which differ in each preview. */
+/** Leaves out the replacement's number and the e-mail's reason, which differ in each preview. */
 export function factsOf(row: DocumentRow): Facts[string] {
   const of = (text: string) => Amount.of(text, row.currency);
   return {
@@ -54,8 +51,8 @@ export function factsOf(row: DocumentRow): Facts[string] {
 }
 
 /**
- * The sums of fields over some things, one for each currency. Negative amounts count by their absolute value, so that
- * outgoing money cannot offset incoming money to keep the sum under a threshold.
+ * Returns the sums of fields over things, one for each currency. Absolute values are added, so that outgoing money
+ * cannot keep the sum under an approval threshold.
  */
 export function amountsIn(facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] {
   const sums = new Map<string, Amount>();
@@ -67,7 +64,10 @@ export function amountsIn(facts: Facts, things: readonly string[], ...fields: re
   return [...sums.values()];
 }
 
-/** Delivers only the documents with these numbers. Rendering and mail take a quarter of a second to load. */
+/**
+ * Delivers the documents with these numbers. The modules for rendering and mail take 0.25 seconds to load, so they are
+ * loaded on demand.
+ */
 export async function deliver({ reporter, ...context }: AfterContext, numbers: readonly string[]): Promise<void> {
   const { deliverNumbers } = await import('../month-end/month-end.ts');
   await deliverNumbers(context, reporter, numbers);
@@ -81,7 +81,6 @@ export async function followBalance({ environment, settings, database }: ActionC
   await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
 }
 
-/** Whether the e-mail of the document has not been sent. */
 export function isUnsent(document: DocumentRow): boolean {
   const email: DocumentJson['email'] = documentJson(document).email;
   return email !== null && email.status !== 'sent';

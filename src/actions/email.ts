@@ -1,4 +1,3 @@
-/** Sending an e-mail again (delivery/resend.ts, mail/resend.ts), and dismissing it (mail/dismiss.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { resendDocument } from '../delivery/resend.ts';
 import { failpoint } from '../failpoint.ts';

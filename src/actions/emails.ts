@@ -1,17 +1,17 @@
-/** Sends e-mails without a document after an action, and reports their outcome. */
-
 import type { OtherEmailKind } from '../mail/kinds.ts';
 import type { EmailResult } from '../mail/outbox.ts';
 import type { AfterContext } from './action.ts';
 
-/** Queues and sends every e-mail that is due. Rendering and mail take a quarter of a second to load. */
+/**
+ * Queues and sends every e-mail that is due. The modules for rendering and mail take 0.25 seconds to load, so they are
+ * loaded on demand.
+ */
 export const sendDue = ({ reporter, ...context }: AfterContext): Promise<EmailResult[]> =>
   collected(reporter.onEmail, async (onEmail) => {
     const { sendEmails } = await import('../month-end/month-end.ts');
     await sendEmails(context, { onEmail });
   });
 
-/** Sends only these e-mails. */
 export const sendThese = ({ reporter, ...context }: AfterContext, ids: readonly number[]): Promise<EmailResult[]> =>
   collected(reporter.onEmail, async (onEmail) => {
     const { sendTheseEmails } = await import('../month-end/month-end.ts');
@@ -32,7 +32,7 @@ async function collected(
   return results;
 }
 
-/** Whether it needs attention. A deferred e-mail goes out with the next delivery. */
+/** Returns whether an e-mail needs attention. A deferred e-mail needs none, because the next delivery sends it. */
 export const needsAttention = ({ status }: Pick<EmailResult, 'status'>): boolean =>
   ['held', 'failed', 'uncertain'].includes(status);
 
@@ -52,7 +52,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   approval_decision: ['decision on a request', 'decisions on requests'],
 };
 
-/** `2 reminders, 1 notice about missing feeds`: e-mails that carry no document, by kind. */
+/** Counts e-mails without a document by kind: `2 reminders, 1 notice about missing feeds`. */
 export function countKinds(results: readonly EmailResult[]): string {
   const counts = Object.entries(KINDS).map(([kind, [one, many]]) => {
     const count = results.filter(({ email }) => email.kind === kind).length;

@@ -1,9 +1,9 @@
 /**
- * The fields of an action's input, and the filters of a list. Each has a name and a kind, so a form and a command's
- * options can be made from it.
+ * The fields of an action's input, and the filters of a list. Forms and command options are generated from the fields'
+ * names and kinds.
  *
- * A schema refuses what cannot be parsed, such as an invalid date. Whether a document exists or an amount fits is
- * decided by the function that acts, so every caller gets the same refusal.
+ * A schema refuses values that cannot be parsed, such as an invalid date. The function that acts checks whether a
+ * document exists or an amount fits, so that every caller gets the same refusal.
  */
 import { DateTime } from 'luxon';
 import { z } from 'zod';
@@ -25,30 +25,26 @@ export type FieldKind =
   | 'file';
 
 interface Words {
-  /** On the form, such as `Reason`. */
   readonly label: string;
   /** What to enter, in a sentence or two, for forms and `--help`. */
   readonly help: string;
   /** More help, for forms only. */
   readonly more?: string | undefined;
-  /** The placeholder for its value in a command: `--partner <id>`. Default: its kind, or its name. */
+  /** The placeholder for the value in a command: `--partner <id>`. By default, the field's kind or name. */
   readonly value?: string | undefined;
 }
 
-/** Words that only a few fields need. */
 type Rare = Pick<Words, 'more' | 'value'>;
 
 interface Description extends Words {
   readonly kind: FieldKind;
-  /** For a choice. */
   readonly choices?: readonly string[];
 }
 
 export interface Field extends Description {
-  /** Its key in the input. */
+  /** The key in the input. */
   readonly name: string;
   readonly required: boolean;
-  /** Takes several values. */
   readonly several: boolean;
 }
 
@@ -65,14 +61,14 @@ const described: Describes = (kind, schema, words, more = {}) => {
   return schema;
 };
 
-/** Any text: document numbers, ids, addresses. The function that uses it checks it. */
+/** A text such as a document number, id or address. The function that uses the text checks it. */
 export const text = (label: string, help: string, rare: Rare = {}) =>
   described('text', z.string(), { label, help, ...rare });
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** Text that is stored permanently: one line, not empty. */
+/** One nonempty line of text that is stored permanently. */
 export const LINE = z
   .string()
   .trim()
@@ -86,7 +82,7 @@ export const line = (label: string, help: string, rare: Rare = {}) =>
 export const DATE = z.string().refine(isDate, 'is not a date such as 2026-10-31');
 export const date = (label: string, help: string) => described('date', DATE.clone(), { label, help });
 
-/** A time with its zone, or a day, which begins in UTC; read as an ISO time in UTC. */
+/** A time with its zone, or a day, which begins at midnight UTC. The result is an ISO time in UTC. */
 export const INSTANT = z.string().transform((value, context) => {
   const instant = DateTime.fromISO(value, { zone: 'utc' });
   const said = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?$/.test(value);
@@ -103,11 +99,11 @@ export const MONTH = z.custom<Month>(
 );
 export const month = (label: string, help: string) => described('month', MONTH.clone(), { label, help });
 
-/** Major units. Its currency, and so its decimals, are known where it is used. */
+/** An amount in major units. The action that uses it knows the currency, and so the decimals. */
 export const amount = (label: string, help: string, rare: Rare = {}) =>
   described('amount', z.string(), { label, help, ...rare });
 
-/** An amount to search for, without currency: `1250.00` of `1,250.00`. */
+/** An amount to search for, without currency: `1,250.00` becomes `1250.00`. */
 export const SOUGHT_AMOUNT = z
   .string()
   .trim()
@@ -116,11 +112,10 @@ export const SOUGHT_AMOUNT = z
 export const soughtAmount = (label: string, help: string) =>
   described('amount', SOUGHT_AMOUNT.clone(), { label, help });
 
-/** Words to search for; PostgreSQL's texts have no NUL. */
+/** Words to search for. PostgreSQL cannot store NUL. */
 export const SOUGHT_TEXT = z.string().transform((value) => value.replaceAll('\0', '').trim().slice(0, 200));
 export const soughtText = (label: string, help: string) => described('search', SOUGHT_TEXT.clone(), { label, help });
 
-/** A count, or an id that the database assigned. */
 export function whole(label: string, help: string, { least = 1, most = MOST, ...rare }: Bounds & Rare = {}) {
   const reason = most === MOST ? 'is not a number such as 12' : `is not a whole number from ${least} to ${most}`;
   return described('whole', z.int(reason).min(least, reason).max(most, reason), { label, help, ...rare });
@@ -136,7 +131,7 @@ export const choice = <const Choice extends string>(label: string, help: string,
 
 export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
 
-/** A file as given. In JSON its bytes are base64, so an input can be stored and read again. */
+/** In JSON, the bytes of a file are base64, so that an input can be stored and read again. */
 const FILE = z.strictObject({
   name: z.string(),
   bytes: z.union([
@@ -147,7 +142,7 @@ const FILE = z.strictObject({
 export const file = (label: string, help: string) => described('file', FILE.clone(), { label, help });
 export type FileInput = z.output<typeof FILE>;
 
-/** An input as JSON, which `readInput` reads again. */
+/** Converts an input to JSON that `readInput` can read again. */
 export const inputJson = (input: unknown): unknown =>
   JSON.parse(
     JSON.stringify(input, function (this: Record<string, unknown>, key, value: unknown) {
@@ -156,24 +151,22 @@ export const inputJson = (input: unknown): unknown =>
     }),
   );
 
-/** One or more values of a field. */
 export const several = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).min(1);
 
-// Fields shared by several actions.
-export const reason = () => line('Reason', 'Why. It is recorded.');
+export const reason = () => line('Reason', 'The reason. It is recorded.');
 export const documentNumber = (help = 'The number of the document, such as INV-2026-000176.') => text('Document', help);
 export const onLatestDate = () =>
   flag(
     'Date like the latest document',
-    "Use the latest document's date, if a clock that ran ahead dated it.",
+    "Use the latest document's date, if it is later than today because a clock was wrong.",
   ).optional();
 
-/** Reads the values given for fields. Refusal: argument_invalid. */
+/** Parses the values of fields. Refusal: argument_invalid. */
 export function readFields<Value>(fields: z.ZodType<Value>, given: unknown, nameOf: NameOf = asOption): Value {
   const read = fields.safeParse(given);
   if (read.success) return read.data;
   const [{ path, reason } = { path: '', reason: '' }] = fieldProblems(read.error);
-  // `paymentIds.1` is the second of several.
+  // `paymentIds.1` is the second value of the field `paymentIds`.
   const [field = '', at = ''] = path.split('.');
   const value = (given as Record<string, unknown> | null)?.[field];
   const wrong = Array.isArray(value) ? value[Number(at)] : value;
@@ -181,7 +174,7 @@ export function readFields<Value>(fields: z.ZodType<Value>, given: unknown, name
   throw refusal.named(nameOf);
 }
 
-/** The fields of an input in order. Throws for a field without a description, which is a bug. */
+/** Returns the fields of an input in order. Throws for a field without a description, which is a bug. */
 export function fieldsOf(input: z.ZodObject): Field[] {
   return Object.entries(input.shape).map(([name, schema]) => {
     let inner: z.core.$ZodType = schema;
@@ -197,7 +190,7 @@ export function fieldsOf(input: z.ZodObject): Field[] {
   });
 }
 
-/** The given values, one line a field: `To: billing@partner.example`. For a file, its name. */
+/** Returns one line for each given field: `To: billing@partner.example`. A file is shown by its name. */
 export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
   fieldsOf(fields).flatMap(({ name, label, kind }) => {
     const value = (input as Readonly<Record<string, unknown>>)[name];
@@ -206,11 +199,11 @@ export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
     return [`${label}: ${kind === 'flag' ? 'yes' : texts.join(', ')}`];
   });
 
-/** A file as a single form value that one page can pass to the next. */
+/** Encodes a file as one form value that a page can pass to the next page. */
 export const fileText = (name: string, bytes: Uint8Array): string =>
   `${encodeURIComponent(name)},${Buffer.from(bytes).toString('base64')}`;
 
-/** The file in such a value; undefined for other text. */
+/** Decodes a form value made by `fileText`. Returns undefined for other text. */
 export function fileOfText(text: string): { name: string; bytes: Buffer } | undefined {
   const comma = text.indexOf(',');
   if (comma < 1 || !/^[\w%.!~*'()-]+$/.test(text.slice(0, comma))) return undefined;
@@ -221,23 +214,25 @@ export function fileOfText(text: string): { name: string; bytes: Buffer } | unde
   }
 }
 
-/** A typed value converted for its field's kind. What cannot be parsed stays text, which the field refuses. */
+/**
+ * Converts typed text for the kind of its field. Text that cannot be parsed is kept, and the field's schema refuses it.
+ */
 export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
   whole: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : value),
   file: (value) => fileOfText(value) ?? value,
 };
 
-/** A form's values as an input: empty values are left out; flags, numbers and files are parsed. */
+/** Converts a form's values to an input. Empty values are left out. Flags, numbers and files are parsed. */
 export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<string, unknown> {
   const given = fieldsOf(input).map(({ name, kind, several: many }): [string, unknown] => {
     const values = form
       .getAll(name)
       .map((value) => value.trim())
       .filter((value) => value !== '');
-    // A form sends `yes` for a ticked box; the schema refuses any other value.
+    // A form sends `yes` for a ticked box. For any other value, the schema refuses the form.
     if (kind === 'flag') return [name, values[0] === 'yes' || values[0]];
     const read = values.map(READ[kind] ?? ((value) => value));
-    // If there are two files, the one chosen last replaces the one kept from before.
+    // A newly chosen file replaces the file kept from before.
     return [name, values.length === 0 ? undefined : many ? read : kind === 'file' ? read.at(-1) : read[0]];
   });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));

@@ -1,5 +1,3 @@
-/** Exporting a month's journal for the general ledger (general-ledger/export.ts). */
-
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
@@ -21,7 +19,7 @@ export const glExport = defineAction({
   role: 'finance',
   input: {
     month: month('Month', 'A month whose books are closed.'),
-    format: choice('Format', 'The program that imports it.', GL_FORMATS),
+    format: choice('Format', 'The program that imports the journal.', GL_FORMATS),
     preliminary: flag(
       'Preliminary',
       'Export a month whose books are open. Later changes become another part.',
@@ -58,7 +56,6 @@ export const glExport = defineAction({
           lines: journal.lines.length,
         })),
         files: files.map(({ name, content }) => ({ name, sha256: sha256Of(content), bytes: content.length })),
-        // Our accounts that accounts.json now maps elsewhere.
         movable: [...new Set(movable.map(({ account }) => account))],
       },
       text: [

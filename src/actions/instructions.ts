@@ -1,5 +1,3 @@
-/** Putting our bank details in force, so that documents print them (documents/instructions.ts). */
-
 import { readInstructionsInForce } from '../documents/instructions.sql.ts';
 import { adoptInstructions } from '../documents/instructions.ts';
 import { changeCells, fieldsOf } from '../people/field-changes.ts';

@@ -1,4 +1,3 @@
-/** Pausing the ledger (people/pauses.ts), and taking a checkpoint of the open month (seals/checkpoint.ts). */
 import { END_PAUSE } from '../errors/pauses.ts';
 import { failpoint } from '../failpoint.ts';
 import { readPauses } from '../people/pauses.sql.ts';
@@ -25,7 +24,7 @@ first. After a point-in-time recovery or a disk snapshot, give its time with
 --state-of: 'reckoner resume' then asks which numbers were issued after it.`,
   },
   role: 'administrator',
-  // The person on call may have no user account; pausing must not wait for one.
+  // The person on call may have no user, and must not have to wait for one to pause the ledger.
   withoutRole: async (_tx, { actor }) => actor.user?.kind === 'program',
   input: {
     reason: reason(),

@@ -1,4 +1,3 @@
-/** Every action, loaded. */
 import type { Action } from './action.ts';
 import { type ActionName, LOADING, loadAction } from './registry.ts';
 

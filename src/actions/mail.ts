@@ -1,4 +1,3 @@
-/** Recording e-mails that mail servers returned (mail/bounces.ts). */
 import { failpoint } from '../failpoint.ts';
 import { bounceFile } from '../mail/bounce-report.ts';
 import { recordBounces } from '../mail/bounces.ts';
@@ -37,7 +36,10 @@ export const emailBounces = defineAction({
       ]),
     ),
   amounts: () => [],
-  /** Always exits 0: a mail server that pipes messages in would return them for any other status. */
+  /**
+   * The exit status is always 0. With any other status, a mail server that pipes in a message would return the message
+   * to its sender.
+   */
   async report(_tx, { width }, { result }) {
     const { messages, bounces, duplicates, unmatched } = result;
     return {

@@ -1,4 +1,3 @@
-/** Importing the open items of the previous system, and reversing that (opening/). */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -30,9 +29,9 @@ export const openingImport = defineAction({
     file: file('File', 'Open invoices, credits and unapplied cash, as CSV or JSON. All or nothing is carried over.'),
     cutOver: date('Cut-over', 'The items were open at the end of this day.'),
     control: several(
-      text('Control total', "That system's receivables less credit and unapplied cash, as EUR=1234.56."),
+      text('Control total', "The previous system's receivables less credit and unapplied cash, as EUR=1234.56."),
     ),
-    count: whole('Items', "The number of items in that system's list.", { value: 'items' }),
+    count: whole('Items', "The number of items in the previous system's list.", { value: 'items' }),
   },
   subject: ({ file }) => file.name,
   partners: async () => 'all',
@@ -109,7 +108,7 @@ export const openingReverse = defineAction({
   },
   role: 'finance',
   input: {
-    numbers: several(line('Item', 'Its number in the previous system.')).optional(),
+    numbers: several(line('Item', "The item's number in the previous system.")).optional(),
     openingId: whole('Opening', 'All remaining items of this opening.').optional(),
     reason: reason(),
     onLatestDate: onLatestDate(),

@@ -1,4 +1,3 @@
-/** Creating and changing partners from a file (partners/import.ts). */
 import { createHash } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
 import type { PartnerChange } from '../partners/changes.ts';
@@ -64,7 +63,7 @@ function describeImport(
   ].join('\n');
 }
 
-/** The fonts cover Latin, Greek, Cyrillic and Vietnamese. Better to warn now than to hold an invoice later. */
+/** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning at the import avoids a held invoice later. */
 async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]): Promise<string[]> {
   const { addressText, fontFolder, installedFonts, unprintableFields } = await import('../documents/printable.ts');
   const fonts = installedFonts(environment);

@@ -1,7 +1,7 @@
 /**
- * Whether an action may be done now: its user has the role for all partners that it affects, it does what was
- * confirmed, and a second person has approved it if the settings require that. Refusals: role_needed, and those of
- * approvals/ask.ts.
+ * Checks whether an action may be done now. The user's role must cover all affected partners. The action's effect must
+ * be the confirmed one. If the settings require approval, a second person must have approved it. Refusals: role_needed,
+ * and those of approvals/ask.ts.
  */
 
 import { actAsCompared } from '../approvals/amounts-before.ts';
@@ -15,20 +15,18 @@ import type { Action, ActionContext, Partners } from './action.ts';
 import { consequenceAside, digestOf, storedPreview } from './consequence.ts';
 import { inputJson } from './fields.ts';
 
-/** The action would do something other than its preview showed. Nothing was done. */
+/** Thrown if the action's effect differs from its preview. Nothing was done. */
 export class OutdatedPreview extends Error {}
 
-/** What was agreed on before an action is done. */
 export interface Agreement {
-  /** A second person approves: the action belongs to its requester. */
+  /** A second person's approval of a request. The action is attributed to the requester. */
   readonly approval?: Approval | undefined;
-  /** The digest of the preview that was confirmed. */
   readonly shown?: string | undefined;
 }
 
 /**
- * Refuses a user without the role; from here on the transaction's events carry the user. A preview checks nothing more.
- * Jobs need no role, nor does what a job requested (`isAsked`).
+ * Refuses a user without the role. Attributes the transaction's events to the user. Jobs need no role, and neither does
+ * the approved request of a job (`isAsked`).
  */
 export async function admit<Input>(
   tx: Transaction,
@@ -47,7 +45,7 @@ export async function admit<Input>(
   await actAs(tx, actor);
 }
 
-/** To a user limited to some partners, a missing thing looks like one of another partner. */
+/** Hides from a user limited to some partners whether a thing is missing or belongs to another partner. */
 async function partnersTouched<Input>(
   tx: Transaction,
   context: ActionContext,
@@ -64,11 +62,10 @@ async function partnersTouched<Input>(
 }
 
 /**
- * Called in each transaction of the action, before it does anything. If a rule requires a second person, it computes
- * what the action is about to do: in the first transaction all of it, in a later one the rest, which must be part of
- * what the first computed. A returned refusal stops the action; what this wrote, such as a request for approval, is
- * still committed. Throws OutdatedPreview. The caller compares what was approved or confirmed with what the action then
- * did.
+ * Called at the start of each transaction of an action. If a rule requires approval, computes the transaction's effect.
+ * The effect of the first transaction must include that of each later one. A returned refusal stops the action, but a
+ * request for approval that this function wrote is still committed. Throws OutdatedPreview. The caller must compare the
+ * agreed figures with those of the action itself.
  */
 export async function permit<Input>(
   tx: Transaction,

@@ -1,4 +1,4 @@
-/** Every action, by name. Its file is loaded on demand: loading all takes half a second. */
+/** The actions by name. Each file is loaded on demand, because loading all of them takes half a second. */
 import type { Action } from './action.ts';
 
 export const LOADING = {
@@ -70,13 +70,15 @@ export type ActionName = keyof typeof LOADING;
 
 export const loadAction = (name: ActionName): Promise<Action> => LOADING[name]() as Promise<Action>;
 
-/** Actions that no rule can name: jobs and servers do them automatically, or they must not wait. */
+/**
+ * Actions that approval rules cannot name, because jobs and servers do them automatically, or because they must not
+ * wait.
+ */
 const NEVER_APPROVED: readonly ActionName[] = [
   ...(['checkpoint.take', 'ledger.import', 'delivery.retry', 'reminder.record', 'email.bounces'] as const),
   ...(['payment.events', 'processor.import', 'ledger.pause', 'user.sign_out', 'work.assign'] as const),
 ];
 
-/** The actions that an approval rule can name. */
 export const APPROVABLE_ACTIONS = (Object.keys(LOADING) as ActionName[]).filter(
   (name) => !NEVER_APPROVED.includes(name),
 );

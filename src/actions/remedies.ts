@@ -1,4 +1,3 @@
-/** Remedies as commands to copy. */
 import type { Remedy } from '../remedy.ts';
 import { commandText } from './command.ts';
 import { type ActionName, loadAction } from './registry.ts';
@@ -8,7 +7,6 @@ export const commandOf = async (remedy: Remedy): Promise<string> =>
     ? `reckoner ${remedy.command}`
     : commandText(await loadAction(remedy.action as ActionName), remedy.input);
 
-/** For --json: each with its command. */
 export const remediesJson = (remedies: readonly Remedy[]) =>
   Promise.all(
     remedies.map(async (each) => ({

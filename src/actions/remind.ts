@@ -1,4 +1,3 @@
-/** Reminding partners of amounts due (payments/remind.ts). */
 import type { EmailResult } from '../mail/outbox.ts';
 import { groupThousands } from '../money.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
@@ -57,7 +56,7 @@ function countsOf(results: readonly EmailResult[]) {
   };
 }
 
-/** What was sent, including e-mails other than reminders; queued ones go out with the next `deliver`. */
+/** Counts all e-mails sent, not only reminders. The next `deliver` sends the queued e-mails. */
 function describeEmails(results: readonly EmailResult[]): string {
   const sent = results.filter(({ status }) => status === 'sent');
   const queued = results.filter(({ status }) => status === 'deferred');
@@ -67,7 +66,6 @@ function describeEmails(results: readonly EmailResult[]): string {
   ].join('\n');
 }
 
-/** Why a document gets no reminder. */
 export const SKIPPED = {
   on_hold: 'on hold',
   disputed: 'the partner disputes it',

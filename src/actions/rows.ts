@@ -1,4 +1,7 @@
-/** Importing ledger rows (ledger/import.ts). The command streams files of any size; this reads them whole. */
+/**
+ * Imports ledger rows (ledger/import.ts). The command streams files of any size, whereas this action reads a file as a
+ * whole.
+ */
 
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -29,7 +32,7 @@ export const ledgerImport = defineAction({
     ).optional(),
   },
   subject: ({ files }) => files.map(({ name }) => name).join(' '),
-  // Nothing more: rows are streamed as they are staged (ledger/read.ts).
+  // Only counts lines, because rows are parsed while they are staged (ledger/read.ts).
   async read(_context, { files }) {
     for (const { name, bytes } of files) refuseTooMany(name, countLines(bytes));
   },
@@ -55,7 +58,6 @@ export function rowFormatOf(name: string): RowFormat {
   throw refuse('file_format_unknown', { file: name });
 }
 
-/** A refused import records nothing. */
 export function reportImport(
   report: ImportReport,
   { dryRun, width }: { dryRun: boolean; width: number | undefined },
@@ -72,7 +74,7 @@ export function reportImport(
   };
 }
 
-/** How many invalid rows are shown; --json has up to a thousand. */
+/** The most invalid rows shown. With --json, a thousand are shown. */
 const SHOWN = 20;
 
 function describe(report: ImportReport, dryRun: boolean, width: number | undefined): string {

@@ -1,4 +1,6 @@
-/** Settings whose approval rules name actions. Refusals: settings_missing, settings_invalid. */
+/**
+ * Reads settings, and checks the actions that their approval rules name. Refusals: settings_missing, settings_invalid.
+ */
 import type { Environment } from '../config/environment.ts';
 import { readSettings, type Settings, settingsFile } from '../config/settings.ts';
 import { refuse } from '../errors/refusals.ts';

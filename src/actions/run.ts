@@ -1,4 +1,3 @@
-/** Performing and previewing actions. Refusals: argument_invalid, and those of the action. */
 import { outdated, type Permission } from '../approvals/ask.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -13,17 +12,18 @@ import { type Agreement, admit, OutdatedPreview, permit } from './permit.ts';
 
 export { OutdatedPreview };
 
-/** The action is done only if it does what was agreed on. Throws OutdatedPreview. */
+/** If the action's effect is not the agreed one, the run throws OutdatedPreview. */
 export interface RunOptions extends Agreement {
   /** False leaves e-mails to `reckoner deliver`. */
   readonly deliver?: boolean;
-  /** Is informed of each delivery as it happens. */
   readonly reporter?: Reporter;
-  /** Receives what follows, to run it after the report: for callers who cannot wait for e-mails. */
+  /**
+   * Receives the function that sends e-mails, to call it after the report. For callers that cannot wait for e-mails.
+   */
   readonly later?: (follow: () => Promise<unknown>) => void;
 }
 
-/** Performs an action in its transaction, then does what follows outside of the transaction, and reports both. */
+/** Performs an action in its transaction, sends e-mails after the transaction, and reports both. */
 export async function runAction<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
@@ -33,7 +33,7 @@ export async function runAction<Input, Result, Followed, Json>(
   return naming(context, action, () => runNamed(context, action, given, options));
 }
 
-/** Names the fields in a refusal as the action's command, or the context's interface, does. */
+/** Names the fields in a refusal as the action's command or the context's interface does. */
 async function naming<Given>(context: ActionContext, action: Naming, work: () => Promise<Given>): Promise<Given> {
   try {
     return await work();
@@ -67,12 +67,12 @@ async function runNamed<Input, Result, Followed, Json>(
   return context.database.reading((tx) => reportOf(tx, context, action, done));
 }
 
-/** How many times an action is retried because others changed its effect during the comparison. */
+/** The most attempts to perform an action whose effect keeps changing through concurrent actions. */
 const ATTEMPTS = 5;
 
 /**
- * Performs an action in one transaction. If it was neither confirmed nor approved, concurrent changes cause a new
- * comparison.
+ * Performs an action in one transaction. An action that was neither confirmed nor approved is retried if concurrent
+ * changes alter its effect.
  */
 async function performPermitted<Input, Result, Followed, Json>(
   context: ActionContext,
@@ -94,9 +94,7 @@ async function performPermitted<Input, Result, Followed, Json>(
   }
 }
 
-/**
- * Performs the action and compares what it changed with what was agreed on. Throws before the commit if they differ.
- */
+/** Performs the action, and throws before the commit if its changes differ from the agreed ones. */
 async function performAsAgreed<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActionContext,
@@ -114,8 +112,8 @@ async function performAsAgreed<Input, Result, Followed, Json>(
 }
 
 /**
- * Performs an action in a transaction that is rolled back. Refuses what the action refuses. `isAsked`: its input comes
- * from a request for approval.
+ * Performs an action in a transaction that is rolled back. Refuses what the action refuses. `isAsked` means that the
+ * input comes from a request for approval.
  */
 export async function previewAction<Input, Result, Followed, Json>(
   context: ActionContext,
@@ -133,7 +131,7 @@ export async function previewAction<Input, Result, Followed, Json>(
   });
 }
 
-/** Reads the files of an input for a user who may do the action; others are refused after one query. */
+/** Reads the files of an input. Refuses a user who may not do the action before any file is read. */
 async function readFiles<Input>(
   context: ActionContext,
   action: Action<Input>,
@@ -145,7 +143,7 @@ async function readFiles<Input>(
   await action.read(context, input);
 }
 
-/** The input as the action takes it. Refusals: argument_invalid, and those of the action's check. */
+/** Parses an input. Refusals: argument_invalid, and those of the action's check. */
 export function readInput<Input>(action: Action<Input>, given: unknown): Input {
   try {
     const input = readFields(action.input, given);
@@ -157,8 +155,8 @@ export function readInput<Input>(action: Action<Input>, given: unknown): Input {
 }
 
 /**
- * The database handle of an action: each of its transactions checks permission first. An approval is recorded in the
- * first.
+ * Returns a database handle that checks permission in each of the action's transactions. The first transaction records
+ * an approval.
  */
 export function permitting<Input>(
   context: ActionContext,

@@ -1,4 +1,3 @@
-/** E-mailing account statements of a closed month (month-end/emails/account-statement.ts). */
 import { failpoint } from '../failpoint.ts';
 import { sendStatements } from '../month-end/emails/account-statement.ts';
 import { toRun } from '../remedy.ts';

@@ -1,6 +1,6 @@
 /**
- * Users: invite, make a new sign-in link, change roles, deactivate, sign out (people/users.ts). A link is shown once,
- * to the person who did or approved the action; previews, requests, events and logs never contain it.
+ * Actions on users (people/users.ts). A sign-in link is shown once, to the person who did or approved the action.
+ * Previews, requests, events and logs never contain the link.
  */
 
 import { publicAddress } from '../config/settings.ts';
@@ -110,7 +110,7 @@ export const userLink = defineAction({
     linkReport(context, done, `${done.result.user.login} gets a new link, and earlier ones expire.`),
 });
 
-/** E-mails the link at once, unless the input says not to. The user who made it sees it in any case. */
+/** E-mails the link at once, unless the input says not to. The acting user sees the link in any case. */
 async function mailLink(
   context: AfterContext,
   { input, result }: { readonly input: { readonly noMail?: boolean | undefined }; readonly result: InvitedUser },
@@ -121,7 +121,7 @@ async function mailLink(
   try {
     return await mailSignInLink(context, { to, url: urlOf(context, result), expires_at: link.expires_at });
   } catch (error) {
-    // The template is unusable, but the link exists and is shown.
+    // The template of the e-mail is invalid, but the link exists and is shown.
     if (error instanceof Refusal) return { outcome: 'refused', reply: error.message };
     throw error;
   }
@@ -207,7 +207,7 @@ export const userRole = defineAction({
   }),
 });
 
-/** Refuses, as the database does, an administrator limited to one partner: administrators manage all users. */
+/** Refuses an administrator limited to one partner, as the database does, because administrators manage all users. */
 function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined): void {
   if (partnerId === undefined || !roles.includes('administrator')) return;
   const reason = 'cannot limit the role administrator, which is for all partners';

@@ -1,4 +1,3 @@
-/** Webhooks of partners: set, rotate the secret, resume, remove (partner-events/webhook.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { Publisher } from '../partner-events/publish.ts';
 import {
@@ -37,7 +36,7 @@ export const webhookSet = defineAction({
   partners: async (_tx, { partnerId }) => [partnerId],
   perform: (tx, context, request) => setWebhook(tx, context, request),
   async begin({ database }) {
-    // The default `from now on` must leave out the events recorded so far, so publish them first.
+    // Publishes the events recorded so far, because the default `from now on` must leave them out.
     await new Publisher(database).publish(5000);
   },
   facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),

@@ -1,7 +1,8 @@
 /**
- * The amounts that approval thresholds apply to: the amount of an action, plus what the same user did with the same
- * action for the same partner in recent days without a second person, so splitting an amount does not help. The
- * action's events record it as `compared`, and verify recomputes it from that.
+ * The amounts that are compared with the approval thresholds. An action's amount is added to what the same user did
+ * with the same action for the same partner in recent days without a second person. So a user who splits an amount into
+ * several actions still needs approval. The action's events record the figures as `compared`, and `verify` recomputes
+ * them.
  */
 import { setLocally, type Transaction } from '../database/transaction.ts';
 
@@ -9,24 +10,24 @@ export const COMPARED_DAYS = 30;
 
 export interface ComparedAmount {
   readonly currency: string;
-  /** What the action moves, in either direction. */
+  /** The amount of the action, always positive. */
   readonly amount: string;
-  /** What was done before. */
+  /** The sum of the earlier amounts. */
   readonly before: string;
   readonly above: string;
 }
 
 export interface Comparison {
-  /** The events of one action share it, so that its amounts count only once. */
+  /** An id that all events of one action share, so that the amounts of the action count once. */
   readonly comparison: string;
   readonly action: string;
   readonly days: number;
-  /** Null: the whole ledger. */
+  /** Null means the whole ledger. */
   readonly partners: readonly string[] | null;
   readonly amounts: readonly ComparedAmount[];
 }
 
-/** From here on this transaction's events record what was compared. */
+/** All later events of this transaction record the comparison. */
 export async function actAsCompared(tx: Transaction, compared: Comparison): Promise<void> {
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ compared }));
 }

@@ -1,6 +1,7 @@
 /**
- * Requesting and recording the approval of an action. While no one but the user could approve, a rule does not apply,
- * and the action's events record it. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
+ * Requests and records the approval of an action. A rule does not apply while no one but the user could approve, and
+ * the events of the action record that. Refusals: approval_needed, approval_outdated, and those of deciding
+ * (requests.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { ApprovalRule } from '../config/settings.ts';
@@ -29,41 +30,45 @@ import {
   withdrawAll,
 } from './requests.ts';
 
-/** The approval under which an action is done. */
 export interface Approval {
   readonly requestId: number;
   readonly approver: Actor;
   readonly reason: string | null;
 }
 
-/** What the first transaction of an action was permitted to do. */
+/**
+ * What the first transaction of an action was permitted to do. Later transactions of the action must stay within this
+ * permission.
+ */
 export interface Permission {
-  /** The digest of what was approved or compared (digestOf): the action does exactly that. */
+  /** The digest (digestOf) of the approved or compared effect. The action must have exactly this effect. */
   readonly digest?: string | undefined;
-  /** All that the action was going to change; undefined if nothing was approved or compared. */
+  /** All changes that the action was going to make, or undefined if nothing was approved or compared. */
   readonly changes?: readonly PreviewedChange[];
   readonly compared?: Comparison | undefined;
-  /** Set if no one else could approve it. A later transaction checks again, because someone may be able to by then. */
+  /**
+   * Set if no one else could approve the action. A later transaction checks again, because someone may have become an
+   * approver.
+   */
   readonly alone?: OnePerson | undefined;
 }
 
-/** An action about to be done under a rule. */
 interface ToApprove {
   readonly action: string;
-  /** As JSON. */
+  /** A JSON value. */
   readonly input: unknown;
   readonly subject: string;
   readonly touched: readonly string[] | 'all';
   readonly preview: StoredPreview;
-  /** The preview's digest: an approved action is done only if it still does the same. */
+  /** The digest of the preview. An approved action is done only if its effect still has this digest. */
   readonly hash: string;
   readonly amounts: readonly Amount[];
   readonly reason: string | null;
 }
 
 /**
- * Records the approval. It is rolled back with the transaction if the action does something other than the request
- * shows.
+ * Records the approval. If the action then does something other than the request shows, the approval is rolled back
+ * with the transaction.
  */
 export async function approve(
   tx: Transaction,
@@ -78,7 +83,7 @@ export async function approve(
   return { digest: request.preview_hash, changes: request.preview.changes };
 }
 
-/** The refusal of an approval whose action would no longer do what the request shows. */
+/** The refusal if the action would no longer do what its request shows. */
 export const outdated = (
   requestId: number,
   shown: readonly PreviewedChange[],
@@ -90,8 +95,8 @@ const inWords = (changes: readonly PreviewedChange[]): string =>
   'no figure changes';
 
 /**
- * If the rule applies and someone else may approve, makes the request or finds the pending one. Otherwise the events
- * record what was compared, or that no one else could approve it.
+ * If the rule applies and someone else can approve the action, creates a request or finds the pending one. Otherwise,
+ * the events record the compared amounts, or that no one else could approve the action.
  */
 export async function ask(
   tx: Transaction,
@@ -111,7 +116,7 @@ export async function ask(
   let approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
   let waiting: readonly { readonly request_id: number }[] = [];
   if (approvers.length === 0) {
-    // Locked before the users, in the same order as a decision.
+    // Requests are locked before users, as in a decision: a different order could deadlock.
     const now = context.environment.now().toISO();
     if (user !== undefined) waiting = await lockOpenRequests(tx, { ...asked, userId: user.user_id, now });
     // Until the action is done, no one can become an approver.
@@ -134,9 +139,8 @@ export async function ask(
 }
 
 /**
- * Each amount plus what the same user did with the same action for the same partner in recent days without a second
- * person. Undefined for an action that always needs approval, because the rule has no amounts or none in its currency,
- * or because the action states none.
+ * Compares each amount with its threshold. Returns undefined for an action that always needs approval: the rule has no
+ * amount in the action's currency, or the action states no amount.
  */
 async function compare(
   tx: Transaction,

@@ -1,5 +1,3 @@
-/** SQL over requests for approval and the decisions on them. */
-
 import { APPROVAL_LOCKS, takeLockOf } from '../database/locks.ts';
 import { execute, query, queryOne, setLocally, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
@@ -8,7 +6,7 @@ import { COMPARED_DAYS } from './amounts-before.ts';
 export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
-/** One field of one thing, before and after; null if there is none. */
+/** A field of an object before and after the action; null means that the field had no value. */
 export interface PreviewedChange {
   readonly of: string;
   readonly field: string;
@@ -16,9 +14,8 @@ export interface PreviewedChange {
   readonly after: string | null;
 }
 
-/** What an action would do, as shown to the requester. */
+/** The effect of an action, as shown to the requester. */
 export interface StoredPreview {
-  /** The action's title. */
   readonly title: string;
   readonly changes: readonly PreviewedChange[];
   readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
@@ -30,7 +27,7 @@ export interface RequestRow {
   readonly action: string;
   readonly input: unknown;
   readonly subject: string;
-  /** Null: the whole ledger. */
+  /** Null means the whole ledger. */
   readonly partner_ids: string[] | null;
   readonly preview: StoredPreview;
   readonly preview_hash: string;
@@ -47,18 +44,17 @@ export interface RequestRow {
 
 interface RequestFilter {
   readonly requestId?: number;
-  /** Undecided requests. */
   readonly undecided?: boolean;
-  /** Those pending at this time. */
+  /** Only requests that are undecided and unexpired at this time. */
   readonly waitingAt?: string | null;
   readonly scope?: Scope;
-  /** Only those made before this one: the latest come first. */
+  /** For paging: only requests with a lower id than this id. */
   readonly after?: string | null;
-  /** null: all. */
+  /** Null means no limit. */
   readonly limit?: number | null;
 }
 
-/** Latest first. A request is in scope if it affects only the scope's partners. */
+/** Returns requests, latest first. A request is in scope if it affects only partners of the scope. */
 export function readRequests(
   tx: Transaction,
   { requestId, undecided = false, waitingAt = null, scope = null, after = null, limit = 1000 }: RequestFilter,
@@ -79,7 +75,7 @@ export function readRequests(
   );
 }
 
-/** If two users decide at once, one waits for the other. */
+/** Locks a request, so that two decisions on it are made one after the other. */
 export const lockRequest = (tx: Transaction, requestId: number): Promise<number> =>
   execute(tx, `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, hashint8(:requestId::bigint))`, { requestId });
 
@@ -112,7 +108,10 @@ export function readOpenRequests(
   );
 }
 
-/** A user's latest rejected and unexpired request for the same action, if its effect was the same. */
+/**
+ * The latest request of this user for the same action with the same effect, if an approver rejected it and it has not
+ * expired.
+ */
 export async function readRejected(
   tx: Transaction,
   given: Pick<NewRequest, 'action' | 'input' | 'userId' | 'hash' | 'now'>,
@@ -129,7 +128,10 @@ export async function readRejected(
   return rejected;
 }
 
-/** A hash of the whole request: its event records it, so no change goes unnoticed before the next seal. */
+/**
+ * A hash of the whole request. The request's event records the hash, so that a changed request is noticed even before
+ * the next seal.
+ */
 export async function digestOfRequest(
   tx: Transaction,
   request: Omit<NewRequest, 'hash' | 'userId' | 'reason' | 'now' | 'eventId'>,
@@ -177,25 +179,25 @@ export async function insertDecision(
   );
 }
 
-/** From here on this transaction's events name their approval. */
+/** All later events of this transaction name their approval. */
 export async function actUnderApproval(tx: Transaction, requestId: number, approver: string): Promise<void> {
   const approval = { request: requestId, approved_by: approver };
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ approval }));
 }
 
-/** An action under a rule that no one but its user could have approved. */
+/** An action that no one but its user could have approved. */
 export interface OnePerson {
   readonly action: string;
-  /** Null: the whole ledger. */
+  /** Null means the whole ledger. */
   readonly partners: readonly string[] | null;
 }
 
-/** From here on this transaction's events state that no one else could have approved them. */
+/** All later events of this transaction state that no one else could have approved them. */
 export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise<void> {
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ one_person: alone }));
 }
 
-/** How many people can approve everything, and how many others can approve for some partners. */
+/** Counts the people who can approve everything, and those who can approve only for some partners. */
 export function countApprovers(tx: Transaction): Promise<{ approvers: number; approvers_of_some: number }> {
   return queryOne(
     tx,
@@ -205,7 +207,10 @@ export function countApprovers(tx: Transaction): Promise<{ approvers: number; ap
   );
 }
 
-/** Who may approve what affects these partners, or everything, except the requester. */
+/**
+ * The people, other than the requester, who may approve an action that affects these partners. Null partnerIds mean the
+ * whole ledger.
+ */
 export function readApprovers(
   tx: Transaction,
   given: { partnerIds: readonly string[] | null; besides: number | null },
@@ -220,7 +225,10 @@ export function readApprovers(
   );
 }
 
-/** Serializes the comparisons of a user's actions of one kind, until the end of the transaction. */
+/**
+ * Sums what a user did with an action in recent days without a second person. Takes a lock until the end of the
+ * transaction, so that two actions of the user are compared one after the other.
+ */
 export async function readAmountsBefore(
   tx: Transaction,
   given: { action: string; userId: number | null; partners: readonly string[] | null; now: string },

@@ -1,6 +1,6 @@
 /**
  * Approvals: a user requests an action that needs a second person, and another user with the role approver approves or
- * rejects it. The requester can withdraw it. Refusals: approval_unknown, approval_decided, approval_expired,
+ * rejects it. The requester can withdraw a request. Refusals: approval_unknown, approval_decided, approval_expired,
  * approval_own, approval_of_another, approval_rejected, role_needed.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -33,13 +33,14 @@ interface RecordedRequest {
   readonly is_new: boolean;
 }
 
-/** Requests without a partner can be decided only by an approver for all partners. */
+/** A request without a partner can be decided only by an approver for all partners. */
 export const partnersApproved = (partners: readonly string[] | 'all'): readonly string[] | null =>
   partners === 'all' || partners.length === 0 ? null : partners;
 
 /**
- * The request for this, created unless one is pending. A program may not repeat a rejected request until its effect
- * differs (refusal: approval_rejected). Earlier requests for the same action, whose effect has changed, are withdrawn.
+ * Returns the pending request for an action with the same effect, or creates one. A program may not repeat a rejected
+ * request until the effect differs (refusal: approval_rejected). Earlier requests for the same action with a different
+ * effect are withdrawn.
  */
 export async function askForApproval(
   tx: Transaction,
@@ -63,7 +64,7 @@ export async function askForApproval(
   return { request_id, expires_at: expiresAt, is_new: true };
 }
 
-/** A user's requests for the same action. They are locked, so decisions on them wait. */
+/** Returns a user's pending requests for an action. The requests are locked, so decisions on them wait. */
 export async function lockOpenRequests(
   tx: Transaction,
   asked: Parameters<typeof readOpenRequests>[1],
@@ -72,7 +73,6 @@ export async function lockOpenRequests(
   return readOpenRequests(tx, asked);
 }
 
-/** Withdraws the actor's requests. */
 export async function withdrawAll(
   tx: Transaction,
   context: ActorContext,
@@ -85,7 +85,7 @@ export async function withdrawAll(
   }
 }
 
-/** A request that this user may decide this way, locked until the end of the transaction. */
+/** Returns a request that this user may decide this way, locked until the end of the transaction. */
 export async function openRequest(
   tx: Transaction,
   { environment, actor }: ActorContext,

@@ -1,5 +1,5 @@
 /**
- * Builds the command of an action from its description: the fields become arguments and options, and their texts become
+ * Builds the command of an action from its description. The fields become arguments and options, and their texts become
  * the help.
  */
 import type { Action } from '../actions/action.ts';
@@ -14,7 +14,7 @@ export const actionCommand = async (loading: Promise<Action>): Promise<{ readonl
     define(group, run) {
       const { summary = action.title, help, deliver, dryRun, ...words } = action.command ?? {};
       const [, name] = wordsOf(action).split(' ');
-      // A one-word command is its own group; program.ts has its summary.
+      // A one-word command is its own group, whose summary is in program.ts.
       const command = name === undefined ? group : group.command(name).description(summary);
       addFields(command, action.input, words);
       if (dryRun !== undefined) command.option('--dry-run', dryRun);

@@ -1,4 +1,4 @@
-/** Arguments of commands, checked as they are parsed. Refusal: argument_invalid. */
+/** Command arguments, checked as they are parsed. Refusal: argument_invalid. */
 import { DATE, INSTANT, LINE, MONTH } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
 
@@ -9,7 +9,7 @@ export function choiceArgument<Choice extends string>(argument: string, choices:
   };
 }
 
-/** An argument read by the action field of this kind. */
+/** An argument that is checked like the field of an action. */
 const fieldArgument =
   <Value>(schema: { readonly safeParse: (text: string) => ParseResult<Value> }) =>
   (argument: string) =>
@@ -27,12 +27,11 @@ export const monthArgument = fieldArgument(MONTH);
 export const dateArgument = fieldArgument(DATE);
 /** Returns an ISO time in UTC. */
 export const instantArgument = fieldArgument(INSTANT);
-/** Text that is stored permanently: one line, not empty. */
+/** One line of text, not empty, because it is stored permanently. */
 export const lineArgument = fieldArgument(LINE);
 
 export const reasonArgument = lineArgument('--reason');
 
-/** An id that the database assigned. */
 export function idArgument(argument: string): (value: string) => number {
   return (value) => {
     if (/^[1-9]\d{0,14}$/.test(value)) return Number(value);
@@ -40,7 +39,7 @@ export function idArgument(argument: string): (value: string) => number {
   };
 }
 
-/** The values of an option that may be repeated. */
+/** For an option that may be repeated. */
 export const repeatedArgument = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
 
 export function wholeNumberArgument(argument: string, least: number, most: number) {

@@ -1,4 +1,4 @@
-/** The context of a command: environment, settings and database, opened before it and closed after it. */
+/** Opens the context of a command (environment, settings, database) and closes it afterward. */
 
 import { readCheckedSettings } from '../actions/rules.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
@@ -18,15 +18,15 @@ interface ContextOptions extends DatabaseOptions {
   readonly onStop?: () => void;
   readonly by?: string | null;
   readonly job?: boolean;
-  /** Runs without a user: as `cron` unless `--by` or RECKONER_USER names one. */
+  /** Runs as `cron` unless `--by` or RECKONER_USER names a user. */
   readonly unattended?: boolean;
   /** Reads from the primary and writes nothing, not even changed settings, so no user is needed. */
   readonly writesNothing?: boolean;
 }
 
 /**
- * Runs `work` with an open context. Unless it only reads, changes of the settings are recorded first. The database is
- * closed even if the work fails or a signal arrives.
+ * Runs `work` with an open context. Unless the command only reads, changed settings are recorded first. The database is
+ * closed even if `work` fails or a signal arrives.
  */
 export async function withContext<Result>(
   work: (context: Context) => Promise<Result>,
@@ -39,7 +39,7 @@ export async function withContext<Result>(
     const inForce = () => settingsInForce(database, settings);
     if (options.readOnly || options.writesNothing)
       return work({ environment, settings: await inForce(), database, actor });
-    // A job's name is not a login.
+    // The name of a job is not a login.
     const login = (options.job ? undefined : options.by) ?? environment.user;
     const unattended = options.job === true || options.unattended === true;
     const identified = await database.reading((tx) => identify(tx, actor, { login, unattended }));
@@ -49,29 +49,28 @@ export async function withContext<Result>(
   });
 }
 
-/** What a command works with: the open context, and where to print. */
 export interface CommandContext extends Context {
   readonly output: Output;
 }
 
-/** The exit status; none means done. */
+/** The exit status; undefined means 0. */
 export type ExitStatus = Promise<number> | Promise<void>;
 
-/** A command that only reads. It reads from the replica if there is one. */
+/** A command that only reads, from the replica if there is one. */
 export const reading =
   <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => ExitStatus) =>
   (output: Output, ...given: Given): ExitStatus =>
     withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { readOnly: true });
 
-/** Like `reading`, but from the primary, for results that must be current. */
+/** Like `reading`, but from the primary, because the result must be current. */
 export const readingNow =
   <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => ExitStatus) =>
   (output: Output, ...given: Given): ExitStatus =>
     withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { writesNothing: true });
 
 /**
- * A command that changes something. Its events contain the value of `--by`. If a role is given, that user must have it.
- * A dry run writes nothing.
+ * A command that changes something. The events of the command contain the value of `--by`. If `role` is given, a person
+ * must have that role. A dry run writes nothing.
  */
 export const acting =
   <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => ExitStatus, role?: Role) =>
@@ -88,15 +87,15 @@ export const acting =
 const isDryRun = (given: readonly unknown[]): boolean =>
   given.some((each) => (each as Record<string, unknown> | null | undefined)?.['dryRun'] === true);
 
-/** How long a command may take to stop by itself. Supervisors kill it after 30 seconds. */
+/** The limit for a command to stop by itself. Supervisors kill a process after 30 seconds. */
 const STOP_MILLISECONDS = 25_000;
 
 /**
  * Runs `work` with an open database, for commands that need no settings. On SIGINT or SIGTERM the command ends at once
- * and uncommitted changes are rolled back, unless it passes `onStop` to stop by itself.
+ * and uncommitted changes are rolled back, unless the command passes `onStop` to stop by itself.
  *
- * Node calls a signal handler only between two tasks, never during a long one such as reading a large file. So if
- * nothing needs to be released, there is no handler for SIGTERM: the system ends the process at once, and the database
+ * Node calls a signal handler only between two tasks, never during a long task such as reading a large file. So SIGTERM
+ * has no handler if nothing needs to be released: the operating system ends the process at once, and the database
  * server rolls back.
  */
 export async function withDatabase<Result>(

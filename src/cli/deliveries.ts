@@ -1,4 +1,3 @@
-/** Reports deliveries to people with a progress bar and notes on unsent documents. */
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import type { Delivery } from '../delivery/document.ts';
 import { nameOf } from '../mail/log.ts';
@@ -8,7 +7,10 @@ import { sealTitle } from '../seals/signature.ts';
 import type { SealName } from '../seals/signatures.sql.ts';
 import type { Output, Progress } from './output.ts';
 
-/** Does work with a reporter. Its notes are printed after the progress bar. */
+/**
+ * Runs `work` with a reporter that advances a progress bar. Notes on unsent documents and e-mails are printed after the
+ * bar.
+ */
 export async function withProgress<Result>(
   output: Output,
   work: (reporter: Reporter) => Promise<Result>,
@@ -48,7 +50,6 @@ function remarksOn({ number, status, detail, link }: Delivery): string[] {
   return remarks;
 }
 
-/** The reason starts with the name of the authority. */
 const describeUnstamped = (seal: SealName, reason: string): string =>
   `The ${sealTitle(seal)} has no time stamp yet: ${reason}`;
 

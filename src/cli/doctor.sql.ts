@@ -1,4 +1,3 @@
-/** SQL over the server, as `doctor` describes it. */
 import { queryOne, type Transaction } from '../database/transaction.ts';
 
 export interface ServerFacts {
@@ -15,7 +14,7 @@ export interface ServerFacts {
   readonly megabytes: number;
 }
 
-/** Queried as the login role: reckoner_app cannot see its connection's TLS state. */
+/** This query must run as the login role, because reckoner_app cannot see its connection's TLS state. */
 export const readServerFacts = (tx: Transaction): Promise<ServerFacts | undefined> =>
   queryOne<ServerFacts>(
     tx,

@@ -1,6 +1,6 @@
 /**
- * The checks of `reckoner doctor`: this machine, the home, the database, the mail server and the address that partners
- * use. Each reports what is wrong and what to do. None writes anything, and a failed check does not stop the others.
+ * The checks of `reckoner doctor`. Each check reports what is wrong and what to do. No check writes anything, and a
+ * failed check does not stop the later checks.
  */
 import { NODATA, NOTFOUND, Resolver } from 'node:dns/promises';
 import { constants } from 'node:fs';
@@ -29,7 +29,7 @@ export interface Finding {
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'problem';
   readonly says: string;
-  /** A DNS record to look for. */
+  /** A DNS record to publish. */
   readonly publish?: DkimRecord;
 }
 
@@ -39,11 +39,11 @@ const problem = (check: string, says: string): Finding => ({ check, state: 'prob
 
 const MEGABYTE = 1024 * 1024;
 const LEAST_FREE_BYTES = 1024 * MEGABYTE;
-/** The most connections that `serve` and a worker may need at once. */
+/** `serve` and a worker may need this many connections at once. */
 const LEAST_FREE_CONNECTIONS = 50;
 const PATIENCE_MILLISECONDS = 10_000;
 
-/** Runs all checks, in the order an operator would fix things. */
+/** Runs all checks, in the order in which an operator would fix problems. */
 export async function examine(): Promise<Finding[]> {
   const found = [...checkNode(), ...checkTimeZones()];
   const environment = attempt('environment', found, readEnvironment);
@@ -77,7 +77,7 @@ function checkNode(): Finding[] {
   return [old ? problem('node', `${version}: install ${requiredNode} or later`) : ok('node', version)];
 }
 
-/** Node has its own time zone data; a build without it dates documents wrongly. */
+/** Node has its own time zone data. A Node without time zone data dates documents wrongly. */
 function checkTimeZones(): Finding[] {
   const summer = DateTime.fromISO('2026-07-01T12:00:00Z', { zone: 'America/Los_Angeles' });
   return [
@@ -112,7 +112,7 @@ async function checkHome({ home }: Environment): Promise<Finding[]> {
 }
 
 async function checkDatabase(environment: Environment, settings: Settings | undefined): Promise<Finding[]> {
-  // Opening the database would create the embedded server of an installation that does not exist.
+  // Without settings there is no installation yet, and opening the database would create the embedded server.
   if (settings === undefined && environment.databaseUrl === undefined) return [];
   let database: Database;
   try {
@@ -145,7 +145,7 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
   }
 }
 
-/** Finds the traces of a failed restore or a manual change. */
+/** Finds differences that a failed restore or a manual change left behind. */
 async function checkSchema(tx: Transaction): Promise<Finding[]> {
   const { inspected, differences, notCompared } = await compareSchema(tx);
   const [first] = differences;
@@ -157,7 +157,10 @@ async function checkSchema(tx: Transaction): Promise<Finding[]> {
   return [problem('schema', `${says}: see 'reckoner verify'`)];
 }
 
-/** Opening the database already checks clocks, read-only servers, poolers, migrations and grants. */
+/**
+ * Clocks, read-only servers, poolers, migrations and grants are not checked here, because opening the database checks
+ * them.
+ */
 function describeServer(facts: ServerFacts, { name, databaseUrl }: Environment): Finding[] {
   const { version, login, tls, local, most_connections: most, connections, megabytes } = facts;
   const production = name === 'production' && databaseUrl !== undefined;
@@ -185,7 +188,7 @@ function describeServer(facts: ServerFacts, { name, databaseUrl }: Environment):
   return found;
 }
 
-/** Connects, with TLS and the login, and sends nothing. */
+/** Connects to the mail server with TLS and the login, but sends nothing. */
 async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
   if (smtpUrl === undefined) {
     const says = 'SMTP_URL is not set: e-mails stay in outbox/';
@@ -209,12 +212,11 @@ async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
   }
 }
 
-/** The resolver of `checkDkim`; tests use a different one. */
 type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
 
 /**
- * Without the DNS record of its key, a signature is worthless, and receivers may reject the e-mails by a policy
- * (DMARC).
+ * Checks the DNS record of the DKIM key. Without the record, signatures are worthless, and receivers may reject the
+ * e-mails by a policy (DMARC).
  */
 export async function checkDkim(
   context: { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings },
@@ -243,14 +245,14 @@ export async function checkDkim(
   }
 }
 
-/** RFC 6376, 3.6.1: tags between semicolons, with white space anywhere. */
+/** The public key of a record with tags between semicolons and white space anywhere (RFC 6376, 3.6.1). */
 const publicKeyOf = (record: string): string | undefined =>
   record
     .split(';')
     .map((tag) => tag.replaceAll(/\s/g, ''))
     .find((tag) => tag.startsWith('p='));
 
-/** The name may resolve differently from outside. A server must at least answer from here. */
+/** Checks the address from this machine only. The name may resolve differently elsewhere. */
 async function checkPublicUrl({ name }: Environment, { public_url: url, http }: Settings): Promise<Finding[]> {
   if (name === 'sandbox' || url === '') return [];
   const address = `${url.replace(/\/$/, '')}/healthz`;

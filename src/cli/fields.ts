@@ -1,4 +1,4 @@
-/** The arguments and options of a command, made from an action's input fields or a list's filters. */
+/** Makes arguments and options of a command from an action's input fields or a list's filters. */
 
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
@@ -24,7 +24,7 @@ export function addFields(command: Command, input: z.ZodObject, words: CommandWo
   }
 }
 
-/** The fields as given, with files not read yet. */
+/** The values of the fields. Files are not read yet. */
 export function givenTo(
   input: z.ZodObject,
   { values = [], options }: { readonly values?: readonly unknown[]; readonly options: object },
@@ -48,15 +48,14 @@ const TYPED: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = 
   file: (name) => ({ name, bytes: new Uint8Array() }),
 };
 
-/** Several choices may also be given in one argument, separated by commas. */
+/** Several choices may also be one argument, separated by commas. */
 const typedAs =
   ({ kind, several }: Field) =>
   (value: string): unknown =>
     kind === 'choice' && several ? value.split(',').map((each) => each.trim()) : (TYPED[kind]?.(value) ?? value);
 
 /**
- * An input with the content of its files. The files are read last, because stdin may never end. Refusal:
- * file_unreadable.
+ * Reads the files of an input, after everything else is checked, because stdin may never end. Refusal: file_unreadable.
  */
 export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
   const read = ({ name }: FileInput): FileInput => ({ name, bytes: readInput(name) });
@@ -80,14 +79,14 @@ function helpOf({ help, kind, choices = [] }: Field): string {
   ].join('');
 }
 
-/** Sentences in one line. Abbreviations keep their capitals. */
+/** Joins sentences with semicolons. Abbreviations keep their capitals. */
 const inClauses = (sentences: string): string =>
   sentences
     .split('. ')
     .map((sentence) => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase()))
     .join('; ');
 
-/** The content of a file, or of stdin if the name is '-'. Refusal: file_unreadable. */
+/** Reads a file, or stdin if the name is '-'. Refusal: file_unreadable. */
 export function readInput(name: string): Buffer {
   try {
     return readFileSync(name === '-' ? 0 : name);

@@ -1,4 +1,4 @@
-/** How cron jobs and long-running workers log (one line per fact) and record their runs. */
+/** Logs of cron jobs and workers, one line per fact, and the records of their runs. */
 import type { Logger } from 'pino';
 import { databaseFailure } from '../database/transaction.ts';
 import { Refusal, reasonOf } from '../errors/refusals.ts';
@@ -6,13 +6,12 @@ import type { Reporter } from '../month-end/month-end.ts';
 import { recordJobRun } from '../reports/jobs.sql.ts';
 import type { Context } from './context.ts';
 
-/** Records that a job ran from the given time until now. */
 export const recordRun = (
   { database, environment }: Context,
   run: { readonly job: string; readonly startedAt: string; readonly exitStatus: number },
 ): Promise<void> => database.transaction((tx) => recordJobRun(tx, { ...run, finishedAt: environment.now().toISO() }));
 
-/** Logs why something failed: a refusal with its code and facts. */
+/** Logs a failure. A refusal is logged with its code and facts. */
 export function logFailure(log: Logger, thrown: unknown): void {
   const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) {
@@ -21,7 +20,7 @@ export function logFailure(log: Logger, thrown: unknown): void {
   } else log.error({ code: 'internal' }, reasonOf(error));
 }
 
-/** Logs what happens to documents, e-mails, checkpoints, time stamps and webhooks. */
+/** A reporter that writes to a log. */
 export const logOf = (log: Logger): Reporter => ({
   onDelivery: (delivery) =>
     log[delivery.status === 'sent' || delivery.status === 'no_email' ? 'info' : 'warn'](delivery, 'delivery'),

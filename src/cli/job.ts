@@ -1,5 +1,6 @@
 /**
- * The common frame of cron jobs: one JSON line per fact on stderr, a recorded run, and an exit status like a command's.
+ * The cron jobs. Each logs one JSON line per fact to stderr, records its run, and exits with the same statuses as a
+ * command.
  */
 import type { pino } from 'pino';
 import type { Action } from '../actions/action.ts';
@@ -41,7 +42,7 @@ interface Job extends Context {
   readonly log: pino.Logger;
 }
 
-/** While the ledger is paused, only a job that records nothing runs. */
+/** Runs a job. While the ledger is paused, only jobs with `whilePaused` run. */
 async function runJob(
   name: string,
   work: (job: Job) => Promise<number>,
@@ -63,13 +64,13 @@ async function runJob(
       { job: true, by: name },
     );
   } catch (error) {
-    // Without a database the run cannot be recorded, so it is reported only in the log and by the exit status.
+    // Without a database, only the log and the exit status can report the failure.
     logFailure(log, error);
     return exitOf(error);
   }
 }
 
-/** Logs why a job ended and returns its exit status. A pause, which may begin during the job, is not a failure. */
+/** Logs why a job ended and returns its exit status. A pause is not a failure, even if it begins during the job. */
 const failed =
   (log: pino.Logger) =>
   (error: unknown): number => {
@@ -82,10 +83,10 @@ const failed =
     return exitOf(known);
   };
 
-/** Once a day: sends payment reminders, by the dunning levels in the settings. */
+/** Daily: sends payment reminders by the dunning levels in the settings. */
 export function runRemind(): Promise<number> {
   return runJob('remind', async (job) => {
-    // Partners who have paid get no reminder.
+    // Pending payments are recorded first, because partners who have paid must get no reminder.
     await processPendingEvents(job);
     const plan = await job.database.transaction((tx) => recordReminders(tx, job));
     for (const { partner_id, dunning_level, documents } of plan.reminders) {
@@ -96,7 +97,7 @@ export function runRemind(): Promise<number> {
   });
 }
 
-/** Every hour: closes what is due, delivers, closes the books that are due, and raises the alarm over a month that stays open. */
+/** Hourly: closes due months, delivers documents, and closes due books. Exit 4 if a month stays open too long. */
 export function runMonthClose(): Promise<number> {
   return runJob('month-close', async (job) => {
     const { database, log } = job;
@@ -151,8 +152,8 @@ export function runMonthClose(): Promise<number> {
 }
 
 /**
- * Withdraws requests of this job that a person has since carried out. After a different refusal it is unknown what was
- * done.
+ * Withdraws this job's requests whose action a person has since carried out. Does nothing after a refusal other than
+ * approval_needed, because that refusal does not show what was done.
  */
 async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promise<void> {
   const asked = refusal instanceof Refusal && refusal.code === 'approval_needed' ? refusal : undefined;
@@ -162,7 +163,10 @@ async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promi
   }
 }
 
-/** True for pending and rejected approvals, which are reported once a day, like decisions that finance must make. */
+/**
+ * True for pending and rejected approvals. Such a refusal is reported once a day, like decisions that finance must
+ * make.
+ */
 const isAskedFor = (error: unknown): error is Refusal =>
   error instanceof Refusal && (error.code === 'approval_needed' || error.code === 'approval_rejected');
 
@@ -181,8 +185,8 @@ export function runDeliver(): Promise<number> {
 }
 
 /**
- * Once a day: mails the status to operations when something new needs attention, and again after a week. If two hosts
- * start it at once, only one sends the mail.
+ * Daily: e-mails the status to operations if a new item needs attention. An item is reported again after a week. If two
+ * hosts start the job at once, only one sends the e-mail.
  */
 export const runWatch = (): Promise<number> =>
   runJob('watch', (job) => oneAtATime(job.database.connection, LOCKS.watch, () => tellOperations(job)), {
@@ -194,12 +198,12 @@ async function tellOperations(job: Job): Promise<number> {
   const { status, items } = await database.reading((tx) => readStatusAndItems(tx, job));
   for (const sentence of await inCommands(status.findings)) log.warn(sentence);
   const found = {
-    // The sentences are not compared, because they contain times and counts that would look new each day.
+    // Items are compared, not sentences: the times and counts in sentences would look new each day.
     ...{ job: job.name, items },
     ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
   };
   const untold = await database.transaction((tx) => readUntold(tx, found));
-  // Nothing is e-mailed while the ledger is paused. The exit status still tells the user who paused or restored it.
+  // While the ledger is paused, no e-mail is sent. Only the exit status reports the items.
   if (untold.length === 0 || status.paused !== null) {
     await database.transaction((tx) => recordAttention(tx, found));
     return untold.length === 0 ? EXIT.done : EXIT.attention;
@@ -217,7 +221,7 @@ async function tellOperations(job: Job): Promise<number> {
   return EXIT.attention;
 }
 
-/** Once a night: runs every check over everything. Exit 4: a check found a difference. */
+/** Nightly: runs all checks of `verify`. Exit 4: a check found a difference. */
 export function runVerify(): Promise<number> {
   return runJob(
     'verify',
@@ -240,7 +244,7 @@ export function runVerify(): Promise<number> {
   );
 }
 
-/** Once a night: deletes data of no further use. */
+/** Nightly: deletes data that is no longer needed. */
 export function runPurge(): Promise<number> {
   return runJob('purge', async (job) => {
     job.log.info(await purge(job.database, job), 'deleted');
@@ -248,12 +252,12 @@ export function runPurge(): Promise<number> {
   });
 }
 
-/** Every day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */
+/** Daily: reads the connected accounts and reconciles the latest months. Exit 4: an exception is open. */
 export function runReconcile(): Promise<number> {
   return runJob('reconcile', async (job) => {
     const { environment, settings, database, log, name } = job;
     let failed: number = EXIT.done;
-    // An unreadable account does not stop the others.
+    // After a failure, the remaining accounts are still read.
     for (const account of await accountsToRead(job)) {
       try {
         log.info(await readAccount(database, job, accessTo(environment, account)), 'account read');
@@ -277,14 +281,14 @@ export function runReconcile(): Promise<number> {
   });
 }
 
-/** Processes events that `serve` stored but did not process, because it was killed or payments were locked. */
+/** Processes events that `serve` stored but did not process, because it was killed or a lock on payments was held. */
 async function processPendingEvents({ database, log, ...job }: Job): Promise<void> {
   const { effects, waiting, manual_review } = await database.transaction((tx) => processEvents(tx, job));
   if (effects + waiting.length + manual_review.length === 0) return;
   log.info({ effects, waiting: waiting.length, manual_review: manual_review.length }, 'events of the processor');
 }
 
-/** Logs the status of all e-mails, and returns the names of those that need attention. */
+/** Logs delivery counts, and returns the names of the e-mails that need attention. */
 async function unsent({ database, log }: Job): Promise<string[]> {
   const [deliveries, needing] = await database.reading(async (tx) => [
     await countDeliveries(tx),
@@ -294,7 +298,7 @@ async function unsent({ database, log }: Job): Promise<string[]> {
   return [...needing.documents, ...needing.others];
 }
 
-/** The exit status of a job that found these things: 4 if one is new, or is reported again after a day. */
+/** Returns 4 if an item is new or is due to be reported again, which is after a day. Otherwise 0. */
 async function exitFor({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<number> {
   const found = { job, items: needing.map((item) => ({ item, count: 1 })), now: environment.now().toISO() };
   const untold = await database.transaction((tx) => tellAttention(tx, found));

@@ -1,4 +1,3 @@
-/** The command of a list: its filters as options, its rows as a table, JSON, CSV or a workbook. */
 import { namesOf } from '../actions/command.ts';
 import { readFields } from '../actions/fields.ts';
 import { todayOf } from '../config/today.ts';
@@ -65,7 +64,8 @@ async function printList(context: CommandContext, list: List, values: readonly u
       totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
     };
   });
-  // An argument selects whose rows are listed. If an option is given, rows that it filters out may exist.
+  // With an option, the list may be empty only because the option filters rows out. An argument only selects whose rows
+  // are listed.
   const isFiltered = Object.keys(given).some((name) => list.words?.arguments?.[name] === undefined);
   const none =
     list.none !== undefined && !isFiltered
@@ -82,7 +82,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
   return list.attention?.(rows) ? EXIT.attention : EXIT.done;
 }
 
-/** In a pipe, no column is dropped to save width. */
+/** Lists rows as a table. On a terminal, columns that do not fit are dropped. */
 export function tableOf(list: List, rows: readonly unknown[], today: string): string {
   const width = outputWidth() ?? Number.POSITIVE_INFINITY;
   const values = (name: string) => rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name)));
@@ -110,7 +110,7 @@ function inTable(value: Value, { look, type }: Column<unknown>): string {
   return look === 'quiet' && value.isZero() ? '' : groupThousands(value.toString());
 }
 
-/** A time to the minute, in UTC as stated in its heading. For a date, the day. */
+/** Shows a time to the minute in UTC, and a date as its day. */
 const inTime = (text: string, type: Column<unknown>['type']): string =>
   type === 'instant' ? text.slice(0, 16).replace('T', ' ') : type === 'date' ? text.slice(0, 10) : text;
 

@@ -1,4 +1,6 @@
-/** What commands print: JSON for programs, tables for people. Errors go to stderr, and with --json also to stdout. */
+/**
+ * The output of commands: JSON for programs, tables for people. Errors go to stderr, and with --json also to stdout.
+ */
 import { writeFileSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
 import { remediesJson } from '../actions/remedies.ts';
@@ -11,24 +13,23 @@ import { withCommands } from './remedies.ts';
 export { moneyText as money } from '../money.ts';
 export { printable, wrapped } from '../text-table.ts';
 
-/** A table for people. It fits a terminal's width; in a pipe or a file nothing is shortened. */
+/** A table for people. On a terminal, cells are shortened to fit its width. */
 export const table: typeof textTable = (headings, rows) => textTable(headings, rows, outputWidth());
 
-/** Prose for people, wrapped at a terminal's width. */
 export const fitted = (text: string): string => fitLines(text, outputWidth());
 
-/** The columns of the terminal; undefined in a pipe or a file. */
+/** The terminal's width in columns, or undefined in a pipe or a file. */
 export const outputWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
 
 export interface Output {
   readonly json: boolean;
   /** The value of `--by`. */
   readonly by: string | null;
-  /** Prints the JSON document of --json, or the text for people. */
+  /** Prints `value` with --json, otherwise the text for people. */
   readonly print: (value: unknown, people: () => string) => void;
   /** Prints a note for people to stderr. */
   readonly note: (text: string) => void;
-  /** A progress bar on stderr, if that is a terminal and --json is not set. */
+  /** Shows a progress bar if stderr is a terminal and --json is not set. */
   readonly progress: (label: string, total: number, unit?: string) => Progress;
 }
 
@@ -64,7 +65,7 @@ export function openOutput(json: boolean, by: string | null): Output {
   };
 }
 
-/** Writes an output file. `wx` refuses to replace a file. Refusal: file_unwritable. */
+/** Writes an output file. With `wx`, an existing file is not replaced. Refusal: file_unwritable. */
 export function writeFileAsked(file: string, content: Buffer | string, flag: 'w' | 'wx' = 'w'): void {
   try {
     writeFileSync(file, content, { flag });
@@ -73,10 +74,13 @@ export function writeFileAsked(file: string, content: Buffer | string, flag: 'w'
   }
 }
 
-/** `1,234.50`. */
+/** Formats an amount, such as `1,234.50`. */
 export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
 
-/** Multi-line JSON. JSON.stringify escapes only control characters below U+0020, but terminals also obey some above. */
+/**
+ * Indented JSON. JSON.stringify escapes only control characters below U+0020, so this escapes others that terminals
+ * obey.
+ */
 const jsonText = (value: unknown): string =>
   `${JSON.stringify(value, null, 2).replace(
     /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g,
@@ -85,7 +89,10 @@ const jsonText = (value: unknown): string =>
 
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
-/** Prints an error and returns the exit status. With RECKONER_DEBUG, a bug is printed with its stack trace. */
+/**
+ * Prints an error and returns the exit status. If RECKONER_DEBUG is set, an unexpected error is printed with its stack
+ * trace.
+ */
 export async function reportError(thrown: unknown, json: boolean): Promise<number> {
   const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) {
@@ -101,7 +108,7 @@ export async function reportError(thrown: unknown, json: boolean): Promise<numbe
   const message = reasonOf(error);
   if (json) process.stdout.write(jsonText({ error: { code: 'internal', message } }));
   process.stderr.write(
-    `Reckoner failed: ${printableLines(message)}\nCommitted changes are kept; the rest was rolled back. Run the command again.\n`,
+    `Reckoner failed: ${printableLines(message)}\nCommitted changes are kept, and uncommitted changes were rolled back. Run the command again.\n`,
   );
   if (process.env['RECKONER_DEBUG'] && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return EXIT.failed;

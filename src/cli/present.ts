@@ -1,4 +1,3 @@
-/** How lists and reports are printed: for people, as JSON, or for spreadsheets as CSV or XLSX. */
 import { refuse } from '../errors/refusals.ts';
 import type { Sheet } from '../sheet.ts';
 import { choiceArgument } from './arguments.ts';
@@ -6,11 +5,9 @@ import { type Output, writeFileAsked } from './output.ts';
 
 export interface PresentOptions {
   readonly format?: 'csv' | 'xlsx';
-  /** The file to write instead of stdout. */
   readonly out?: string;
 }
 
-// The options of every list and report.
 export const FORMAT = [
   '--format <format>',
   'csv or xlsx, for spreadsheets',
@@ -18,7 +15,10 @@ export const FORMAT = [
 ] as const;
 export const OUT = ['-o, --out <file>', 'with --format: write to this file instead of stdout'] as const;
 
-/** Refuses impossible output options; a command that changes something calls this first. Refusal: usage. */
+/**
+ * Refuses output options that cannot be combined. A command that changes something must call this first. Refusal:
+ * usage.
+ */
 export function checkPresentable(output: Output, { format, out }: PresentOptions): void {
   if (format === undefined) {
     if (out !== undefined) throw refuse('usage', { reason: '--out needs --format csv or --format xlsx' });
@@ -29,7 +29,7 @@ export function checkPresentable(output: Output, { format, out }: PresentOptions
     throw refuse('usage', { reason: 'a workbook cannot be printed here. Write it to a file with --out FILE' });
 }
 
-/** Prints a list or report. Refusals: usage, file_unwritable. */
+/** Prints a list or report for people, as JSON, CSV or XLSX. Refusals: usage, file_unwritable. */
 export async function present(
   output: Output,
   options: PresentOptions,

@@ -1,4 +1,4 @@
-/** The command line (contract, Commands). Each file of commands/ defines its commands: arguments, options, help, action. */
+/** The command line. Each file of commands/ defines the arguments, options, help and action of its commands. */
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { loadAction } from '../actions/registry.ts';
 import { EXIT, Refusal, refuse } from '../errors/refusals.ts';
@@ -11,8 +11,8 @@ import { openOutput, reportError } from './output.ts';
 type Module = Promise<{ readonly define: Definition }>;
 
 /**
- * In the order of --help. A file is loaded only if the command line names its command, because loading all files takes
- * a second.
+ * The commands in the order of --help. A file is loaded only if the command line names its command, because loading all
+ * files takes a second.
  */
 export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => readonly Module[]]>> = {
   init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
@@ -84,7 +84,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     ],
   ],
   credit: [
-    'Apply open credit to invoices, take it back, refund it',
+    'Apply open credit to invoices, unapply it, refund it',
     () => [
       actionCommand(loadAction('credit.apply')),
       actionCommand(loadAction('credit.unapply')),
@@ -197,7 +197,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
-  purge: ['Delete data of no further use: old keys, unaccepted quotes', () => [import('./commands/purge.ts')]],
+  purge: ['Delete data that is no longer needed, such as old quotes', () => [import('./commands/purge.ts')]],
   pause: [
     'Pause the ledger: nothing is closed, issued, sent or recorded',
     () => [actionCommand(loadAction('ledger.pause'))],
@@ -225,7 +225,6 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     (work) =>
     async (...given) => {
       const output = openOutput(wantsJson, program.opts<{ by?: string }>().by ?? null);
-      // commander's last argument is the command itself.
       exit = (await work(output, ...(given.slice(0, -1) as never))) ?? EXIT.done;
     };
   for (const [name, [summary, load]] of Object.entries(COMMANDS)) {
@@ -247,7 +246,10 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The command that a command line calls, such as `invoice void`; undefined if it calls none, or only names a group. */
+/**
+ * The command that a command line names, such as `invoice void`, or undefined if the command line names no command or
+ * only a group.
+ */
 function calledCommand(program: Command, words: readonly string[]): string | undefined {
   let command = program;
   const path: string[] = [];
@@ -255,7 +257,7 @@ function calledCommand(program: Command, words: readonly string[]): string | und
     const next = command.commands.find((each) => each.name() === word);
     if (next === undefined) {
       if (word.startsWith('-')) continue;
-      // It is a word of a command, or the value of a global option before it.
+      // A word after the command is an argument. A word before the command is the value of a global option.
       if (path.length > 0) break;
       continue;
     }
@@ -265,7 +267,7 @@ function calledCommand(program: Command, words: readonly string[]): string | und
   return path.length === 0 || command.commands.length > 0 ? undefined : path.join(' ');
 }
 
-/** A usage error from an action also names the command's own help. */
+/** Adds the command to a usage error of an action, so that the message refers to the command's own help. */
 const withCommand = (error: unknown, command: string | undefined): unknown =>
   error instanceof Refusal && error.code === 'usage'
     ? refuse('usage', { reason: String(error.facts['reason']), command }, error)
@@ -278,15 +280,17 @@ async function reportUsage(
 ): Promise<number> {
   if (code !== 'commander.help')
     return reportError(refuse('usage', { reason: message.replace(/^error: |\.$/g, ''), command }), wantsJson);
-  // For a group without a command, commander has written the group's help to stderr.
+  // If a group was named without a command, commander has already written the group's help to stderr.
   return wantsJson ? reportError(refuse('usage', { reason: 'a command is missing' }), true) : EXIT.badInput;
 }
 
-/** Marks an option that a command requires. */
 const describedOption = (option: Option): string =>
   `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
 
-/** `apply <id>`: commander's own term adds "[options]", which leaves too little room for the description. */
+/**
+ * A command with its arguments, such as `apply <id>`. Without "[options]", which commander would add, the description
+ * has more room.
+ */
 const termOf = (command: Command): string =>
   [
     command.name(),

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-/** The program `reckoner`. */
 import { runProcess } from './main.ts';
 import { runProgram } from './program.ts';
 

@@ -1,4 +1,7 @@
-/** Commands that perform an action: options become its input, and its report is printed after the delivery notes. */
+/**
+ * Commands that perform an action. Options become the input of the action. The report is printed after the delivery
+ * notes.
+ */
 import type { Action, Report } from '../actions/action.ts';
 import { previewAction, type RunOptions, readInput, runAction } from '../actions/run.ts';
 import { EXIT } from '../errors/refusals.ts';
@@ -7,14 +10,14 @@ import { withContents } from './fields.ts';
 import { type Output, outputWidth } from './output.ts';
 import { inFull } from './remedies.ts';
 
-/** The options of a command that are not part of its action's input. */
+/** The options of a command that are not input of its action. */
 export interface RunFlags {
   /** commander's form of --no-deliver. */
   readonly deliver?: boolean | undefined;
   readonly dryRun?: boolean | undefined;
 }
 
-/** The handler of an action's command. Unreadable input is refused before the database is opened. */
+/** The handler of an action's command. Invalid input is refused before the database is opened. */
 export const doing =
   <Given extends unknown[], Input>(action: Action<Input>, inputOf: (...given: Given) => NoInfer<Input> & RunFlags) =>
   (output: Output, ...given: Given): ExitStatus => {
@@ -26,7 +29,7 @@ export const doing =
     });
   };
 
-/** Returns the exit status, which is 4 if finance has something left to do. */
+/** Returns the exit status: 4 if finance has something left to do. */
 export async function runCommand<Input>(
   context: CommandContext,
   action: Action<Input>,
@@ -40,7 +43,7 @@ export async function runCommand<Input>(
   return report.attention ? EXIT.attention : EXIT.done;
 }
 
-/** Performs an action, or tries it in a dry run, and returns its report. */
+/** Performs or previews an action, and returns its report. */
 export async function reported<Input, Result, Followed, Json>(
   context: CommandContext,
   action: Action<Input, Result, Followed, Json>,
@@ -54,7 +57,7 @@ export async function reported<Input, Result, Followed, Json>(
   );
 }
 
-/** Rendering and mail take a quarter of a second to load, so only delivering commands load them. */
+/** Only commands that deliver load the modules for rendering and mail, which takes a quarter of a second. */
 export async function withNotes<Result>(
   output: Output,
   delivers: boolean,

@@ -1,13 +1,10 @@
-/** SQL of the books' close. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { ClosedBooks } from '../seals/books.sql.ts';
 
 export interface BooksState {
-  /** The first and the last month closed for billing; null before the first close. */
   readonly first_closed: Month | null;
   readonly last_closed: Month | null;
-  /** The last month whose books are closed. */
   readonly last_books: Month | null;
 }
 
@@ -19,14 +16,16 @@ export function readBooksState(tx: Transaction): Promise<BooksState> {
   );
 }
 
-/** The day up to which each bank account is reported, and whether its files state balances. */
 export function readBankFeeds(
   tx: Transaction,
 ): Promise<{ account: string; reported_to: string; balances_stated: boolean }[]> {
   return query(tx, `SELECT account, reported_to, balances_stated FROM bank_feeds ORDER BY account COLLATE "C"`);
 }
 
-/** The bank accounts without which a month's books were closed, and why; none while they are open. */
+/**
+ * The bank accounts that the close of a month's books did not wait for, with the reasons. The list is empty while the
+ * books are open.
+ */
 export function readClosedWithout(tx: Transaction, month: Month): Promise<{ account: string; reason: string }[]> {
   return query(
     tx,
@@ -38,15 +37,14 @@ export function readClosedWithout(tx: Transaction, month: Month): Promise<{ acco
   );
 }
 
-/** A bank statement that does not continue the previous one. */
 interface BankGap {
   readonly account: string;
-  /** The id of its exception, `bank-statement-7`. */
+  /** The id of the gap's exception, such as `bank-statement-7`. */
   readonly exception: string;
   readonly reason: string;
 }
 
-/** The unexplained gaps and disagreements of bank statements that may have begun by this day. */
+/** The unexplained gaps and disagreements of bank statements that may have begun by the given day. */
 export function readBankGaps(tx: Transaction, day: string): Promise<BankGap[]> {
   return query(
     tx,
@@ -59,7 +57,7 @@ export function readBankGaps(tx: Transaction, day: string): Promise<BankGap[]> {
   );
 }
 
-/** The payments received by this day that may be duplicates, as `payment-7`. */
+/** The possible duplicates among payments received by the given day, as `payment-7`. */
 export async function readPossibleDuplicates(tx: Transaction, day: string): Promise<string[]> {
   const rows = await query<{ exception: string }>(
     tx,
@@ -72,7 +70,7 @@ export async function readPossibleDuplicates(tx: Transaction, day: string): Prom
 
 type NewClose = Pick<ClosedBooks, 'month' | 'previous' | 'facts_to' | 'closed_at'>;
 
-/** Stores the balances at the end of the month: the balances of the books closed before, plus the postings since. */
+/** Stores the balances at the end of the month: the balances of the previous closed books, plus the postings since. */
 export async function insertBookBalances(tx: Transaction, { month, previous }: NewClose): Promise<void> {
   await execute(
     tx,
@@ -87,7 +85,7 @@ export async function insertBookBalances(tx: Transaction, { month, previous }: N
   );
 }
 
-/** Stores what is open at the end of the month: see `book_open_documents`. */
+/** Stores the items that are open at the end of the month: see `book_open_documents`. */
 export async function insertBookOpenItems(tx: Transaction, { month }: Pick<NewClose, 'month'>): Promise<void> {
   const given = { month, asOf: lastDay(month) };
   await execute(

@@ -1,8 +1,7 @@
 /**
- * Closes the books of a month, which is the second of its two closes. After that, no facts are dated in the month, and
- * its trial balance is stored and sealed. Ledger rows follow the billing close (`close.ts`). Refusals:
- * month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind, bank_feed_gap,
- * possible_duplicates_open, bank_account_unknown.
+ * Closes the books of a month, after the billing close (`close.ts`). No fact is dated in a month after the close of its
+ * books. The month's trial balance is stored and sealed. Refusals: month_not_closed, before_first_month,
+ * month_not_ended, earlier_books_open, bank_feed_behind, bank_feed_gap, possible_duplicates_open, bank_account_unknown.
  */
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
@@ -32,28 +31,25 @@ import {
 
 export interface BooksRequest {
   readonly month: Month;
-  /** Bank accounts that no longer report, and why; those in the settings are added. */
+  /** Bank accounts that no longer report, with the reason. The accounts named in the settings are added. */
   readonly without?: { readonly accounts: readonly string[]; readonly reason: string };
 }
 
-/** The day up to which a bank account is reported. */
 export interface BankFeed {
   readonly account: string;
-  /** `YYYY-MM-DD` */
+  /** The date, `YYYY-MM-DD`. */
   readonly reported_to: string;
-  /** Whether its files state balances. If they do not, a missing file cannot be noticed. */
+  /** Whether the account's files state balances. Without balances, a missing file cannot be detected. */
   readonly balances_stated: boolean;
-  /** Whether `reported_to` reaches the end of the month. */
   readonly complete: boolean;
-  /** Why the account no longer reports; null while it is expected to. */
+  /** Why the account no longer reports; null while its files are expected. */
   readonly ended: string | null;
 }
 
-/** The bank feeds at a month's end, by account. */
 export async function bankFeedsAt(tx: Transaction, settings: Settings, request: BooksRequest): Promise<BankFeed[]> {
   const feeds = await readBankFeeds(tx);
   const ended = new Map(Object.entries(settings.ended_bank_accounts));
-  // Closed books keep the reasons with which they were closed.
+  // Closed books keep the reasons that were recorded at their close.
   for (const { account, reason } of await readClosedWithout(tx, request.month)) ended.set(account, reason);
   for (const account of request.without?.accounts ?? []) {
     if (!feeds.some((each) => each.account === account)) {
@@ -71,7 +67,7 @@ export async function bankFeedsAt(tx: Transaction, settings: Settings, request: 
   }));
 }
 
-/** Everything that keeps the books of a month from closing now, the most basic first; none if they are closed. */
+/** The obstacles to closing a month's books now, the most basic first. The list is empty if the books are closed. */
 export async function findObstacles(
   tx: Transaction,
   { environment, settings }: Installation,
@@ -100,16 +96,15 @@ export async function findObstacles(
   }
   const gaps = await readBankGaps(tx, lastDay(month));
   if (gaps.length > 0) obstacles.push(refuse('bank_feed_gap', { month, gaps }));
-  // Each possible duplicate is in the books as a separate payment until finance decides.
+  // Until finance decides, the books count each possible duplicate as a separate payment.
   const payments = await readPossibleDuplicates(tx, lastDay(month));
   if (payments.length > 0) obstacles.push(refuse('possible_duplicates_open', { month, payments }));
   return obstacles;
 }
 
 /**
- * Closes the books of a month; closed books stay unchanged. Facts are recorded under the ledger's lock, so each is
- * recorded either before the close and counted in it, or after it and dated in a later month. Returns whether this call
- * closed them.
+ * Closes the books of a month and returns whether this call closed them. Facts are recorded under the ledger's lock. A
+ * fact is therefore either recorded before the close and counted in it, or dated in a later month.
  */
 export async function closeBooks(tx: Transaction, context: ActorContext, request: BooksRequest): Promise<boolean> {
   const { month } = request;
@@ -145,7 +140,6 @@ export async function closeBooks(tx: Transaction, context: ActorContext, request
   return true;
 }
 
-/** Closes the books of a month in its own transaction. */
 export async function runCloseBooks(
   database: Database,
   context: ActorContext,
@@ -159,28 +153,25 @@ export async function runCloseBooks(
 const booksAreClosed = ({ last_books }: BooksState, month: Month): boolean =>
   last_books !== null && month <= last_books;
 
-/** The first month whose books are open; null before the first billing close. */
 const nextBooks = ({ last_books, first_closed }: BooksState): Month | null =>
   last_books === null ? first_closed : monthAfter(last_books);
 
-/** The months that are closed for billing and whose books are open, oldest first. */
 export function openBooks(state: BooksState): Month[] {
   const next = nextBooks(state);
   return next === null || state.last_closed === null ? [] : monthsBetween(next, state.last_closed);
 }
 
-/** The day on which the job closes the books of a month, `YYYY-MM-DD`; null if the settings name none. */
+/** The day on which the job closes the books of a month, `YYYY-MM-DD`; null if the settings name no day. */
 export function booksDueOn(month: Month, { books_close_day: day }: Settings): string | null {
   return day === null ? null : `${monthAfter(month)}-${String(day).padStart(2, '0')}`;
 }
 
-/** The open books that the job should close by today. */
 export function dueBooks(state: BooksState, context: Installation): Month[] {
   const today = todayOf(context);
   return openBooks(state).filter((month) => (booksDueOn(month, context.settings) ?? '9999') <= today);
 }
 
-/** Closes the books that are due, oldest first, up to the first that is refused. */
+/** Closes the books that are due, oldest first. Stops at the first refusal. */
 export async function closeDueBooks(
   database: Database,
   context: ActorContext,

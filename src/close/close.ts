@@ -1,6 +1,6 @@
 /**
- * Closing months: one transaction chooses a month, totals its rows, issues its documents and seals it. A preview is the
- * same transaction, rolled back. `run.ts` runs it; `src/month-end/month-end.ts` does what follows.
+ * Closes months. One transaction chooses a month, totals its rows, issues its documents and seals it. A preview is the
+ * same transaction, rolled back. `run.ts` runs the close, and `src/month-end/month-end.ts` runs the later steps.
  * Refusals: month_not_ended, earlier_month_open, first_month_fixed, before_first_month, clock_behind,
  * settings_incomplete, tax_rule_missing, we_are_fixed, and those of `feeds.ts`.
  */
@@ -42,17 +42,22 @@ import {
 } from './months.sql.ts';
 
 export interface CloseRequest extends FeedDecision {
-  /** One month; if omitted, all that are due. */
+  /** The month to close; if omitted, all months that are due. */
   readonly month?: Month | undefined;
-  /** The first month, fixed by the first close; if omitted, the month of the earliest row. */
+  /**
+   * The first month of the ledger, which the first close sets permanently. The default is the month of the earliest
+   * row.
+   */
   readonly firstMonth?: Month | undefined;
-  /** A preview is rolled back and seals nothing. */
   readonly preview: boolean;
-  /** For a preview: includes a month that a close would still refuse, because it has not ended or lacks feeds. */
+  /** Whether a preview includes a month that a close would still refuse because it has not ended or lacks feeds. */
   readonly forecast?: boolean | undefined;
 }
 
-/** The months that a request would close now, oldest first; none if nothing is due or the month is closed already. */
+/**
+ * The months that a request would close now, oldest first. The list is empty if no month is due or the month is closed
+ * already.
+ */
 export async function planClose(
   tx: Transaction,
   { environment, settings }: IssueContext,
@@ -67,7 +72,7 @@ export async function planClose(
   const check = request.forecast ? refuseStrangers : refuseMissingFeeds;
   const feeds = await readPartnerFeeds(tx, settings, first);
   check(feeds, decisionFor(feeds, request));
-  // If a month is refused, no earlier month closes either.
+  // If a later month is refused, the earlier months do not close either.
   const { month, allowEmpty } = request;
   if (month !== undefined && month !== first && !request.forecast && !allowEmpty) {
     if ((await readPartnerFeeds(tx, settings, month)).empty) throw refuse('month_empty', { month });
@@ -76,8 +81,8 @@ export async function planClose(
 }
 
 /**
- * The operator's decisions apply to the named month. Earlier months have no rows, and close with it if no rows were
- * expected.
+ * The operator's decisions for a month of the plan. The decisions apply to the month that the request names. An earlier
+ * month has no rows, so it may close only if no rows were expected.
  */
 export function decisionFor(
   feeds: Feeds,
@@ -99,7 +104,7 @@ async function monthsOfPlan(
   const now = await readClosingTime(tx, environment);
   if (month === undefined) return next === undefined ? [] : dueMonths(next, zones, now);
   if (state.last_closed !== null && month <= state.last_closed) return [];
-  // A forecast may cover a month that has not ended in some time zone, but no later month.
+  // A forecast may include a month that has already begun in some time zone, but no later month.
   if (!request.forecast || month > monthOf(now, 'Etc/GMT-14')) refuseRunning(month, zones, settings, now);
   const from = next ?? month;
   if (month < from) throw refuse('before_first_month', { month, first: from });
@@ -108,8 +113,8 @@ async function monthsOfPlan(
 }
 
 /**
- * Closes the first month of the plan. The plan is made again under the ledger's lock, because rows may have arrived
- * since the run began. Returns the month, or undefined if nothing is left to close.
+ * Closes the first month of the plan and returns it; undefined if no month is left to close. The plan is made again
+ * under the ledger's lock, because rows may have arrived since the run began.
  */
 export async function closeNext(
   tx: Transaction,
@@ -117,7 +122,7 @@ export async function closeNext(
   request: CloseRequest,
 ): Promise<Month | undefined> {
   await lockLedgerWhole(tx);
-  // Enough to group a month's rows by hashing, and to sort a million hashes in memory.
+  // Enough memory to group a month's rows by hashing, and to sort a million hashes.
   await raiseWorkMemory(tx);
   failpoint('close.locked');
   await settleWeAre(tx, context.settings);
@@ -125,11 +130,10 @@ export async function closeNext(
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
   const feeds = await readPartnerFeeds(tx, { allow_empty: false }, month);
-  // This is done even if the settings allow it, because the close records which feeds were missing.
+  // Computed even if the settings allow missing feeds, because the close records which feeds were missing.
   const missing = isIncomplete(feeds)
     ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
     : {};
-  // The program and schema that closed it, for an auditor to compare.
   const details = request.preview
     ? missing
     : { ...missing, ...(await identity(tx, context)), ...(await approvalsAt(tx, context)) };
@@ -142,7 +146,6 @@ export async function closeNext(
   await holdOddInvoices(tx, context, batch);
   await recordClosedMonth(tx, batch, previous);
   failpoint('close.recorded');
-  // A preview seals nothing, because its month may not have ended.
   if (!request.preview) {
     const seal = await sealMonth(tx, { month, previous }, batch.now);
     failpoint('close.sealed');
@@ -151,28 +154,28 @@ export async function closeNext(
   return month;
 }
 
-/** The program's version, and the SHA-256 of the schema's objects as found (src/database/schema.ts). */
+/** The program's version, and the SHA-256 of the schema's objects in the database (src/database/schema.ts). */
 const identity = async (tx: Transaction, { schema }: IssueContext) => ({
   program: packageVersion,
   schema: (schema ?? (await compareSchema(tx))).sha256,
 });
 
 /**
- * Who could approve everything or only a part, and what had to be approved. The report of the close and the verifiers
- * use it.
+ * The number of users who could approve actions, and the actions that needed approval, for the report of the close and
+ * the verifiers.
  */
 const approvalsAt = async (tx: Transaction, { settings }: IssueContext) => ({
   ...(await countApprovers(tx)),
   approval_rules: Object.keys(settings.approvals).sort(),
 });
 
-/** The instant at which a month has ended in all of these zones, and the zone in which it ends last. */
+/** The instant at which a month has ended in all of these zones, and the zone where the month ends last. */
 export function endOfMonthEverywhere(month: Month, zones: readonly string[]): { at: DateTime<true>; zone: string } {
   const ends = zones.map((zone) => ({ zone, at: monthInterval(month, zone).endsAt }));
   return ends.reduce((last, each) => (each.at > last.at ? each : last));
 }
 
-/** The months that have ended in every zone, starting with `from`. */
+/** The months from `from` on that have ended in every zone. */
 export function dueMonths(from: Month, zones: readonly string[], now: DateTime): Month[] {
   const due: Month[] = [];
   if (zones.length === 0) return due;
@@ -180,14 +183,13 @@ export function dueMonths(from: Month, zones: readonly string[], now: DateTime):
   return due;
 }
 
-/** The month that must be closed next, and whether it has ended everywhere; null before the first rows. */
+/** The next month to close, and whether the month has ended in every zone; null before the first rows. */
 export async function readNextMonth(tx: Transaction, now: DateTime): Promise<{ month: Month; due: boolean } | null> {
   const next = nextToClose(await readLedgerState(tx), undefined);
   if (next === undefined) return null;
   return { month: next, due: dueMonths(next, await readPartnerZones(tx), now).length > 0 };
 }
 
-/** The same, with the month's feeds. */
 export async function readNextFeeds(
   tx: Transaction,
   settings: Pick<Settings, 'allow_empty'>,
@@ -197,7 +199,7 @@ export async function readNextFeeds(
   return next && { ...(await readPartnerFeeds(tx, settings, next.month)), due: next.due };
 }
 
-/** The month that must be closed next; undefined while there is neither a row nor a first month. */
+/** The next month to close; undefined while there is neither a row nor a first month. */
 export function nextToClose(state: LedgerState, firstMonth: Month | undefined): Month | undefined {
   if (state.last_closed !== null) return monthAfter(state.last_closed);
   return firstMonth ?? state.earliest_row ?? undefined;
@@ -211,15 +213,18 @@ function checkFirstMonth(state: LedgerState, { firstMonth, month }: CloseRequest
   if (first !== undefined && month !== undefined && month < first) throw refuse('before_first_month', { month, first });
 }
 
-/** If there are no partners, the issuer's zone decides, because a future month must not close by mistake. */
+/**
+ * Refuses a month that has not ended. If there are no partners, the issuer's zone decides, so that no future month
+ * closes by mistake.
+ */
 function refuseRunning(month: Month, zones: readonly string[], settings: Settings, now: DateTime): void {
   const end = endOfMonthEverywhere(month, zones.length > 0 ? zones : [settings.time_zone]);
   if (now < end.at) throw refuse('month_not_ended', { month, time_zone: end.zone, ends_at: end.at.toISO() });
 }
 
 /**
- * Refuses to close a month while an earlier open month has rows. At the first close, rows of months before the first
- * month post to the first month.
+ * Refuses to close a month while an earlier open month has rows. At the first close, rows of earlier months post to the
+ * first month.
  */
 async function refuseOpenRows(
   tx: Transaction,

@@ -1,7 +1,7 @@
 /**
- * Compares a first close with the previous system: what this ledger would invoice for a month with what that system
- * invoiced, by partner, policy and currency. Amounts are those of the lines, before tax; a credit is below zero. Pure.
- * Refusal: comparison_invalid.
+ * Compares what this ledger would invoice at a first close with what the previous system invoiced, by partner, policy
+ * and currency. Amounts are the lines' amounts before tax. A credit is below zero. All functions are pure. Refusal:
+ * comparison_invalid.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import type { DocumentRow } from '../documents/documents.sql.ts';
@@ -14,11 +14,10 @@ export interface ComparedLine {
   readonly partner_id: string;
   readonly policy_id: string;
   readonly currency: string;
-  /** What this ledger would invoice; null if nothing. */
+  /** The amount that this ledger would invoice; null for none. */
   readonly here: string | null;
-  /** What the previous system invoiced; null if nothing. */
+  /** The amount that the previous system invoiced; null for none. */
   readonly there: string | null;
-  /** `here` less `there`. */
   readonly difference: string;
   readonly result: (typeof COMPARED)[number];
 }
@@ -27,7 +26,7 @@ const COLUMNS = ['partner_id', 'policy_id', 'currency', 'amount'] as const;
 type Line = Readonly<Record<(typeof COLUMNS)[number], string>>;
 
 /**
- * The invoices of the previous system: CSV with partner_id, policy_id, currency and amount. Several lines of one policy
+ * Parses the previous system's invoices: CSV with partner_id, policy_id, currency and amount. Lines of the same policy
  * are added up.
  */
 export function parseInvoiced({ name, bytes }: { readonly name: string; readonly bytes: Uint8Array }): Line[] {
@@ -67,7 +66,6 @@ const problemOf = (line: number | null, reason: string): LineProblem => ({
 });
 const invalid = (file: string, problems: readonly LineProblem[]) => refuse('comparison_invalid', { file, problems });
 
-/** Every line that either side has, by partner, policy and currency. */
 export function compareInvoices(documents: readonly DocumentRow[], invoiced: readonly Line[]): ComparedLine[] {
   const here = sumsOf(
     documents.flatMap(({ document, partner_id, currency, lines }) =>

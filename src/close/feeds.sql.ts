@@ -1,11 +1,9 @@
-/** SQL of expected feeds. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
 export interface ExpectedFeed {
   readonly partner_id: string;
   readonly name: string;
-  /** Whether the month has rows of the partner yet. */
   readonly arrived: boolean;
 }
 
@@ -15,8 +13,9 @@ export const readExpectedFeeds = (
 ): Promise<ExpectedFeed[]> =>
   query(
     tx,
-    // The documents of closed months show whose rows they bill, but late rows may not be billed yet. A scalar subquery
-    // is one probe of the primary key for each partner and month; EXISTS may read the whole ledger.
+    // The lines of documents name the months whose rows they bill. Late rows may not be billed yet, so late rows are
+    // looked up in the ledger. A scalar subquery is one probe of the primary key for each partner and month. EXISTS may
+    // read the whole ledger.
     `WITH compared AS MATERIALIZED (
        SELECT month FROM closed_months WHERE month < :month ORDER BY month DESC LIMIT :monthsCompared
      ), billed AS MATERIALIZED (
@@ -41,7 +40,6 @@ export const readExpectedFeeds = (
 export const readWhetherEmpty = (tx: Transaction, month: Month): Promise<{ empty: boolean }> =>
   queryOne(
     tx,
-    // The search ends at the first partner with rows.
     `SELECT (SELECT true FROM partners p
              WHERE (SELECT true FROM ledger_rows r
                     WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1) LIMIT 1) IS NULL AS empty`,

@@ -1,5 +1,5 @@
 /**
- * Holds the invoices of a close whose totals are unusual according to the setting `holds`. Each is issued and due as
+ * Holds the invoices of a close whose totals are unusual by the setting `holds`. A held invoice is issued and due as
  * usual, but its e-mail waits until finance releases it (`src/documents/hold.ts`).
  */
 import type { Transaction } from '../database/transaction.ts';

@@ -1,4 +1,4 @@
-/** SQL of the close: which months are open, what a close recorded and what it issued. */
+/** Reads which months are open, what a close recorded, and what a close issued. */
 
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { CONTENT } from '../documents/content.sql.ts';
@@ -6,10 +6,9 @@ import type { IssueBatch } from '../documents/issue/issue.sql.ts';
 import type { Month } from '../month.ts';
 
 export interface LedgerState {
-  /** The month of the first close; null before that close. */
   readonly first_month: Month | null;
   readonly last_closed: Month | null;
-  /** The earliest month that a row belongs to; read only before the first close. */
+  /** The earliest month that a row belongs to; null after the first close. */
   readonly earliest_row: Month | null;
 }
 
@@ -18,8 +17,8 @@ export function readLedgerState(tx: Transaction): Promise<LedgerState> {
     tx,
     `SELECT min(month) AS first_month, max(month) AS last_closed,
             CASE WHEN max(month) IS NULL THEN (
-              -- Before the first close a row posts to its own month. A probe for each partner, where
-              -- a million rows took 0.4 s.
+              -- Before the first close, a row posts to its own month. The index is probed for each partner, because
+              -- reading a million rows took 0.4 s.
               SELECT min(e.posted_month) FROM partners p CROSS JOIN LATERAL (
                 SELECT posted_month FROM ledger_rows WHERE partner_id = p.partner_id ORDER BY posted_month LIMIT 1) AS e
             ) END AS earliest_row
@@ -37,7 +36,6 @@ export async function readPartnerZones(tx: Transaction): Promise<string[]> {
   return rows.map((row) => row.time_zone);
 }
 
-/** Open months before the given one that have rows, in order. */
 export function readOpenMonthsWithRows(
   tx: Transaction,
   after: Month | null,
@@ -66,7 +64,6 @@ export async function recordClosedMonth(tx: Transaction, batch: IssueBatch, prev
   );
 }
 
-/** The days on which these months were closed. */
 export async function readIssueDays(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
   const rows = await query<{ month: Month; issued_on: string }>(
     tx,
@@ -76,7 +73,7 @@ export async function readIssueDays(tx: Transaction, months: readonly Month[]): 
   return new Map(rows.map(({ month, issued_on }) => [month, issued_on]));
 }
 
-/** A document in a currency that is not its partner's own. This is allowed, but is more often caused by a wrong row. */
+/** A document in a currency other than its partner's, which is allowed but usually caused by a wrong row. */
 export interface OtherCurrency {
   readonly month: Month;
   readonly partner_id: string;
@@ -87,7 +84,6 @@ export interface OtherCurrency {
   readonly invoice_amount: string;
 }
 
-/** The live documents of these months in a currency that is not the partner's own, in number order. */
 export function readOtherCurrencies(tx: Transaction, months: readonly Month[]): Promise<OtherCurrency[]> {
   return query(
     tx,
@@ -112,7 +108,6 @@ export interface MonthFacts {
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
 }
 
-/** The SHA-256 of the content of each month's documents. */
 export function readContentHashes(
   tx: Transaction,
   months: readonly Month[],
@@ -130,7 +125,6 @@ export function readContentHashes(
   );
 }
 
-/** The total of a close's documents of one kind and currency, before tax. */
 export interface MonthSum {
   readonly month: Month;
   readonly document: 'invoice' | 'credit_note';
@@ -138,7 +132,6 @@ export interface MonthSum {
   readonly invoice_amount: string;
 }
 
-/** The sums of each month's invoices and of its credit notes, both above zero. */
 export function readSums(tx: Transaction, months: readonly Month[]): Promise<MonthSum[]> {
   return query(
     tx,
@@ -152,8 +145,8 @@ export function readSums(tx: Transaction, months: readonly Month[]): Promise<Mon
 }
 
 /**
- * What a closed month issued, with the current state of its live documents' e-mails. Totals are those of its rows: a
- * replacement bills the same rows as the first document, so only first documents are counted.
+ * The facts of closed months, with the current state of their documents' e-mails. Totals include only first documents,
+ * because a replacement bills the same rows again.
  */
 export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promise<MonthFacts[]> {
   return query(
@@ -193,14 +186,14 @@ export interface OddInvoice {
   readonly number: string;
   readonly currency: string;
   readonly gross: string;
-  /** The partner's largest monthly invoice in this currency in the 12 months before; null if there was none. */
+  /** The partner's largest monthly invoice in this currency in the previous 12 months; null if there was none. */
   readonly largest: string | null;
   readonly is_above: boolean;
 }
 
 /**
- * Holds for the documents just issued, in number order. If a partner has no earlier invoice, only the limit by amount
- * can hold its document. Invoices count less credit notes against them; void, held and zero invoices do not count.
+ * The newly issued documents to hold, in number order. A partner without earlier invoices is held only by the limit on
+ * the amount. Earlier invoices count net of their credit notes. Void, held and zero invoices are ignored.
  */
 export function readOddInvoices(
   tx: Transaction,

@@ -1,8 +1,7 @@
-/** Informs finance of documents in a currency that is not their partner's own, before and after they are sent. */
+/** Reports documents in a currency other than their partner's to finance, before and after the documents are sent. */
 import { Amount } from '../money.ts';
 import type { OtherCurrency } from './months.sql.ts';
 
-/** The amount with its currency's digits, for JSON. */
 export const otherCurrencyJson = ({ invoice_amount, currency, ...row }: OtherCurrency) => ({
   ...row,
   currency,

@@ -1,6 +1,6 @@
 /**
  * Runs a close. Each month closes in its own transaction, oldest first. A preview runs in one transaction that is
- * rolled back. `src/month-end/month-end.ts` does what follows (deliver, notify finance and the auditor).
+ * rolled back. `src/month-end/month-end.ts` runs the later steps, such as delivery and reports.
  */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -15,14 +15,13 @@ import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencie
 interface PreviewedClose {
   readonly months: readonly MonthFacts[];
   readonly documents: readonly DocumentRow[];
-  /** The feeds of each month. A close is refused while one of them is incomplete. */
   readonly feeds: readonly Feeds[];
 }
 
-/** Reported before anything is e-mailed. */
+/** A callback for each closed month, before anything is e-mailed. */
 export type OnClosed = (month: Month, others: readonly OtherCurrency[]) => void;
 
-/** Closes the months that are due and returns those that this run closed. Calls `onClosed` after each. */
+/** Closes the months that are due and returns the months that this run closed. Calls `onClosed` after each month. */
 export async function closeMonths(
   database: Database,
   context: IssueContext,
@@ -31,11 +30,11 @@ export async function closeMonths(
 ): Promise<Month[]> {
   const asked = { ...request, preview: false };
   const closed: Month[] = [];
-  // Planned without the ledger's lock first, so that a run with nothing to do blocks no writer.
+  // The first plan is made without the ledger's lock, so that a run with nothing to do blocks no writer.
   while ((await database.reading((tx) => planClose(tx, context, asked))).length > 0) {
     failpoint('close.planned');
     const month = await database.transaction((tx) => closeNext(tx, context, asked));
-    if (month === undefined) continue; // another run was faster
+    if (month === undefined) continue; // a different run closed the month first
     failpoint('close.committed');
     closed.push(month);
     if (onClosed) onClosed(month, await database.reading((tx) => readOtherCurrencies(tx, [month])));
@@ -44,8 +43,8 @@ export async function closeMonths(
 }
 
 /**
- * What closing would issue, including months that it would still refuse. Runs the same code in one transaction, which
- * is rolled back. `look` reads more before the rollback.
+ * Previews a close, including months that a close would still refuse. The preview runs the code of a close in one
+ * transaction and rolls it back. `look` can read more before the rollback.
  */
 export function previewClose<Seen = undefined>(
   database: Database,
@@ -62,7 +61,7 @@ export function previewClose<Seen = undefined>(
   });
 }
 
-/** Closes all months of the plan in one transaction. The caller rolls a preview back. */
+/** Closes all months of the plan in one transaction. A caller that previews the close rolls the transaction back. */
 export async function closeTogether(tx: Transaction, context: IssueContext, request: CloseRequest): Promise<Month[]> {
   const closed: Month[] = [];
   for (let left = (await planClose(tx, context, request)).length; left > 0; left -= 1) {

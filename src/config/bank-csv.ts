@@ -1,14 +1,10 @@
-/** Column maps for banks' CSV files. */
 import { z } from 'zod';
 import { isCurrency } from '../money.ts';
 import { line } from './validation.ts';
 
 const column = z.string().min(1).max(200);
 
-/**
- * How to read a bank's CSV: the column names, and the formats of dates and amounts. Amounts are in one signed column
- * (`amount`) or in two (`credit`, `debit`).
- */
+/** How to read a bank's CSV file. Amounts are in one signed column (`amount`) or in two columns (`credit`, `debit`). */
 export const bankCsvSchema = z
   .strictObject({
     columns: z.strictObject({
@@ -36,9 +32,9 @@ export const bankCsvSchema = z
     encoding: z.enum(['utf-8', 'windows-1252', 'utf-16le']).default('utf-8'),
     /** The number of lines before the header. */
     skip_lines: z.int().min(0).max(100).default(0),
-    /** The bank writes credits with a minus sign. */
+    /** True if the bank writes credits with a minus sign. */
     negate: z.boolean().default(false),
-    /** The account, for files without a column for it. */
+    /** The account of a file that has no column for it. */
     account: line(40).default(''),
     currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').default('USD'),
   })
@@ -52,7 +48,7 @@ export const bankCsvSchema = z
   );
 export type BankCsvMap = z.output<typeof bankCsvSchema>;
 
-/** The default map for settings without `bank_csv`. */
+/** The map for settings without `bank_csv`. */
 export const PLAIN_BANK_CSV: z.input<typeof bankCsvSchema> = {
   columns: {
     date: 'date',

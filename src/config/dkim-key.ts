@@ -1,10 +1,10 @@
-/** The key that signs e-mails (DKIM, RFC 6376): RSA, from DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE. Refusal: environment_invalid. */
+/** Reads the RSA key that signs e-mails (DKIM, RFC 6376). Refusal: environment_invalid. */
 import type { KeyObject } from 'node:crypto';
 import { refuse } from '../errors/refusals.ts';
 import { readPrivateKey } from './seal-key.ts';
 
 const MAKE_ONE = "'openssl genrsa -out FILE 2048' makes one";
-/** RFC 8301: verifiers refuse keys of less than 1,024 bits, and signers should use at least 2,048. */
+/** RFC 8301: verifiers refuse keys shorter than 1,024 bits, and signers should use at least 2,048 bits. */
 const LEAST_BITS = 2048;
 
 export function readDkimKey(variables: NodeJS.ProcessEnv): KeyObject | undefined {

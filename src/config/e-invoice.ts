@@ -2,11 +2,14 @@
 import { z } from 'zod';
 import { line } from './validation.ts';
 
-/** Factur-X (ZUGFeRD) inside the PDF, UBL as Peppol BIS Billing 3, UBL as XRechnung. */
+/** Factur-X (ZUGFeRD) is embedded in the PDF. UBL is Peppol BIS Billing 3. */
 export const E_INVOICE_FORMATS = ['facturx', 'ubl', 'xrechnung'] as const;
 export type EInvoiceFormat = (typeof E_INVOICE_FORMATS)[number];
 
-/** Schemes of electronic addresses: the EAS code list of the European Commission, as in version 1.3.16 of the rules. */
+/**
+ * The EAS code list (schemes of electronic addresses) of the European Commission, as in version 1.3.16 of the EN 16931
+ * rules.
+ */
 const ADDRESS_SCHEMES: ReadonlySet<string> = new Set(
   `0002 0007 0009 0037 0060 0088 0096 0097 0106 0130 0135 0142 0147 0151 0154 0158 0170 0177 0183 0184 0188 0190 0191
    0192 0193 0194 0195 0196 0198 0199 0200 0201 0202 0203 0204 0205 0208 0209 0210 0211 0212 0213 0215 0216 0217 0218
@@ -15,7 +18,7 @@ const ADDRESS_SCHEMES: ReadonlySet<string> = new Set(
    9949 9950 9951 9952 9953 9957 9959 AN AQ AS AU EM`.split(/\s+/),
 );
 
-/** ISO 3166, as in version 1.3.16 of the rules. */
+/** ISO 3166 country codes, as in version 1.3.16 of the EN 16931 rules. */
 export const COUNTRIES: ReadonlySet<string> = new Set(
   `AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ
    CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO
@@ -26,7 +29,10 @@ export const COUNTRIES: ReadonlySet<string> = new Set(
    TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW`.split(/\s+/),
 );
 
-/** Why there is no tax: the VATEX list, as in version 1.3.16 of the rules, without the prefix of each code. */
+/**
+ * The VATEX list (reasons why no tax is charged), as in version 1.3.16 of the EN 16931 rules, without the prefix
+ * `VATEX-`.
+ */
 const REASON_CODES: ReadonlySet<string> = new Set(
   `EU-79-C EU-132 EU-132-1A EU-132-1B EU-132-1C EU-132-1D EU-132-1E EU-132-1F EU-132-1G EU-132-1H EU-132-1I
    EU-132-1J EU-132-1K EU-132-1L EU-132-1M EU-132-1N EU-132-1O EU-132-1P EU-132-1Q EU-135-1 EU-143 EU-143-1A
@@ -40,7 +46,9 @@ const REASON_CODES: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The category of each code that belongs to only one (Peppol P0104 to P0111). We do not use G and K. */
+/**
+ * The category of each code that belongs to only one category (Peppol P0104 to P0111). Reckoner does not use G and K.
+ */
 const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-AE': 'AE',
   'VATEX-EU-D': 'E',
@@ -52,33 +60,31 @@ const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-O': 'O',
 };
 
-/** Why a code cannot be the reason for a category (`E`, `AE`, `O`); undefined if it can. */
+/** Why a VATEX code cannot be the reason for a category (`E`, `AE`, `O`), or undefined if it can. */
 export function reasonCodeProblem(code: string, category: string): string | undefined {
   if (!REASON_CODES.has(code.replace(/^VATEX-/, ''))) return 'must be a VATEX code such as VATEX-EU-AE';
   const own = CATEGORY_OF_CODE[code] ?? category;
   return own === category ? undefined : `belongs to the category ${own}, not to ${category}`;
 }
 
-/** `0208:0843766574`: the scheme, a colon and the address. */
 export const electronicAddress = line(130).refine((text) => {
   const [, scheme = '', id = ''] = /^([^:]*):(\S+)$/.exec(text) ?? [];
   return ADDRESS_SCHEMES.has(scheme) && id !== '';
 }, 'must be a scheme of the EAS code list, a colon and the address, such as 0208:0843766574');
 
-/** The EAS schemes that Peppol does not accept. XRechnung and Factur-X do. */
+/** True for EAS schemes that Peppol does not accept. XRechnung and Factur-X accept these schemes. */
 export const isRefusedByPeppol = (address: string): boolean => /^(AN|AQ|AS|AU|EM):/.test(address);
 
-/** `0002:732829320`, or only an id: a register's ISO 6523 code, a colon and the id there. */
 const registrationId = line(100).refine((text) => {
   const [, register] = /^(?:(\d{4}):)?[^:\s][^:]*$/.exec(text) ?? ['', 'none'];
   return register === undefined || isRegister(register);
 }, "must be the seller's id in a register, alone or after the register's ISO 6523 code, such as 0002:732829320");
 
-/** The codes of ISO 6523, as in version 1.3.16 of the rules. */
+/** ISO 6523 codes, as in version 1.3.16 of the EN 16931 rules. */
 const isRegister = (code: string): boolean =>
   /^\d{4}$/.test(code) && code >= '0002' && code <= '0248' && !['0092', '0103', '0181', '0182'].includes(code);
 
-/** Why documents charge no tax: an EN 16931 category and the reason, which is printed as finance wrote it. */
+/** Why documents charge no tax: an EN 16931 category, and a reason that is printed as written. */
 const noTaxSchema = z
   .strictObject({
     category: z.enum(['Z', 'E', 'AE', 'O']),
@@ -94,7 +100,7 @@ const noTaxSchema = z
   });
 export type NoTax = z.output<typeof noTaxSchema>;
 
-/** The data about the seller that e-invoices state in addition to what documents print. */
+/** The seller's data that only e-invoices state. */
 export const eInvoiceSellerSchema = z.strictObject({
   /** A person or department (BT-41). */
   contact_name: line().default(''),

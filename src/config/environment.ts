@@ -1,4 +1,4 @@
-/** The environment variables, read once and checked. Refusal: environment_invalid. */
+/** Reads and checks the environment variables. Refusal: environment_invalid. */
 import type { KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
@@ -11,45 +11,48 @@ import { withSecretFiles } from './secret-files.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';
 
-/** The environment variables. Secrets come only from here and are never written anywhere. */
+/**
+ * The environment variables. Secrets come only from here, and no secret is ever written to a file, the database or a
+ * log.
+ */
 export interface Environment {
   readonly name: EnvironmentName;
   /** RECKONER_HOME as an absolute path. */
   readonly home: string;
-  /** DATABASE_URL, or undefined for the embedded PostgreSQL server under the home. */
+  /** DATABASE_URL; undefined means the embedded PostgreSQL server in the home. */
   readonly databaseUrl: string | undefined;
-  /** DATABASE_URL_READ: a streaming replica for commands that only read; undefined if there is none. */
+  /** DATABASE_URL_READ: a streaming replica for commands that only read. */
   readonly databaseReadUrl?: string | undefined;
-  /** SMTP_URL, or undefined for the outbox under the home. */
+  /** SMTP_URL; undefined means that e-mails are written to the folder outbox in the home. */
   readonly smtpUrl: string | undefined;
   /** STRIPE_SECRET_KEY, in this environment's mode: a test key in sandbox, a live key in production. */
   readonly stripeKey: string | undefined;
-  /** STRIPE_SECRET_KEY_<account>: the key to read each connected account with. */
+  /** STRIPE_SECRET_KEY_<account>: the key for reading each connected account. */
   readonly connectedKeys: ReadonlyMap<string, string>;
-  /** STRIPE_API_BASE: a stand-in for Stripe, in sandbox only. */
+  /** STRIPE_API_BASE: the address of a simulated Stripe, in sandbox only. */
   readonly stripeBase: string | undefined;
-  /** PAYMENT_LINK_SECRET, which signs the URLs of a link template. */
+  /** PAYMENT_LINK_SECRET: signs the URLs of a link template. */
   readonly linkSecret: string | undefined;
-  /** WEBHOOK_SIGNING_KEY, from which the secrets of partners' webhooks are derived. */
+  /** WEBHOOK_SIGNING_KEY: the secrets of partners' webhooks are derived from it. */
   readonly webhookKey?: string | undefined;
-  /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE, which signs e-mails; undefined if none are signed. */
+  /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE: signs e-mails; undefined means that e-mails are not signed. */
   readonly dkimKey?: KeyObject | undefined;
-  /** SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE, which signs seals; undefined if none are signed. */
+  /** SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE: signs seals; undefined means that seals are not signed. */
   readonly sealKey?: SealKey | undefined;
   /** BACKUP_RECIPIENT: the age public keys that backups are encrypted to. */
   readonly backupRecipients?: readonly string[];
   /**
-   * STRIPE_WEBHOOK_SECRET under the empty name, and STRIPE_WEBHOOK_SECRET_<account> under the connected account's name.
-   * Each has one secret, or two separated by a comma during a rotation.
+   * The webhook secrets by account: STRIPE_WEBHOOK_SECRET under the key '', and STRIPE_WEBHOOK_SECRET_<account> under
+   * the connected account. A value is one secret, or two secrets separated by a comma during a rotation.
    */
   readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
   /** RECKONER_USER: the user who runs commands, unless `--by` is given. */
   readonly user?: string | undefined;
-  /** OIDC_CLIENT_SECRET, the console's secret at its identity provider. */
+  /** OIDC_CLIENT_SECRET: the console's secret at its identity provider. */
   readonly oidcSecret?: string | undefined;
-  /** The current time. RECKONER_NOW stops this clock, in sandbox only. */
+  /** Returns the current time. In sandbox, RECKONER_NOW can set a fixed time. */
   readonly now: () => DateTime<true>;
-  /** RECKONER_NOW is set: the clock is artificial and is not compared with others. */
+  /** True if RECKONER_NOW is set. An artificial clock is not compared with other clocks. */
   readonly clockIsSet?: boolean;
 }
 
@@ -96,20 +99,20 @@ const invalid = (variable: string, reason: string) => refuse('environment_invali
 function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly string[]): string | undefined {
   const value = variables[variable];
   if (!value) return undefined;
-  // The value may contain a password: never repeat it.
+  // The value may contain a password, so no message contains the value.
   const protocol = URL.canParse(value) ? new URL(value).protocol : /^[a-z]+:(?=\/\/)/.exec(value)?.[0];
   if (protocol !== undefined && protocols.includes(protocol)) return value;
   throw invalid(variable, `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`);
 }
 
-/** In production, a connection to another machine uses TLS unless the URL specifies otherwise. */
+/** In production, a connection to another machine requires TLS unless the URL sets `sslmode` or `ssl`. */
 function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv, variable: string): string | undefined {
   const value = url(variables, variable, ['postgres:', 'postgresql:']);
   if (value !== undefined && /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/.test(value)) {
     throw invalid(variable, 'names several hosts: give the single name or address that follows the primary');
   }
   if (value === undefined || environment === 'sandbox') return value;
-  // postgres://user@/name, with the host as a parameter, is not a URL but a form that PostgreSQL accepts.
+  // PostgreSQL accepts postgres://user@/name with the host as a parameter, which is not a valid URL.
   const written = value.replace(/^([^/?#]*\/\/[^/?#]*@)(?=\/)/, '$1localhost');
   if (!URL.canParse(written)) throw invalid(variable, 'cannot be read as a URL');
   const { hostname, searchParams } = new URL(written);
@@ -123,13 +126,13 @@ function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv,
   );
 }
 
-/** Whether a host name can only mean this machine. */
+/** True if a host name always means this machine. */
 export const isThisMachine = (host: string): boolean => {
   const plain = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
   return plain === 'localhost' || plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
 };
 
-/** Test keys in production and live keys in a sandbox are refused before anything else happens. */
+/** Refuses test keys in production and live keys in a sandbox. */
 function stripeKey(environment: EnvironmentName, variable: string, key: string | undefined): string | undefined {
   if (!key) return undefined;
   const mode = /^[sr]k_(test|live)_\w+$/.exec(key)?.[1];
@@ -142,7 +145,7 @@ function stripeKey(environment: EnvironmentName, variable: string, key: string |
   throw invalid(variable, reason);
 }
 
-/** STRIPE_SECRET_KEY_acct_1 is the key of the account acct_1. */
+/** The keys by account: STRIPE_SECRET_KEY_acct_1 is the key of the account acct_1. */
 function connectedKeys(environment: EnvironmentName, variables: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
   const prefix = accountKeyVariable('');
   return new Map(
@@ -153,7 +156,7 @@ function connectedKeys(environment: EnvironmentName, variables: NodeJS.ProcessEn
   );
 }
 
-/** Each secret belongs to one account and signs only that account's events. */
+/** The webhook secrets by account. Two accounts cannot have the same secret. */
 function webhookSecrets(variables: NodeJS.ProcessEnv): ReadonlyMap<string, readonly string[]> {
   const secrets = new Map<string, readonly string[]>();
   const owners = new Map<string, string>();
@@ -184,7 +187,7 @@ function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv):
   return base;
 }
 
-/** HMAC-SHA256 accepts any key; a short one can be guessed from one signed URL or event. */
+/** HMAC-SHA256 accepts a key of any length, but a short key can be guessed from one signed URL or event. */
 const SHORTEST_SECRET = 32;
 
 function longSecret(variables: NodeJS.ProcessEnv, variable: string): string | undefined {

@@ -1,4 +1,6 @@
-/** Handwritten JSON files. A file is accepted as a whole, or refused with a list of all mistakes and their places. */
+/**
+ * Reads handwritten JSON files. A file is accepted as a whole, or refused with a list of all mistakes and their places.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -8,21 +10,21 @@ import { repeatedName } from '../json.ts';
 import type { Environment } from './environment.ts';
 import { fieldProblems } from './validation.ts';
 
-/** Maps our accounts to the general ledger's (general-ledger/accounts.ts). It does not exist until finance uses it. */
+/** The file that maps our accounts to accounts of the general ledger (general-ledger/accounts.ts). It is optional. */
 export const accountsFile = ({ home }: Pick<Environment, 'home'>): string => join(home, 'accounts.json');
 
 interface Reading<Schema extends z.ZodType> {
   readonly schema: Schema;
-  /** JSON.parse, or one that keeps numbers exact. */
+  /** JSON.parse, or a parser that keeps numbers exact. */
   readonly parse: (text: string) => unknown;
   readonly invalid: (problems: readonly FieldProblem[]) => Refusal;
-  /** The refusal of a missing file; default: file_unreadable. */
+  /** The refusal of a missing file (default: file_unreadable). */
   readonly missing?: () => Refusal;
 }
 
 /**
- * A name that is repeated in an object is a mistake, because it is unclear which value was meant. Refusal:
- * file_unreadable.
+ * Reads and validates a file. A name that is repeated in an object is a mistake, because it is unclear which value was
+ * meant. Refusal: file_unreadable.
  */
 export function readFieldsFile<Schema extends z.ZodType>(
   file: string,

@@ -1,10 +1,10 @@
-/** How a partner pays: the bank details in the settings, by currency. */
+/** Payment instructions: the bank details in the settings, by currency. */
 import { isDeepStrictEqual } from 'node:util';
 import { electronicFormatIBAN, isValidBIC, isValidIBAN } from 'ibantools';
 import { z } from 'zod';
 import { addressSchema, line } from './validation.ts';
 
-/** ABA routing number: nine digits, weights 3-7-1 to a multiple of ten, a Federal Reserve prefix, not all zeros. */
+/** Checks an ABA routing number: nine digits with a Federal Reserve prefix, and a checksum with weights 3-7-1. */
 export function isRoutingNumber(text: string): boolean {
   if (!/^\d{9}$/.test(text) || text === '000000000') return false;
   const prefix = Number(text.slice(0, 2));
@@ -23,7 +23,7 @@ const iban = z
 const accountNumber = line(40).min(1, 'must not be empty');
 const named = line().min(1, 'must not be empty');
 
-/** City and country are required: since November 2026, banks refuse cross-border wires without them. */
+/** City and country are required because banks refuse cross-border wires without them since November 2026. */
 const bankAddressSchema = addressSchema.check(({ value, issues }) => {
   for (const field of ['city', 'country'] as const) {
     if (value[field].trim() === '') {
@@ -70,8 +70,8 @@ const wireSchema = z
   );
 export type WireInstructions = z.output<typeof wireSchema>;
 
-// An empty object is a section that is not filled in yet, as `init` leaves it in production. Anything else aborts this
-// schema, so that only problems of the section's schema are reported.
+// An empty object is a section that is not filled in yet: `init` writes empty sections in production. For any other
+// value this schema aborts, so that only problems of the section's own schema are reported.
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const unfilled = z.custom<Record<string, never>>(isEmptyObject, { abort: true }).transform(() => undefined);
@@ -80,16 +80,13 @@ export const instructionsSchema = z.strictObject({
   wire: z.union([unfilled, wireSchema]).optional(),
 });
 
-/** How to pay in one currency; undefined sections are not offered. */
+/** Payment instructions for one currency. An undefined section is not offered to the payer. */
 export interface Instructions {
   readonly ach?: AchInstructions | undefined;
   readonly wire?: WireInstructions | undefined;
 }
 
-/**
- * How to pay in a currency: the instructions for this currency, or else those for any currency; undefined if there are
- * none.
- */
+/** Returns the payment instructions for a currency, or else those for any currency ('*'). */
 export function instructionsFor(
   settings: { readonly instructions: Readonly<Record<string, Instructions>> },
   currency: string,
@@ -101,6 +98,6 @@ export function instructionsFor(
   return usable.ach || usable.wire ? usable : undefined;
 }
 
-/** Whether instructions stored as JSON equal those of the settings: omitted fields count as absent. */
+/** Compares instructions stored as JSON with those of the settings. An undefined field equals an absent one. */
 export const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
   isDeepStrictEqual(kept, JSON.parse(JSON.stringify(present ?? null)));

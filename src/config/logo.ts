@@ -1,34 +1,36 @@
-/** The issuer's logo: a small PNG or JPEG file, recognized by content and kept unchanged. */
+/** Reads the issuer's logo: a small PNG or JPEG file, recognized by content and kept unchanged. */
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { reasonOf } from '../errors/refusals.ts';
 
-/** Plain JSON, because a snapshot is sent to the rendering threads. */
+/** Plain JSON, because a snapshot with the logo is sent to the rendering threads. */
 export interface Logo {
-  /** Of the file's bytes, in hexadecimal. */
+  /** The file's hash in hexadecimal. */
   readonly sha256: string;
   readonly media_type: 'image/png' | 'image/jpeg';
-  /** In pixels. */
+  /** Pixels. */
   readonly width: number;
   readonly height: number;
   /** The file's bytes in base64. */
   readonly content: string;
 }
 
-/** A low limit, because every PDF contains the logo. */
+/** The limit is low because every PDF contains the logo. */
 const MOST_BYTES = 200_000;
 const LEAST_PIXELS = 16;
 const MOST_PIXELS_A_SIDE = 2_000;
-/** Decoding a transparent image takes 75 ms per million pixels in each rendering; 1,000 by 400 prints sharply. */
+/**
+ * Each rendering decodes the logo, which takes 75 ms per million pixels of a transparent image. 1,000 by 400 pixels
+ * print sharply.
+ */
 const MOST_PIXELS = 400_000;
 
-/** The logo, or the reason why the file cannot be one. */
+/** Returns the logo, or the reason why the file cannot be used. */
 export function readLogo(path: string): Logo | { readonly problem: string } {
   let bytes: Buffer;
   try {
     const found = statSync(path);
-    // A device has no size or end.
     if (!found.isFile() && !found.isDirectory()) return { problem: `${path} is not a file` };
     const { size } = found;
     if (size > MOST_BYTES) return { problem: `${path} has ${size} bytes; a logo has at most ${MOST_BYTES}` };
@@ -55,7 +57,7 @@ type ImageSize = Pick<Logo, 'media_type' | 'width' | 'height'>;
 const PNG_BEGIN = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const PNG_END = Buffer.from('IEND');
 
-/** ISO/IEC 15948: the signature, then a header whose first numbers are the size. */
+/** The size in the header of a PNG file (ISO/IEC 15948). */
 function pngSize(bytes: Buffer): ImageSize | string | undefined {
   if (!bytes.subarray(0, PNG_BEGIN.length).equals(PNG_BEGIN)) return undefined;
   if (bytes.length < 57 || bytes.toString('latin1', 12, 16) !== 'IHDR' || bytes.lastIndexOf(PNG_END) < 0) {
@@ -63,13 +65,13 @@ function pngSize(bytes: Buffer): ImageSize | string | undefined {
   }
   if (!isWholePng(bytes)) return 'is a damaged PNG image';
   const [depth, color, interlace] = [bytes[24], bytes[25], bytes[28]];
-  // The renderer cannot decode interlaced images, or transparency at 16 bits a color.
+  // The renderer cannot decode interlaced images, or transparent images with 16 bits per color.
   if (interlace !== 0) return 'is an interlaced PNG image; save it without interlacing';
   if (depth === 16 && (color === 4 || color === 6)) return 'is a PNG image with 16 bits per color; save it with 8';
   return { media_type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
 }
 
-/** Each chunk has a checksum and ends where the next begins; the last one ends the file. */
+/** Checks the checksum and the end of each chunk. */
 function isWholePng(bytes: Buffer): boolean {
   let at = PNG_BEGIN.length;
   while (at + 12 <= bytes.length) {
@@ -81,12 +83,12 @@ function isWholePng(bytes: Buffer): boolean {
   return false;
 }
 
-/** The markers that begin a frame, for the kinds that PDF readers decode: baseline, extended, progressive. */
+/** The markers that begin a frame of a kind that PDF readers decode: baseline, extended, progressive. */
 const FRAMES: ReadonlySet<number> = new Set([0xc0, 0xc1, 0xc2]);
-/** RGB or gray. PDF readers show CMYK inverted or not at all. */
+/** The number of color channels: gray or RGB. PDF readers show CMYK inverted or not at all. */
 const CHANNELS: ReadonlySet<number> = new Set([1, 3]);
 
-/** ISO/IEC 10918-1: segments with their lengths, up to the one that begins the frame. */
+/** The size in the frame header of a JPEG file (ISO/IEC 10918-1). */
 function jpegSize(bytes: Buffer): ImageSize | string | undefined {
   if (bytes[0] !== 0xff || bytes[1] !== 0xd8 || bytes[2] !== 0xff) return undefined;
   let at = 2;

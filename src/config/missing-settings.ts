@@ -1,15 +1,14 @@
-/** The settings that must be complete before production may issue documents. */
 import { printsOwnPage } from '../processors/links/providers.ts';
 import { firstSettings } from './first-settings.ts';
 import { type Settings, settingsSchema, type WrittenSettings } from './settings.ts';
 
-/** A setting that production needs, but that is empty or still the sandbox's fictitious one. */
+/** A setting that is empty or still has the sandbox's fictitious value. */
 interface MissingSetting {
   readonly path: string;
   readonly needs: string;
 }
 
-/** The settings that must still be completed before a close in production. */
+/** Returns the settings that must be completed before production may issue documents. */
 export function missingSettings(settings: Settings): MissingSetting[] {
   const fictitious = settingsSchema.parse(firstSettings('sandbox'));
   const values = (
@@ -26,7 +25,7 @@ export function missingSettings(settings: Settings): MissingSetting[] {
   const known = new Map(values(fictitious));
   const missing = values(settings).flatMap(([path, value]): MissingSetting[] => {
     if (value === '') return [{ path, needs: 'a value' }];
-    // Real issuers may share a country or a street with the fictitious one, but not all of its data.
+    // A real address may have the same city or country as the fictitious one.
     const identity = !path.startsWith('issuer.address.');
     return identity && value === known.get(path) ? [{ path, needs: "your own value: this is the sandbox's" }] : [];
   });

@@ -1,4 +1,4 @@
-/** The key that signs seals: Ed25519, from SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE. Refusal: environment_invalid. */
+/** Reads the Ed25519 key that signs seals. Refusal: environment_invalid. */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { refuse } from '../errors/refusals.ts';
 import { readSecretFile } from './secret-files.ts';
@@ -6,18 +6,17 @@ import { readSecretFile } from './secret-files.ts';
 const SEAL_SIGNING_KEY = 'SEAL_SIGNING_KEY';
 export const SEAL_SIGNING_KEY_FILE = 'SEAL_SIGNING_KEY_FILE';
 
-/** Node prints a KeyObject without its content, so the key cannot end up in a log. */
+/** A KeyObject cannot end up in a log, because Node prints it without its content. */
 export interface SealKey {
   readonly privateKey: KeyObject;
-  /** 32 bytes. */
   readonly publicKey: Buffer;
 }
 
 const MAKE_ONE = "'openssl genpkey -algorithm ed25519 -out FILE' makes one";
 
 /**
- * A private key in PEM form, from the variable or from the file that `<variable>_FILE` names; undefined if neither is
- * set.
+ * Reads a private key in PEM form from the variable, or from the file that `<variable>_FILE` names, or undefined if
+ * neither variable is set.
  */
 export function readPrivateKey(
   variables: NodeJS.ProcessEnv,
@@ -28,7 +27,8 @@ export function readPrivateKey(
   const from = `${variable}_FILE`;
   const file = variables[from];
   if (text && file) throw invalid(variable, `and ${from} are both set: keep one of them`);
-  // In single-line variables, line ends are written as \n.
+  // A single-line variable has `\
+  // ` in place of line ends.
   if (text) return { privateKey: parse(variable, text.replaceAll('\\n', '\n'), makeOne), from: variable };
   return file ? { privateKey: parse(from, readSecretFile(from, file), makeOne), from } : undefined;
 }
@@ -52,11 +52,12 @@ function parse(variable: string, pem: string, makeOne: string): KeyObject {
       `must be a private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----; ${makeOne}`,
     );
   }
-  if (pem.includes('ENCRYPTED')) throw invalid(variable, 'is an encrypted key, and no one can type its password');
+  if (pem.includes('ENCRYPTED'))
+    throw invalid(variable, 'is an encrypted key, and Reckoner cannot ask for its password');
   try {
     return createPrivateKey(pem);
   } catch {
-    // The cause is left out, so that no part of the key can reach a log.
+    // The error has no cause, so that no part of the key can reach a log.
     throw invalid(variable, `is damaged: it is not a private key in PEM form; ${makeOne}`);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Secrets from files: `X_FILE` names the file with the value of `X`, for each secret variable. Refusal:
+ * Reads secrets from files. For each secret variable `X`, `X_FILE` can name a file with the value. Refusal:
  * environment_invalid.
  */
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
@@ -16,14 +16,13 @@ const SECRETS: ReadonlySet<string> = new Set([
   'WEBHOOK_SIGNING_KEY',
   'OIDC_CLIENT_SECRET',
 ]);
-/** Prefixes that are followed by a connected account's name. */
+/** A connected account's name follows these prefixes. */
 const SECRETS_OF_ACCOUNTS = ['STRIPE_SECRET_KEY_', 'STRIPE_WEBHOOK_SECRET_'];
 
-/** Whether a variable's value must never appear in logs, messages or exports. */
 const isSecret = (variable: string): boolean =>
   SECRETS.has(variable) || SECRETS_OF_ACCOUNTS.some((prefix) => variable.startsWith(prefix) && variable !== prefix);
 
-/** The variables, with file names replaced by the files' content. */
+/** Returns the variables. For each `X_FILE` of a secret, `X` has the content of the file. */
 export function withSecretFiles(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const result = { ...variables };
   for (const [name, file] of Object.entries(variables)) {
@@ -40,10 +39,10 @@ export function withSecretFiles(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv
   return result;
 }
 
-/** A PEM key is about 120 bytes, a certificate chain a few thousand. */
+/** The limit in bytes. A PEM key has about 120 bytes, a certificate chain a few thousand. */
 const LONGEST = 16_384;
 
-/** The content of a file, which no other user of the machine may be able to read. */
+/** Reads a file. Refuses a file that every user of the machine can read or change. */
 export function readSecretFile(variable: string, path: string): string {
   const file = resolve(path);
   let opened: number | undefined;

@@ -1,4 +1,4 @@
-/** settings.json, read once and checked whole. Refusals: settings_missing, settings_invalid. */
+/** Reads settings.json and checks all of it. Refusals: settings_missing, settings_invalid. */
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -20,7 +20,8 @@ import { addressSchema, emailAddress, line, optional } from './validation.ts';
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
 
 /**
- * With `always`, the rule applies to any amount. `{}` means the same, but the settings history shows no empty objects.
+ * When an action needs approval. With `always`, the rule applies to any amount. `{}` means the same, but the settings
+ * history does not show empty objects.
  */
 const rule = z
   .strictObject({ above: above.optional(), always: z.literal(true).optional() })
@@ -35,14 +36,12 @@ const rule = z
     always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
   );
 
-/** Keyed by the action's name, which actions/rules.ts checks. */
+/** The keys are names of actions, which actions/rules.ts checks. */
 const approvalsSchema = z.record(z.string(), rule);
 
 export type ApprovalRule = z.output<typeof rule>;
 
-/**
- * The most that may be posted to bank charges if a payment is short: by currency, and in percent of the amount owed.
- */
+/** The largest shortfall that may be posted to bank charges, by currency and as a percentage of the amount owed. */
 const smallDifferenceSchema = z
   .record(
     z.string().refine((key) => key === 'percent' || isCurrency(key), "must be an ISO 4217 currency or 'percent'"),
@@ -62,7 +61,10 @@ const smallDifferenceSchema = z
       if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
     }
   });
-/** Which invoices a close holds: above an amount in their currency, or above a multiple of the partner's largest. */
+/**
+ * A close holds an invoice above an amount in its currency, or above a multiple of the partner's largest earlier
+ * invoice.
+ */
 const holdsSchema = z
   .strictObject({
     above: z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string()).default({}),
@@ -80,34 +82,33 @@ const holdsSchema = z
     }
   });
 
-/** `203.0.113.7` or `203.0.113.0/24`, of either family. */
+/** An IPv4 or IPv6 address or network: `203.0.113.7` or `203.0.113.0/24`. */
 const network = z.union(
   [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
   'must be an address or a network such as 10.0.0.0/8',
 );
 
-/** A DNS name: labels of letters, digits and hyphens. */
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 
 const httpSchema = z.strictObject({
-  /** Who may call /api; empty: no restriction (service.md 5.7). */
+  /** The networks that may call /api; empty means no restriction (service.md 5.7). */
   allow: z.array(network).default([]),
   /** Proxies whose X-Forwarded-For is trusted. */
   trust_proxy: z.array(network).default([]),
-  /** The limit for each client, and for each address without a token. */
+  /** Applies to each API client, and to each address that sends no token. */
   requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
-  /** Days that an invoice's page remains after it was paid or voided; null: forever. */
+  /** The days for which an invoice's page stays online after the invoice was paid or voided, or null if unlimited. */
   payment_page_days: z.int().min(0).max(3660).nullable().default(90),
-  /** Who may read /metrics. */
+  /** The networks that may read /metrics. */
   metrics_allow: z
     .array(network)
     .default(['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']),
 });
 
 const quotesSchema = z.strictObject({
-  /** Days that a quote or requote can be accepted; null: forever. */
+  /** The days for which a quote or requote can be accepted, or null if unlimited. */
   valid_days: z.int().min(1).max(366).nullable().default(30),
-  /** The largest price quoted, by currency (`*` for any other), in major units. */
+  /** The largest price that is quoted, in major units by currency (`*` for any other currency). */
   largest_price: z
     .record(
       z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
@@ -116,11 +117,11 @@ const quotesSchema = z.strictObject({
     .default({ '*': '1000000' }),
 });
 
-/** Retention in days; null: forever. The database allows no deletion within 30 days. */
+/** Retention in days, or null if unlimited. The database refuses deletion within 30 days. */
 const retentionSchema = z.strictObject({
-  /** How long unaccepted quotes and requotes are kept after expiry. */
+  /** Counted from the expiry of a quote or requote that was not accepted. */
   quotes_days: z.int().min(30).max(3660).nullable().default(90),
-  /** How long the data of processor events is kept after receipt. */
+  /** Counted from the receipt of the processor event. */
   processor_events_days: z.int().min(30).max(3660).nullable().default(null),
 });
 
@@ -132,15 +133,14 @@ export const settingsSchema = z
       email: optional(emailAddress).default(''),
       phone: line(40).default(''),
       tax_id: line(60).default(''),
-      /** Additional data for e-invoices; optional. */
       e_invoice: eInvoiceSellerSchema.optional(),
       /** The path of a PNG or JPEG file, relative to RECKONER_HOME. */
       logo: line(1000).default(''),
     }),
     time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
     /**
-     * Confirms that production's ledger is in the server under RECKONER_HOME; otherwise production requires
-     * DATABASE_URL.
+     * Confirms that production's ledger is in the embedded server under RECKONER_HOME. Without this confirmation,
+     * production requires DATABASE_URL.
      */
     database: z.enum(['', 'embedded']).default(''),
     payment_terms_days: z.int().min(0).max(365).default(30),
@@ -150,11 +150,13 @@ export const settingsSchema = z
     finance_email: optional(emailAddress).default(''),
     auditor_email: optional(emailAddress).default(''),
     operations_email: optional(emailAddress).default(''),
-    /** The contact in /.well-known/security.txt: an address or an https URL; the issuer's address if empty. */
+    /**
+     * The contact in /.well-known/security.txt: an e-mail address or an https URL; empty means the issuer's address.
+     */
     security_contact: optional(z.union([emailAddress, z.url({ protocol: /^https$/ })])).default(''),
-    /** A time-stamping authority (RFC 3161). Its responses are signed, so plain http is enough. */
+    /** A time-stamping authority (RFC 3161). An authority signs its responses, so plain http is enough. */
     time_stamping_url: optional(z.url({ protocol: /^https?$/ })).default(''),
-    /** The domain and selector that sign e-mails; an empty domain means that of mail_from. */
+    /** The domain and selector of the e-mail signature. An empty domain means the domain of mail_from. */
     dkim: z
       .strictObject({
         domain: optional(z.string().regex(DOMAIN, 'must be a domain such as protection.example')).default(''),
@@ -174,35 +176,40 @@ export const settingsSchema = z
           issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
         }
       }),
-    /** The day of the following month on which the job closes a month's books; null: only `books close` does. */
+    /**
+     * The day of the following month on which the job month-close closes a month's books; null means that only the
+     * command `books close` closes books.
+     */
     books_close_day: z.int().min(1).max(28).nullable().default(null),
-    /** Bank accounts that no longer report, each with the reason. Closing the books does not wait for them. */
+    /**
+     * Bank accounts that no longer report, each with the reason. The close of the books does not wait for these
+     * accounts.
+     */
     ended_bank_accounts: z.record(z.string().min(1).max(60), line().min(1)).default({}),
     payment_link: paymentLinkSchema.default({ provider: 'page' }),
     bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
     small_difference: smallDifferenceSchema.default({}),
-    /** Which invoices a close holds for review by finance; by default none. */
+    /** Which invoices a close holds for review by finance (default: none). */
     holds: holdsSchema.prefault({}),
-    /** Names in bank lines that identify processor payouts. */
+    /** Names in bank lines that identify payouts of the processor. */
     payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
-    /** Partners for which a month may close without rows; true if no feeds are expected. */
+    /** Partners for which a month may close without rows. `true`: no feed is expected from any partner. */
     allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
-    /** Whether the jobs take a checkpoint of the open month once a day. */
     checkpoints: z.enum(['daily', 'off']).default('daily'),
-    /** Dunning levels: days after the due date, or before it if negative. */
+    /** The dunning levels, in days after the due date. Negative: before the due date. */
     reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
     /** Whether the payer gets an e-mail receipt for a payment that pays invoices. */
     payment_receipts: z.boolean().default(true),
     /** Whether the partner gets an e-mail about a refund of credit. */
     refund_notices: z.boolean().default(true),
     /**
-     * Which open credit is applied to an invoice at issue: all, only credit from net-negative months, or none. The rest
-     * waits for `credit apply` or a payment that refers to it.
+     * The open credit that is applied to an invoice at issue: all, only credit from net-negative months, or none. Other
+     * credit is applied by `credit apply` or by a payment that refers to it.
      */
     credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
-    /** Whether we supply our partners, who sell at their own price, or are the principal (docs/settings.md). */
+    /** Whether we supply partners, who sell at their own price, or are the principal (docs/settings.md). */
     we_are: z.enum(['supplier_to_partner', 'principal']).default('supplier_to_partner'),
-    /** The tax that finance configured (docs/tax.md); null: documents carry none. */
+    /** The tax that finance configured (docs/tax.md); null means that documents state no tax. */
     tax: taxSchema.nullable().default(null),
     partner_id_header: z
       .string()
@@ -212,9 +219,8 @@ export const settingsSchema = z
     retention: retentionSchema.prefault({}),
     http: httpSchema.prefault({}),
     console: consoleSchema.prefault({}),
-    /** Actions that need a second person, by name. */
+    /** The actions that need approval, by name. */
     approvals: approvalsSchema.default({}),
-    /** How long a request for approval is valid. */
     approvals_expire_days: z.int().min(1).max(366).default(14),
   })
   .superRefine(({ we_are: weAre, tax }, context) => {
@@ -226,16 +232,18 @@ export const settingsSchema = z
   });
 
 export type WrittenSettings = z.output<typeof settingsSchema>;
-/** The shape of settings.json as users write it. */
+/** settings.json as users write it, without defaults. */
 export type SettingsFile = z.input<typeof settingsSchema>;
 
-/** The issuer of the documents, with the content of the settings' logo. */
+/** The issuer with the content of its logo. */
 export interface Issuer extends Omit<WrittenSettings['issuer'], 'logo'> {
   readonly logo: Logo | null;
 }
 export interface Settings extends Omit<WrittenSettings, 'issuer'> {
   readonly issuer: Issuer;
-  /** The file's instructions, if `instructions` contains those in force (documents/instructions.ts). */
+  /**
+   * The instructions of the file, if `instructions` has the instructions in force instead (documents/instructions.ts).
+   */
   readonly file_instructions?: WrittenSettings['instructions'];
 }
 
@@ -251,7 +259,7 @@ export function readSettings(environment: Environment): Settings {
     missing: () => refuse('settings_missing', { file }),
   });
   const { issuer } = settings;
-  // Checked now, so a document cannot fail later because of its logo.
+  // The logo is checked now, so that no document can fail later because of it.
   const logo = issuer.logo === '' ? null : readLogo(resolve(environment.home, issuer.logo));
   if (logo !== null && 'problem' in logo)
     throw invalid([{ path: 'issuer.logo', reason: `cannot be used: ${logo.problem}` }]);
@@ -259,8 +267,8 @@ export function readSettings(environment: Environment): Settings {
 }
 
 /**
- * The settings for a long-running process: read again when settings.json changes. While a changed file is invalid, the
- * previous settings stay in effect.
+ * Returns a function for a long-running process that reads the settings again when settings.json has changed. While a
+ * changed file is invalid, the previous settings stay in effect.
  */
 export function presentSettings(
   environment: Environment,
@@ -284,6 +292,6 @@ export function presentSettings(
   };
 }
 
-/** The public URL of the service, without a trailing slash; in a sandbox without one, that of `serve`. */
+/** The public URL without a trailing slash. Without public_url, returns the address of `serve`, for a sandbox. */
 export const publicAddress = ({ public_url: url }: Pick<Settings, 'public_url'>): string =>
   url === '' ? 'http://127.0.0.1:8080' : url.replace(/\/+$/, '');

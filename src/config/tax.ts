@@ -1,17 +1,17 @@
 /**
- * Tax, as finance configured it in settings.json: rules with validity dates, and the choice of the rule that applies to
- * a sale. No tax law is built in: we calculate and print according to the rules (docs/tax.md).
+ * The tax rules that finance configured in settings.json, and the choice of the rule for a sale. Reckoner contains no
+ * tax law: documents follow the rules (docs/tax.md).
  */
 import { z } from 'zod';
 import { isDate, isMonth, type Month } from '../month.ts';
 import { reasonCodeProblem } from './e-invoice.ts';
 import { line } from './validation.ts';
 
-/** The categories of a tax, in the order that documents list them. */
+/** The categories, in the order in which documents list them. */
 export const TAX_CATEGORIES = ['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'] as const;
 export type TaxCategory = (typeof TAX_CATEGORIES)[number];
 
-/** The same as UNCL5305 codes, which e-invoices and the VATEX list use. */
+/** The UNCL5305 codes of the categories, which e-invoices and the VATEX list use. */
 export type VatCategory = 'S' | 'Z' | 'E' | 'AE' | 'O';
 export const VAT_CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
   standard: 'S',
@@ -21,7 +21,10 @@ export const VAT_CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
   outside_scope: 'O',
 };
 
-/** The fields that can limit a rule. Each field outweighs all later ones together, so two rules never tie. */
+/**
+ * The fields that can limit a rule. Each field outweighs all later fields together, so no two rules that apply to a
+ * sale are equally specific.
+ */
 const SELECTORS = ['partner', 'policy', 'kind', 'country'] as const;
 
 const country = z.string().regex(/^[A-Z]{2}$/, 'must be an ISO 3166 code such as DE');
@@ -35,20 +38,17 @@ const ruleSchema = z
     /** The country of the partner's address. */
     country: country.optional(),
     category: z.enum(TAX_CATEGORIES),
-    /** In percent. */
     rate: z
       .string()
       .regex(/^(100|\d{1,2})(\.\d{1,4})?$/, 'must be percent such as "19" or "7.5"')
       .default('0'),
-    /** Marks the lines as taxed at a reduced rate. */
     reduced: z.boolean().default(false),
-    /** The printed reason why no tax is charged. */
     reason: line(200).optional(),
     /** The reason as a VATEX code. */
     reason_code: z.string().optional(),
     /**
-     * The first and last day on which the rule applies. By default there is no last day; for the first day see
-     * firstDayOf.
+     * The first and last day of the rule. Without `until`, the rule has no last day. Without `from`, firstDayOf
+     * determines the first day.
      */
     from: date,
     until: date,
@@ -75,13 +75,13 @@ const ruleSchema = z
   })
   .transform(({ reason, reason_code, ...rule }) => ({
     ...rule,
-    // The percentage as people write it: 7.5, not 7.50.
+    // 7.50 becomes 7.5.
     rate: rule.rate.includes('.') ? rule.rate.replace(/\.?0+$/, '') : rule.rate,
     reason: reason || (rule.category === 'reverse_charge' ? 'Reverse charge' : ''),
     reason_code: reason_code ?? '',
   }));
 
-/** The weights of the check digit of a Japanese corporate number, from its second digit on (Ordinance of 2014, article 2). */
+/** Checks the first digit of a Japanese corporate number, which is a check digit (Ordinance of 2014, article 2). */
 function japaneseNumberIsRight(number: string): boolean {
   const digits = [...number].map(Number);
   const sum = digits
@@ -122,7 +122,10 @@ const EU_SHAPES: Readonly<Record<string, RegExp>> = {
   SK: /^\d{10}$/,
 };
 
-/** Why a text cannot be a tax number of this country, by its format; undefined if it can, or the format is unknown. */
+/**
+ * Why a text does not have the format of a tax number of this country, or undefined if it has, or if the format is
+ * unknown.
+ */
 export function taxNumberProblem(number: string, of: string): string | undefined {
   if (of === 'JP') {
     if (!/^T\d{13}$/.test(number)) return 'must be T and 13 digits such as T7000012050002';
@@ -137,15 +140,15 @@ export function taxNumberProblem(number: string, of: string): string | undefined
 }
 
 const countrySchema = z.strictObject({
-  /** As it is printed. */
+  /** The name of the tax, as printed. */
   name: line(30).min(1).default('VAT'),
-  /** The issuer's tax number in this country; if empty, `issuer.tax_id`. */
+  /** The issuer's tax number in this country. Empty: `issuer.tax_id`. */
   registration: line(60).default(''),
 });
 
 /**
- * Sales from before tax began were billed without it, and a reversal must not return tax that was never charged. So a
- * rule without a first day begins when the tax begins, unless the rule ends before that.
+ * Returns a rule's first day. By default a rule begins when the tax begins, unless it ends earlier: older sales were
+ * billed without tax, and a reversal must not return tax that was never charged.
  */
 const firstDayOf = ({ from, until }: z.output<typeof ruleSchema>, began: Month): string | null =>
   from ?? (until !== null && until < `${began}-01` ? null : `${began}-01`);
@@ -184,14 +187,14 @@ const equallySpecific = (one: TaxRule, other: TaxRule): boolean =>
 const overlap = (one: TaxRule, other: TaxRule): boolean =>
   (one.from ?? '') <= (other.until ?? '9999-12-31') && (other.from ?? '') <= (one.until ?? '9999-12-31');
 
-/** The criteria that select a rule. */
+/** The facts about a sale that select a rule. */
 export interface Sale {
   readonly partner: string;
   readonly policy: string;
   readonly kind: string;
-  /** The country of the partner's address; may be empty. */
+  /** The country of the partner's address, or ''. */
   readonly country: string;
-  /** `YYYY-MM-DD`: the tax point. */
+  /** The tax point, `YYYY-MM-DD`. */
   readonly date: string;
 }
 
@@ -204,7 +207,7 @@ const appliesTo = (rule: TaxRule, sale: Sale): boolean =>
 const weightOf = (rule: TaxRule): number =>
   SELECTORS.reduce((weight, selector) => weight * 2 + (rule[selector] === undefined ? 0 : 1), 0);
 
-/** The most specific rule that applies to a sale; undefined if none does. There are never two. */
+/** Returns the most specific rule that applies to a sale, or undefined if no rule applies. */
 export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule | undefined {
   return rules
     .filter((rule) => appliesTo(rule, sale))
@@ -215,8 +218,8 @@ export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule |
 }
 
 /**
- * For a sale without a rule, those that apply on other days: `rule 3 begins on 2026-11-01`. Rules count from 1. Empty
- * if there are none.
+ * Names the rules that would apply to a sale on other days, such as `rule 3 begins on 2026-11-01`. Rules count from 1.
+ * Without such rules, the text is empty.
  */
 export function rulesOfOtherDays({ rules }: Pick<Tax, 'rules'>, sale: Sale): string {
   return rules

@@ -1,4 +1,3 @@
-/** The date of an action. */
 import type { Environment } from './environment.ts';
 import type { Settings } from './settings.ts';
 

@@ -1,4 +1,4 @@
-/** Fields that the settings, the partner file and HTTP requests share, and the problems that a validator reports. */
+/** Field types that the settings, the partner file and HTTP requests share, and problems of invalid fields. */
 import { z } from 'zod';
 import type { FieldProblem } from '../errors/refusals.ts';
 
@@ -15,7 +15,7 @@ export const emailAddress = z
   .refine((text) => z.email().safeParse(text).success, 'must be one e-mail address such as ap@partner.example');
 export const optional = <T extends z.ZodType<string>>(schema: T) => z.union([z.literal(''), schema]);
 
-/** A structured postal address: banks refuse cross-border wires without one. */
+/** A structured postal address, because banks refuse cross-border wires without one. */
 export const addressSchema = z.strictObject({
   line1: line().default(''),
   line2: line().default(''),
@@ -27,8 +27,8 @@ export const addressSchema = z.strictObject({
 export type Address = z.output<typeof addressSchema>;
 
 /**
- * A validator's problems with their paths. For a union, the problems of the alternative that came closest, or the
- * union's message if it has one and no alternative matched any part of the value.
+ * Returns the problems of a validation with their paths. For a union, these are the problems of its last alternative,
+ * or the union's own message if that alternative rejected the value as a whole.
  */
 export function fieldProblems(error: z.ZodError): FieldProblem[] {
   const flatten = (issues: readonly z.core.$ZodIssue[], base: readonly PropertyKey[]): FieldProblem[] =>
@@ -45,7 +45,7 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
           reason: 'is not a known field',
         }));
       }
-      // An invalid record key has its reasons one level below.
+      // The reasons for an invalid record key are one level below.
       const reason =
         issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
       return [{ path: path.map(String).join('.'), reason: plainReason(reason) }];
@@ -54,8 +54,8 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
 }
 
 /**
- * The validator's wording of a wrong type, in plain English. Numbers are read as exact text, but users call them
- * numbers.
+ * Rewords the validator's message about a wrong type in plain English. ExactNumber is our type for exact numbers, which
+ * users call numbers.
  */
 function plainReason(issue: string): string {
   const reason = issue.replace('ExactNumber', 'number');

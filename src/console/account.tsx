@@ -1,4 +1,4 @@
-/** A user's own account page: name, roles and sessions. Every role has it. */
+/** Pages where a signed-in user of any role sees their roles, sessions and passkeys. */
 import type { FastifyReply } from 'fastify';
 import { type Passkey, readPasskeys } from '../people/passkeys.sql.ts';
 import { rolesInWords, scopeOf } from '../people/roles.ts';
@@ -11,7 +11,6 @@ import { Card, Chip, DataTable, Instant } from './kit.tsx';
 import type { Screen } from './page.tsx';
 import type { Access, Routes, Visit } from './route.ts';
 
-/** The page of all users' sessions. */
 export const SESSIONS = '/console/settings/sessions';
 
 const OWN: Access = { role: 'viewer', scope: 'partners' };
@@ -117,7 +116,7 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
   };
 }
 
-/** The theme is set on the document's root, which boosted forms do not replace. */
+/** A boosted form would not replace the document's root, which has the theme. */
 const Appearance = ({ chosen, token }: { chosen: Theme | null; token: string }) => (
   <Card title="Appearance" note="For this browser.">
     <Form action="/console/account/theme" token={token} boost={false} class="choices">
@@ -136,9 +135,9 @@ const Appearance = ({ chosen, token }: { chosen: Theme | null; token: string }) 
   </Card>
 );
 
-/** The document's root has the same setting. */
+/** A boosted form would not replace the document's root, which has the setting. */
 const Keyboard = ({ on, token }: { on: boolean; token: string }) => (
-  <Card title="Keyboard" note="For this browser. Single keys such as j and / move, search and open.">
+  <Card title="Keyboard" note="Applies to this browser. Single keys, such as j and /, move, search and open.">
     <Form action="/console/account/keys" token={token} boost={false} class="choices">
       {(
         [
@@ -201,6 +200,6 @@ const Passkeys = ({
   </Card>
 );
 
-/** `Firefox`, `Chrome`, …: enough to recognize your own browser. */
+/** Returns a name such as `Firefox`, by which users recognize their own session. */
 export const browserName = (agent: string): string =>
   /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(agent)?.[1]?.replace('Edg', 'Edge').replace('OPR', 'Opera') ?? 'Unknown';

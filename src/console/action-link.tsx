@@ -1,4 +1,3 @@
-/** Links to actions, shown only to users who may do them. */
 import type { ComponentChildren } from 'preact';
 import { ACTIONS } from '../actions/loaded.ts';
 import { scopeOf, type User } from '../people/roles.ts';
@@ -7,10 +6,10 @@ import { actionAddress, type KnownInput } from '../remedy.ts';
 
 export type Seer = Pick<User, 'roles'>;
 
-/** The partners that an action affects; null for the whole ledger. */
+/** The partners that an action affects. Null means the whole ledger. */
 export type AffectedPartners = string | null | readonly string[];
 
-/** Whether a user has the action's role for all of these partners; null: for every partner. */
+/** Returns whether a user's role covers an action for all the given partners. */
 export function mayDo(user: Seer, name: string, whose: AffectedPartners): boolean {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`there is no action ${name}`);
@@ -19,7 +18,6 @@ export function mayDo(user: Seer, name: string, whose: AffectedPartners): boolea
   return [whose].flat().every((partnerId) => isInScope(scope, partnerId));
 }
 
-/** Whether a user may read the whole ledger. */
 export const seesAll = (user: Seer): boolean => scopeOf(user, 'viewer') === null;
 
 export const actionHref = (action: string, input: KnownInput = {}): string => actionAddress({ action, input });
@@ -27,7 +25,7 @@ export const actionHref = (action: string, input: KnownInput = {}): string => ac
 interface ActionLinkProps {
   readonly action: string;
   readonly partner: AffectedPartners;
-  /** The known part of its input. */
+  /** Values that the action's form is filled with. */
   readonly input?: KnownInput;
 }
 
@@ -40,7 +38,7 @@ export const ActionLink = ({
   children,
 }: ActionLinkProps & {
   user: Seer;
-  /** `plain`: a link in a sentence, not a button. */
+  /** `plain` draws a link in a sentence instead of a button. */
   tone?: 'main' | 'danger' | 'small' | 'plain' | undefined;
   children: ComponentChildren;
 }) =>
@@ -57,7 +55,6 @@ export interface RareAction extends ActionLinkProps {
   readonly name: string;
 }
 
-/** A screen's rarely needed actions, collapsed. */
 export function MoreActions({
   user,
   actions,

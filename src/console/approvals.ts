@@ -1,4 +1,3 @@
-/** The pages of requests for approval, and the decision on one. */
 import { actionOf, approveRequest, endRequest } from '../actions/approve.ts';
 import { LINE } from '../actions/fields.ts';
 import { DECISIONS } from '../approvals/requests.sql.ts';
@@ -20,7 +19,7 @@ export function addApprovals(routes: Routes): void {
     (tx, visit) => readApproval(tx, { requestId: idOf(visit), scope: visit.scope, now: nowOf(visit) }),
     (view, { reader }) => approvalScreen(view, reader),
   );
-  // The request decides who may act on it: the requester withdraws it, another user approves or rejects it.
+  // The viewer role is enough to send the form, because `approveRequest` and `endRequest` check who may decide.
   action('/approvals/:id', READ, async (visit, fields) => {
     const { context, scope } = visit;
     const requestId = idOf(visit);

@@ -26,7 +26,6 @@ function add(name: string, type: string, content: Buffer | string): string {
   return url;
 }
 
-/** The font's own stylesheet, with the URLs that serve its files here. */
 function addFont(): void {
   const css = readFileSync(join(FONT, 'index.css'), 'utf8').replaceAll(
     /url\(\.\/files\/([\w-]+\.woff2)\)/g,
@@ -44,7 +43,6 @@ add('current.js', 'text/javascript; charset=utf-8', own('current.js'));
 add('sum.js', 'text/javascript; charset=utf-8', own('sum.js'));
 add('htmx.js', 'text/javascript; charset=utf-8', readFileSync(resolve('htmx.org/dist/htmx.min.js')));
 
-/** The URL of an asset. Throws if there is none, which is a bug. */
 export function assetUrl(name: string): string {
   const asset = assets.get(name);
   if (asset === undefined) throw new Error(`there is no asset ${name}`);

@@ -1,6 +1,6 @@
 /**
- * Tasks that auditors start from the console: `verify`, and packs to download. Each runs in its own process, one of a
- * kind at a time, and its page shows the progress. Refusals: request_invalid, month_unknown.
+ * The tasks `verify` and `pack`, which auditors start from the console. Each task runs in its own process. Only one
+ * task of each kind runs at a time. Refusals: request_invalid, month_unknown.
  */
 import { fork } from 'node:child_process';
 import { createReadStream, existsSync } from 'node:fs';
@@ -40,7 +40,7 @@ export function addAuditTasks(app: FastifyInstance, { action, file }: Routes, sh
     if (taskId !== undefined) start('export', taskId);
     return { to: `/console${PACKS_PATH}/${input.from}` };
   });
-  // It may be large, so it may take longer than other responses, as long as the client keeps reading.
+  // Files with the bound `rows` may take longer than other responses, while the client keeps reading.
   file(
     `${PACKS_PATH}/files/:task/pack.zip`,
     { ...LEDGER, bound: 'rows' },
@@ -50,7 +50,7 @@ export function addAuditTasks(app: FastifyInstance, { action, file }: Routes, sh
       if (task === undefined || task.result === null) return undefined;
       const { kind, from, to } = task.input as ExportInput;
       const path = join(packFolder(environment), (task.result as ExportResult).file);
-      // It is kept for a day, on the server that made it.
+      // The pack is kept for a day, on the server that made it.
       if (!existsSync(path)) return undefined;
       const name = `${kind}-${from}${to === from ? '' : `-${to}`}.zip`;
       return { type: 'application/zip', name, content: createReadStream(path), download: true };
@@ -71,7 +71,7 @@ function exportAsked(fields: ReadonlyMap<string, string>): ExportInput {
   return { kind, from, to, format };
 }
 
-/** Records who started it. Returns undefined while another of its kind is running; its page then shows that one. */
+/** Records a new task. Returns undefined if a task of the same kind is already running. */
 function ask(
   { user, context: { environment, actor } }: Visit,
   transact: Transact,

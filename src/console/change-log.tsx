@@ -1,11 +1,9 @@
-/** Changes of fields that are updated in place, latest first: who changed what, from what to what. */
-
 import type { ChangeEvent } from '../people/audit-events.sql.ts';
 import type { FieldChange } from '../people/field-changes.ts';
 import { plural } from '../text.ts';
 import { Instant } from './kit.tsx';
 
-/** More fields than these are collapsed, such as those of the first import. */
+/** Changes of more fields than this, as in a first import, are collapsed. */
 const UNFOLDED = 6;
 
 export const ChangeLog = ({ events, nothing }: { events: readonly ChangeEvent[]; nothing: string }) =>

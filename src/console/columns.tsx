@@ -1,11 +1,9 @@
-/** Columns shared by several tables. */
 import type { DocumentKind } from '../documents/snapshot.ts';
 import { daysBetween } from '../month.ts';
 import type { OpenItem } from '../reports/open-items.sql.ts';
 import { plural } from '../text.ts';
 import { Chip, type Column, Money, Quiet } from './kit.tsx';
 
-/** The partner, linked to its screen. */
 export const PARTNER: Column<{ readonly partner_id: string; readonly name: string }> = {
   heading: 'Partner',
   cell: ({ partner_id, name }) => (
@@ -15,7 +13,6 @@ export const PARTNER: Column<{ readonly partner_id: string; readonly name: strin
   ),
 };
 
-/** A document's open balance: negative for a credit note. */
 const BALANCE: Column<{
   readonly document: DocumentKind;
   readonly balance: string;
@@ -28,7 +25,6 @@ const BALANCE: Column<{
   ),
 };
 
-/** What a document adds to what a partner owes on this day: the due date, the disputed amount and the balance. */
 export const owedColumns = (asOf: string): readonly Column<OpenItem>[] => [
   {
     heading: 'Due',

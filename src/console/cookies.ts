@@ -1,6 +1,6 @@
 /**
- * The browser's side of a session: its cookies, where it may be served, and whether a changing request came from our
- * own form. Refusals: console_insecure, form_refused.
+ * Session cookies, the origin of the console, and checks that a form was sent from the console. Refusals:
+ * console_insecure, form_refused.
  */
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -10,14 +10,13 @@ import type { Service } from '../http/service.ts';
 import { issuerOf } from '../http/shared.ts';
 import { isFormToken } from '../people/secrets.ts';
 
-/** Where the browser sees the console. */
 export interface Place {
   readonly origin: string;
-  /** Plain http is only for a sandbox on the browser's own machine. */
+  /** False only for a sandbox on the browser's own machine. */
   readonly secure: boolean;
 }
 
-/** The place of a request. Plain http requires a Host header that names the browser's own machine. */
+/** Returns the place of a request. Over plain http, the Host header must name the browser's own machine. */
 export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { headers }: FastifyRequest): Place {
   const { origin, protocol } = new URL(issuerOf(service));
   if (protocol === 'https:') return { origin, secure: true };
@@ -27,17 +26,17 @@ export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { he
   throw refuse('console_insecure', { host: name === '' ? 'this address' : name });
 }
 
-/** Whether the place has a host name. Passkeys belong to names, not IP addresses. */
+/** Returns whether the place has a host name. A passkey belongs to a host name, not to an IP address. */
 export const isNamed = ({ origin }: Place): boolean => isIP(new URL(origin).hostname.replace(/^\[|\]$/g, '')) === 0;
 
 type CookieName = 'reckoner' | 'reckoner-sign-in' | 'reckoner-partner';
 
-/** Browsers accept a `__Host-` cookie only over https, for one host and all its paths: no other host can set it. */
+/** The prefix `__Host-` keeps other hosts from setting the cookie. Browsers accept the prefix only over https. */
 const nameOf = (name: CookieName, { secure }: Place): string => (secure ? `__Host-${name}` : name);
 
 export function readCookie(request: FastifyRequest, place: Place, name: CookieName): string | undefined {
   const found = cookiesOf(request, nameOf(name, place));
-  // If two have the same name, someone else set one of them.
+  // Two cookies with one name mean that a different host set one of them.
   return found.length === 1 ? found[0] : undefined;
 }
 
@@ -48,7 +47,7 @@ function cookiesOf({ headers }: FastifyRequest, name: string): string[] {
   });
 }
 
-/** Sets a cookie that lasts until the browser is closed, or removes it. */
+/** Sets a cookie that lasts until the browser is closed. With null, removes the cookie. */
 export function setCookie(reply: FastifyReply, place: Place, name: CookieName, value: string | null): void {
   const parts = [`${nameOf(name, place)}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
   if (place.secure) parts.push('Secure');
@@ -58,54 +57,51 @@ export function setCookie(reply: FastifyReply, place: Place, name: CookieName, v
   reply.header('Set-Cookie', [...[before ?? []].flat(), parts.join('; ')].map(String));
 }
 
-/** If none is chosen, the console follows the user's system. */
+/** Without a chosen theme, the console follows the operating system's setting. */
 export const THEMES = ['light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 const THEME_COOKIE = 'reckoner-theme';
 const YEAR = 365 * 24 * 60 * 60;
 
-/** The theme that the user chose. */
 export function themeOf(request: FastifyRequest): Theme | null {
   const [theme] = cookiesOf(request, THEME_COOKIE);
   return THEMES.find((each) => each === theme) ?? null;
 }
 
-/** Stored for this browser, not for the user: a laptop may be dark and a projector light. */
+/** Stores the theme in the browser, not with the user, who may want different themes on a laptop and a projector. */
 export const setTheme = (reply: FastifyReply, place: Place, theme: Theme | null): void =>
   setChoice(reply, place, THEME_COOKIE, theme);
 
 const KEYS_COOKIE = 'reckoner-keys';
 
 /**
- * Whether single-key shortcuts are on in this browser: speech input and tremor trigger them by accident (WCAG 2.1.4).
+ * Returns whether single-key shortcuts are on. Speech input and tremor can trigger shortcuts by accident (WCAG 2.1.4).
  */
 export const hasKeys = (request: FastifyRequest): boolean => !cookiesOf(request, KEYS_COOKIE).includes('off');
 
 export const setKeys = (reply: FastifyReply, place: Place, on: boolean): void =>
   setChoice(reply, place, KEYS_COOKIE, on ? null : 'off');
 
-/** Stores or clears a browser's preference. It outlasts the session. */
+/** Stores a preference, which outlasts the session. With null, removes the preference. */
 function setChoice(reply: FastifyReply, { secure }: Place, name: string, value: string | null): void {
   const life = `Max-Age=${value === null ? 0 : YEAR}`;
   const parts = [`${name}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', life];
   reply.header('Set-Cookie', [...parts, ...(secure ? ['Secure'] : [])].join('; '));
 }
 
-/** Refuses requests from another site. Every current browser states the origin of a request. */
+/** Refuses requests from other sites. Every current browser sends a request's origin. */
 export function refuseOtherOrigin({ headers }: FastifyRequest, { origin }: Place): void {
   const site = headers['sec-fetch-site'];
   const from = headers.origin;
-  if (site === undefined && from === undefined)
-    throw refuse('form_refused', { reason: 'does not say where it comes from' });
+  if (site === undefined && from === undefined) throw refuse('form_refused', { reason: 'does not state its origin' });
   if (site !== undefined && site !== 'same-origin') throw refuse('form_refused', { reason: 'comes from another site' });
   if (from !== undefined && from !== origin) throw refuse('form_refused', { reason: 'comes from another address' });
 }
 
-/** Refuses a form without the token of its session. */
 export function refuseForeignForm(secret: string, token: unknown): void {
   if (!isFormToken(secret, token)) throw refuse('form_refused', { reason: 'was not made for this session' });
 }
 
-/** The URL to go to after signing in: only a page of the console. */
+/** Returns the page to open after signing in, which must be a page of the console. */
 export const pageToGoTo = (given: unknown): string =>
   typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@]*$/.test(given) ? given : '/console';

@@ -1,4 +1,4 @@
-/** Forms that change something. Each carries the token of the user's session. */
+/** Forms that change something. Each form carries the token of the user's session. */
 import type { ComponentChildren } from 'preact';
 import { fileText } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -13,9 +13,8 @@ export const Form = ({
 }: {
   action: string;
   token: string;
-  /** False: the whole page is loaded again, for forms that change the signed-in user. */
+  /** False loads the whole page again, for forms that change the signed-in user. */
   boost?: boolean;
-  /** True: it may send files. */
   files?: boolean;
   class?: string | undefined;
   children: ComponentChildren;
@@ -32,7 +31,7 @@ export const Form = ({
   </form>
 );
 
-/** The values that a form sent; undefined if the body is not a form. */
+/** Returns the values that a form sent, or undefined if the body is not a form. */
 export function formOf(body: unknown, type: string | undefined): URLSearchParams | undefined {
   if (!/^application\/x-www-form-urlencoded\b/i.test(type ?? '')) return undefined;
   const form = new URLSearchParams(body instanceof Buffer ? body.toString('utf8') : '');
@@ -44,21 +43,17 @@ export function formOf(body: unknown, type: string | undefined): URLSearchParams
 export function refuseNul(fields: readonly (readonly [name: string, value: string])[]): void {
   const problems = fields
     .filter(([, value]) => value.includes('\0'))
-    .map(([path]) => ({ path, reason: 'contains a character that is not text' }));
+    .map(([path]) => ({ path, reason: 'contains the character NUL' }));
   if (problems.length > 0) throw refuse('request_invalid', { problems });
 }
 
-/**
- * The total size of a form's files. The preview page carries them to the confirmation as base64, so nothing is stored
- * in between.
- */
+/** Limits the total size of a form's files. The preview page carries the files as base64 until they are confirmed. */
 const LARGEST_FILES = 4 * 1024 * 1024;
-/** The largest body of such a form. */
 export const LARGEST_UPLOAD = 6 * 1024 * 1024;
 
 /**
- * The values that a form with files sent, each file as one value; a field without a file is left out. Undefined if the
- * body is not such a form. Refusal: body_too_large.
+ * Returns the values of a form with files, or undefined if the body is not such a form. A field without a file is left
+ * out. Refusal: body_too_large.
  */
 export async function uploadOf(body: unknown, type: string | undefined): Promise<URLSearchParams | undefined> {
   if (!/^multipart\/form-data\b/i.test(type ?? '') || !(body instanceof Buffer)) return undefined;
@@ -83,18 +78,17 @@ export async function uploadOf(body: unknown, type: string | undefined): Promise
   return form;
 }
 
-/** The file name without folders and unprintable characters. */
 const nameOf = (file: File): string =>
   file.name
     .replace(/^.*[/\\]/s, '')
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
     .slice(-200) || 'file';
 
-/** The fields of a form, each given once. Undefined if one is given twice. */
+/** Returns the fields of a form, or undefined if a field occurs twice. */
 export const fieldsOfForm = (form: URLSearchParams | undefined): ReadonlyMap<string, string> | undefined =>
   form !== undefined && new Set(form.keys()).size === form.size ? new Map(form) : undefined;
 
-/** The id of a thing, as a form sends it; 0, which no thing has, if it is not a number. */
+/** Returns an id from a form, or 0 if the value is not a number. No id is 0. */
 export function idSent(fields: ReadonlyMap<string, string>, name: string): number {
   const sent = fields.get(name) ?? '';
   return /^\d{1,15}$/.test(sent) ? Number(sent) : 0;

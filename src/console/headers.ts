@@ -1,4 +1,4 @@
-/** The headers of every page with a sign-in: only content from this server, never in a frame. */
+/** The headers of all signed-in and sign-in pages: content only from this server, and no frames. */
 export const PAGE_HEADERS = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -8,8 +8,8 @@ export const PAGE_HEADERS = {
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; '),
-  // The path can be a secret, so only the origin is sent as Referer. `no-referrer` would also hide a form's origin, which
-  // is checked.
+  // Only the origin is sent as Referer, because the path can contain a secret. `no-referrer` would also hide a form's
+  // origin, which the server checks.
   'Referrer-Policy': 'strict-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=()',

@@ -1,4 +1,3 @@
-/** The small parts that the console's screens are made of. Each escapes its input, as Preact does. */
 import type { ComponentChildren } from 'preact';
 import type { Mark } from '../lists/list.ts';
 import { Amount, groupThousands } from '../money.ts';
@@ -8,13 +7,11 @@ export type Tone = Mark['tone'];
 interface MoneyProps {
   readonly amount: string;
   readonly currency: string;
-  /** The amount, with a plus sign if it is above zero. */
   readonly signed?: boolean;
-  /** The amount without its currency, for columns whose heading names it. */
+  /** Omits the currency, for columns whose heading names it. */
   readonly bare?: boolean;
 }
 
-/** An amount with its currency's decimals, and the currency beside it in a softer color. */
 export function Money({ amount, currency, signed = false, bare = false }: MoneyProps) {
   const value = Amount.of(amount, currency);
   const sign = signed && value.isPositive() ? '+' : '';
@@ -31,10 +28,10 @@ export function Money({ amount, currency, signed = false, bare = false }: MoneyP
   );
 }
 
-/** The same, but with a dash for zero, so other amounts stand out. */
+/** Shows a dash instead of zero, so that other amounts stand out. */
 export const Quiet = (money: MoneyProps) => (/[1-9]/.test(money.amount) ? <Money {...money} /> : <None />);
 
-/** A dash for nothing; a card on a narrow screen omits it. */
+/** A dash for an empty cell. Cards on narrow screens omit the cell. */
 export const None = () => <span class="none">–</span>;
 
 export const Chip = ({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) => (
@@ -52,15 +49,15 @@ export const Marks = ({ marks }: { marks: readonly Mark[] }) =>
 export interface Column<Row> {
   readonly heading: string;
   readonly number?: boolean;
-  /** The link of a column's heading: the same list sorted by that column, or in reverse order if it already is. */
+  /** The link that sorts the list by this column, or reverses the order if the list is already sorted by it. */
   readonly sort?: { readonly href: string; readonly now: 'ascending' | 'descending' | undefined };
   readonly cell: (row: Row) => ComponentChildren;
 }
 
-/** A table with more columns than this labels each cell on a narrow screen, unless stated otherwise. */
+/** Tables with more columns than this label each cell on a narrow screen. */
 const MOST_UNLABELLED = 4;
 
-/** A table whose rows start with a link, which the keys j, k and Enter use. */
+/** Each row starts with a link, so that the keys j, k and Enter work on the table. */
 export function DataTable<Row>({
   columns,
   rows,
@@ -74,7 +71,6 @@ export function DataTable<Row>({
   nothing: string;
   caption: string;
   foot?: ComponentChildren;
-  /** On a narrow screen each cell is labeled. */
   labelled?: boolean;
 }) {
   if (rows.length === 0 && foot === undefined) return <p class="nothing">{nothing}</p>;
@@ -126,7 +122,7 @@ export function Card({
   title: string;
   note?: ComponentChildren;
   actions?: ComponentChildren;
-  /** Without the inner margin, for tables. */
+  /** Removes the inner margin, for a card that contains a table. */
   flush?: boolean;
   children: ComponentChildren;
 }) {
@@ -142,7 +138,6 @@ export function Card({
   );
 }
 
-/** Names and their values; a name without a value is left out. */
 export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: ComponentChildren])[] }) => (
   <dl class="facts">
     {facts.map(([name, value]) =>
@@ -185,14 +180,13 @@ export const Tabs = ({ label, tabs }: { label: string; tabs: readonly Tab[] }) =
 
 export type Question = Readonly<Record<string, string | number | null | undefined>>;
 
-/** A path with the query parameters that have a value. */
+/** Adds the parameters that have a value to a path. */
 export function addressOf(path: string, question: Question): string {
   const given = Object.entries(question).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** The same figures as spreadsheet files. */
 export const Downloads = ({ path, question, of }: { path: string; question: Question; of?: string }) => (
   <>
     {(['csv', 'xlsx'] as const).map((format) => (
@@ -203,7 +197,6 @@ export const Downloads = ({ path, question, of }: { path: string; question: Ques
   </>
 );
 
-/** Below a paged list: links to its first and next page. */
 export const Pager = ({
   first,
   next,
@@ -220,7 +213,7 @@ export const Pager = ({
     </div>
   );
 
-/** Parts of a whole as one bar, for example deliveries by their state. */
+/** A bar that shows the parts of a total, such as deliveries by state. */
 export function Meter({
   parts,
   label,
@@ -262,12 +255,12 @@ export const Icon = ({ kind, tone }: { kind: keyof typeof PATHS; tone: Tone }) =
   </svg>
 );
 
-/** `2026-10-01 10:07 UTC` of an ISO instant. */
+/** Shows an ISO instant as `2026-10-01 10:07 UTC`. */
 export const Instant = ({ at }: { at: string }) => (
   <time dateTime={at}>{`${at.slice(0, 16).replace('T', ' ')} UTC`}</time>
 );
 
-/** A document's number stays on one line. */
+/** Keeps document numbers from breaking across lines. */
 export const inOneLine = (text: string): ComponentChildren[] =>
   text
     .split(/\b([A-Z]{1,10}-\d{4}-\d{4,})\b/)

@@ -1,9 +1,11 @@
-/** Fields in sentences, named by their form labels. */
 import type { z } from 'zod';
 import { fieldsOf } from '../actions/fields.ts';
 import { asOption, type NameOf } from '../field-names.ts';
 
-/** `“Reason”`, or `“As: duplicate”`. A capitalized placeholder value, such as ACCOUNT, is left out. */
+/**
+ * Names an input field in a sentence: `“Reason”`, or `“As: duplicate”` with its value. Omits placeholder values such as
+ * ACCOUNT.
+ */
 export const labelsOf =
   ({ input }: { readonly input: z.ZodObject }): NameOf =>
   (name, value) => {

@@ -1,4 +1,3 @@
-/** The routes of a list: its page, and the same rows as CSV and XLSX. */
 import type { FunctionComponent } from 'preact';
 import type { List } from '../lists/list.ts';
 import type { Seer } from './action-link.tsx';
@@ -11,9 +10,9 @@ interface Page {
   readonly place: Place;
   readonly title: string;
   readonly lead?: string;
-  /** Beside the title. */
+  /** Shown beside the title. */
   readonly Actions?: FunctionComponent<{ user: Seer }>;
-  /** Between the title and the filters. */
+  /** Shown between the title and the filters. */
   readonly Above?: FunctionComponent<{ user: Seer }>;
 }
 

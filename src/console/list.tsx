@@ -1,4 +1,4 @@
-/** A list of `lists/` as a page of the console or of a partner's place, with its spreadsheet files. */
+/** The page and spreadsheet files of a list of `lists/`, for the console and the partner's place. */
 import type { ComponentChildren } from 'preact';
 import { type Field, fieldsOf, inputOfForm, readFields } from '../actions/fields.ts';
 import { ACTIONS } from '../actions/loaded.ts';
@@ -34,7 +34,7 @@ export interface ListView<Row = unknown> {
   readonly today: string;
   readonly rows: readonly Row[];
   readonly totals: readonly Total[];
-  /** The key after which the next page begins; null on the last page. */
+  /** The key of this page's last row, or null on the last page. */
   readonly next: string | null;
 }
 
@@ -61,7 +61,7 @@ const namesInViews = ({ views = [] }: List): string[] => [
   ...new Set(views.flatMap(([, filter]) => Object.keys(filter))),
 ];
 
-/** A page begins with its first view. `view` may ask for all rows. */
+/** Without a filter, a list shows its first view. */
 function beginning(list: List, question: Question): Question {
   const [[, first] = ['', {}]] = list.views ?? [];
   return question['view'] || namesInViews(list).some((name) => question[name]) ? question : { ...question, ...first };
@@ -85,7 +85,7 @@ export async function readList<Row>(
   };
 }
 
-/** All rows that match the filter, as the command writes them. */
+/** Returns all rows that match the filter, with the same columns as the command's file. */
 export async function readListSheet(tx: Transaction, list: List, question: Question, seen: ListContext) {
   const asked = { ...askedOf(list, question, seen), sort: list.sorts[1], after: null, limit: null };
   return sheetOf(list, await list.read(tx, asked), seen.today);
@@ -94,10 +94,9 @@ export async function readListSheet(tx: Transaction, list: List, question: Quest
 interface ListProps {
   readonly view: ListView;
   readonly path: string;
-  /** The names of its columns. */
   readonly face: readonly string[];
   readonly hrefOf: (...link: Link) => string;
-  /** Who may follow its remedies. */
+  /** The user whose permissions decide which remedies are links. */
   readonly user?: Seer;
 }
 
@@ -143,7 +142,7 @@ export const ListPager = ({ view: { question, next }, path }: Pick<ListProps, 'v
   />
 );
 
-/** Filters shown as tabs are not inputs of the form. */
+/** The form of a list's filters. A filter that is shown as tabs has no input. */
 function Filters({
   view: { list, question },
   path,
@@ -238,7 +237,7 @@ const Totals = ({ totals }: { totals: readonly Total[] }) =>
     </span>
   ));
 
-/** Ticked rows are passed to an action as that form field; its preview shows the effect on all of them. */
+/** Passes the ticked rows to an action, whose preview shows the effect on all of them. */
 function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; children: ComponentChildren }) {
   const actions = ticks?.actions.filter((name) => mayDo(user, name, ticks.ofLedger ? null : [])) ?? [];
   if (actions.length === 0) return children;
@@ -348,7 +347,7 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   );
 }
 
-/** How the link of a row breaks: a number stays on one line, a name may wrap. */
+/** Keeps a document number on one line, whereas names may wrap. */
 export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 'row number');
 
 const isAmounts = (value: Value): value is readonly Amount[] => Array.isArray(value) && value[0] instanceof Amount;
@@ -357,7 +356,6 @@ function Looking({ look, children }: { look: Described<unknown>['look']; childre
   return look === undefined ? children : <span class={look === 'wrap' ? 'soft wrap' : look}>{children}</span>;
 }
 
-/** Never breaks a day or a month in two. */
 function inTime(value: string | number, { type }: Described<unknown>): ComponentChildren {
   if (type === 'instant') return <Instant at={String(value)} />;
   if (type !== 'date' && type !== 'month') return value;

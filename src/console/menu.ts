@@ -1,7 +1,6 @@
-/** The console's menu: its sections, and who may open them. */
 import { scopeOf, type User } from '../people/roles.ts';
 
-/** Each with its keyboard shortcut: the letter typed after `g`. */
+/** `key` is the letter to type after `g`. */
 const PLACES = [
   { path: 'close', name: 'Close', key: 'c' },
   { path: 'queue', name: 'Work queue', key: 'q' },
@@ -17,9 +16,7 @@ export type Place = (typeof PLACES)[number]['path'];
 
 export type PlaceLink = (typeof PLACES)[number];
 
-/** Only for users of the whole ledger. */
 const OF_ALL: readonly Place[] = ['close', 'settings'];
 
-/** The sections that a user may open. */
 export const placesOf = (reader: Pick<User, 'roles'>): readonly PlaceLink[] =>
   scopeOf(reader, 'viewer') === null ? PLACES : PLACES.filter(({ path }) => !OF_ALL.includes(path));

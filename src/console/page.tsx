@@ -1,4 +1,3 @@
-/** The frame of every screen: the navigation rail, the search, the title with its actions. */
 import type { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
 import type { User } from '../people/roles.ts';
@@ -7,7 +6,6 @@ import type { Theme } from './cookies.ts';
 import { Form } from './form.tsx';
 import { type Place, type PlaceLink, placesOf } from './menu.ts';
 
-/** What every screen knows about its user. */
 export interface PageUser {
   readonly name: string;
   readonly role: string;
@@ -15,10 +13,9 @@ export interface PageUser {
   readonly sandbox: boolean;
   readonly version: string;
   readonly theme: Theme | null;
-  /** Whether single-key shortcuts are on (session.ts). */
+  /** Whether single-key shortcuts are on (cookies.ts). */
   readonly keys: boolean;
   readonly login: string;
-  /** The token that the user's forms carry (form.tsx). */
   readonly formToken: string;
   readonly roles: User['roles'];
 }
@@ -32,13 +29,13 @@ export interface Screen {
   readonly content: ComponentChildren;
 }
 
-/** htmx evaluates nothing, adds no styles and talks only to this server. */
+/** Keeps htmx from evaluating code, adding styles and requesting other servers. */
 const HTMX = JSON.stringify({
   allowEval: false,
   includeIndicatorStyles: false,
   selfRequestsOnly: true,
   historyCacheSize: 0,
-  // A refusal is a page like any other.
+  // Shows error pages like other pages.
   responseHandling: [
     { code: '204', swap: false },
     { code: '...', swap: true },
@@ -57,7 +54,6 @@ const Head = ({ title, children }: { title: string; children?: ComponentChildren
   </head>
 );
 
-/** The whole document of a screen. */
 export const page = (reader: PageUser, screen: Screen): string =>
   `<!doctype html>${render(
     <html lang="en" data-theme={reader.theme ?? undefined} data-keys={reader.keys ? undefined : 'off'}>
@@ -98,7 +94,7 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['?', 'this list'],
 ];
 
-/** Shown by keys.js. */
+/** keys.js shows this dialog. */
 const Keys = ({ places }: { places: readonly PlaceLink[] }) => (
   <dialog class="keys" id="keys" aria-labelledby="keys-title">
     <h2 id="keys-title">Keyboard</h2>
@@ -122,7 +118,7 @@ const Keys = ({ places }: { places: readonly PlaceLink[] }) => (
   </dialog>
 );
 
-/** A page for users who are not signed in: a single card. */
+/** A page with a single card, for users who are not signed in. */
 export const outerPage = (
   outer: Pick<PageUser, 'issuer' | 'sandbox' | 'theme'> & { title: string; script?: string; brand?: string },
   content: ComponentChildren,
@@ -149,13 +145,12 @@ export const outerPage = (
     </html>,
   )}`;
 
-/** What every page of a partner's place knows about its user. */
 export interface PartnerReader extends Pick<PageUser, 'issuer' | 'sandbox' | 'theme' | 'formToken'> {
   readonly partner: string;
   readonly contact: string;
 }
 
-/** A page of a partner's place: no rail, no search, and no scripts. */
+/** A page of the partner's place, which has no rail, search or scripts. */
 export const partnerPage = (reader: PartnerReader, screen: Omit<Screen, 'place'>): string =>
   `<!doctype html>${render(
     <html lang="en" data-theme={reader.theme ?? undefined}>

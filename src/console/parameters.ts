@@ -1,6 +1,4 @@
-/**
- * The parameters of a URL, checked before anything is read. An empty field counts as absent. Refusal: argument_invalid.
- */
+/** Checks the parameters of URLs. An empty parameter counts as absent. Refusal: argument_invalid. */
 import { SOUGHT_TEXT } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
 import { isDate, isMonth, type Month } from '../month.ts';
@@ -32,12 +30,10 @@ export function choiceAsked<Choice extends string>(
   throw invalid(argument, value, `must be one of ${choices.join(', ')}`);
 }
 
-/** An id that the database assigned. */
 export function idAsked(argument: string, value: Parameter): number | undefined {
   if (value === undefined || value === '') return undefined;
   if (/^[1-9]\d{0,14}$/.test(value)) return Number(value);
   throw invalid(argument, value, 'is not a number such as 12');
 }
 
-/** Words to search for. */
 export const textAsked = (value: Parameter): string | undefined => SOUGHT_TEXT.parse(value ?? '') || undefined;

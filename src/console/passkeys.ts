@@ -1,7 +1,6 @@
 /**
- * Passkeys in the browser: a signed-in user registers one, and can then sign in with it. A passkey that signs in has
- * verified its user (PIN, fingerprint, face), so it is two factors in one. Refusals: passkey_refused, form_refused,
- * rate_limited.
+ * Registration of passkeys, and sign-in with them. A passkey counts as two factors, because the device checks a PIN,
+ * fingerprint or face. Refusals: passkey_refused, form_refused, rate_limited.
  */
 import {
   type AuthenticationResponseJSON,
@@ -27,7 +26,6 @@ import { begin, countRefused, openRoute } from './sign-in.tsx';
 
 const OWN: Access = { role: 'viewer', scope: 'partners' };
 
-/** The host that passkeys belong to. */
 function hostOf(place: Place): string {
   if (isNamed(place)) return new URL(place.origin).hostname;
   throw refuse('passkey_refused', { reason: 'passkeys need a name such as localhost, not an address' });
@@ -77,7 +75,6 @@ export function addPasskeys({ call, action }: Routes, { environment, log }: Shar
   });
 }
 
-/** The routes for users who are not signed in. */
 export function addPasskeySignIn(app: FastifyInstance, shared: Shared): void {
   const { database, environment } = shared;
   app.post('/sign-in/passkey/options', openRoute(shared), async (request, reply) => {
@@ -93,7 +90,7 @@ export function addPasskeySignIn(app: FastifyInstance, shared: Shared): void {
     refuseOtherOrigin(request, place);
     const parsed = assertion.safeParse(jsonOf(request));
     const secret = readCookie(request, place, 'reckoner-sign-in');
-    // A challenge is valid only once, even if the rest fails.
+    // Uses up the challenge first: it is valid once, even if the sign-in fails.
     const asked = await database.transaction((tx) => takeChallenge(tx, { environment }, { secret, kind: 'passkey' }));
     try {
       if (!parsed.success || asked === undefined) throw refuse('passkey_refused', { reason: 'it arrived too late' });
@@ -134,7 +131,6 @@ async function signInWith(
 
 const unverified = (cause?: unknown) => refuse('passkey_refused', { reason: 'it could not be verified' }, cause);
 
-/** The library throws for a wrong response. The reason goes to the log. */
 async function verifying<Result>(log: FastifyBaseLogger, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -1,7 +1,4 @@
-/**
- * The console at /console: its problem pages, the sign-in, and every screen. Only assets and sign-in pages are
- * reachable without a session.
- */
+/** The console's routes at /console. Only assets and sign-in pages are reachable without a session. */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
 import { answerTo } from '../http/problem.ts';
@@ -56,14 +53,14 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
   );
 }
 
-/** Problems are pages; a bug is a page with the request's id. Without a session, a page redirects to the sign-in. */
+/** Answers with a problem page. Without a session, redirects page requests to the sign-in. */
 function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = answerTo(thrown, request, reply);
   const status = httpStatusOf(refusal.code);
   const isPage = request.method === 'GET' || request.method === 'HEAD';
   if (refusal.code === 'session_missing' && isPage) {
     const target = `/console/sign-in?to=${encodeURIComponent(pageToGoTo(request.url))}`;
-    // The request polls a part of a page: redirect the whole page to the sign-in.
+    // The request is for a part of a page. HX-Redirect takes the whole page to the sign-in.
     if (request.headers['hx-request'] !== undefined && request.headers['hx-boosted'] === undefined) {
       return reply.code(401).header('HX-Redirect', target).send('');
     }

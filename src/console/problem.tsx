@@ -1,4 +1,3 @@
-/** Pages for refusals: the refusal's sentence, and where to go next. */
 import type { FastifyRequest } from 'fastify';
 import type { Refusal } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
@@ -40,7 +39,7 @@ export const problemPage = (reader: PageUser, refusal: Refusal): string =>
     ),
   });
 
-/** What a page states about the installation to users who are not signed in. */
+/** The facts about the installation that users see before they sign in. */
 export const outerOf = (shared: Shared, request: FastifyRequest) => ({
   issuer: settingsNow(shared).issuer.legal_name || 'Reckoner',
   sandbox: shared.environment.name === 'sandbox',

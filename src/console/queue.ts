@@ -1,4 +1,4 @@
-/** The work queue, and taking an item from it: the action `work.assign`, without a form page. */
+/** Pages of the work queue. Taking an item runs the action `work.assign` without a form. */
 import { readInput, runAction } from '../actions/run.ts';
 import { workAssign } from '../actions/work/assign.ts';
 import type { Routes } from './route.ts';

@@ -1,4 +1,4 @@
-/** Remedies as links: to actions, for users who may do them, and to pages. The rest are shown as commands. */
+/** Remedies as links, if the user may follow them, and otherwise as commands. */
 import type { Remedy } from '../remedy.ts';
 import { ActionLink, type AffectedPartners, type Seer, seesAll } from './action-link.tsx';
 

@@ -1,7 +1,6 @@
 /**
- * How a console route is declared: with the role that it needs and that role's scope. There is no other way to add one
- * behind the sign-in, and nothing reaches a screen before session, role and scope are checked. Refusals:
- * session_missing, role_needed, form_refused, rate_limited.
+ * Declares console routes, each with its role and scope. Every route behind the sign-in is added here, so session, role
+ * and scope are checked before a page is read. Refusals: session_missing, role_needed, form_refused, rate_limited.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
@@ -31,24 +30,22 @@ import { type PageUser, page, type Screen } from './page.tsx';
 
 export interface Access {
   readonly role: Role;
-  /** `ledger`: for users whose role covers all partners. `partners`: the read is limited to the visit's scope. */
+  /**
+   * `ledger`: the user's role must cover all partners. `partners`: the page shows only the partners in `Visit.scope`.
+   */
   readonly scope: 'ledger' | 'partners';
-  /** How many of its kind may run at once. */
   readonly bound?: BoundName;
-  /** Parameters may be repeated, as ticked rows are; `asked` has all their values. */
+  /** Allows repeated parameters, such as ticked rows. `asked` has all values. */
   readonly repeats?: boolean;
 }
 
-/** A request from a user who may make it. */
 export interface Visit {
   readonly user: User;
   readonly session: Session;
-  /** The partners that this user may see here, or change. */
+  /** The partners that the user may see or change on this route. */
   readonly scope: Scope;
-  /** The actor of recorded actions: this user. */
   readonly context: ActionContext;
   readonly reader: PageUser;
-  /** `YYYY-MM-DD`. */
   readonly today: string;
   readonly place: Place;
   readonly params: Readonly<Record<string, string>>;
@@ -58,7 +55,6 @@ export interface Visit {
   readonly reply: FastifyReply;
 }
 
-/** A file to view or download. */
 export interface ConsoleFile {
   readonly type: string;
   readonly name: string;
@@ -66,45 +62,41 @@ export interface ConsoleFile {
   readonly download?: boolean;
 }
 
-/** Where an action leads: to another page, or to its own, such as a preview or a form with problems. */
+/** The response to a submitted form: a redirect to `to`, or a page such as a preview or a form with problems. */
 export type Answer = { readonly to: string } | { readonly screen: Screen; readonly status?: number };
 
 export interface Routes {
-  /** A page: `read` in one snapshot, then `view`, which may redirect to another page. */
+  /** A page. `read` runs in one database snapshot, and `view` renders its result or redirects. */
   readonly screen: <View>(
     path: string,
     access: Access,
     read: (tx: Transaction, visit: Visit) => Promise<View>,
     view: (view: View, visit: Visit) => Screen | { readonly to: string },
-    /** The same as CSV and XLSX, at the path with that extension. */
     sheet?: (view: View) => Sheet,
   ) => void;
-  /** Rows as CSV and XLSX, at the path with that extension. */
   readonly sheets: (path: string, access: Access, read: (tx: Transaction, visit: Visit) => Promise<Sheet>) => void;
-  /** Another page. */
   readonly redirect: (path: string, access: Access, to: (visit: Visit) => string) => void;
-  /** A file. Undefined responds with "page not found". */
+  /** A file. If `read` returns undefined, the response is "page not found". */
   readonly file: (
     path: string,
     access: Access,
     read: (tx: Transaction, visit: Visit) => Promise<ConsoleFile | undefined>,
   ) => void;
-  /** A submitted form. `transact` records its transactions as the user's. */
+  /** A submitted form. `transact` attributes its transactions to the user. */
   readonly action: (
     path: string,
     access: Access,
     work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
   ) => void;
   /**
-   * The same with repeatable fields, for actions that manage their own transactions. `files`: it may include files,
-   * each as one value (form.tsx).
+   * A form with repeatable fields, for actions that manage their own transactions. `files` allows files, each as one
+   * value (form.tsx).
    */
   readonly form: (
     path: string,
     access: Access & { readonly files?: boolean },
     work: (visit: Visit, form: URLSearchParams) => Promise<Answer>,
   ) => void;
-  /** JSON that our own scripts send and receive. */
   readonly call: (
     path: string,
     access: Access,
@@ -112,12 +104,12 @@ export interface Routes {
   ) => void;
 }
 
-/** A transaction whose events are all recorded as the user's. */
+/** Runs a transaction whose audit events name the user. */
 export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The user for whom a page shows a problem of this request; null until the user is known. */
+    /** The user for whom problem pages are shown. Null until the user is known. */
     reader: PageUser | null;
   }
 }
@@ -144,11 +136,9 @@ function addSheets(
   }
 }
 
-/** The minimum time between writes to a session. */
 const SEEN_SECONDS = 60;
 const LARGEST_FORM = 64 * 1024;
 
-/** Adds routes behind the sign-in. */
 export function routesOf(app: FastifyInstance, shared: Shared): Routes {
   const { database, limits } = shared;
   const visits = new WeakMap<FastifyRequest, Visit>();
@@ -162,7 +152,6 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
     config: { bound: access.bound ?? bound },
     bodyLimit: LARGEST_FORM,
   });
-  /** Files are read one request at a time. */
   const uploading = (access: Access) => ({ ...options(access, 'uploads'), bodyLimit: LARGEST_UPLOAD });
   const transacting =
     ({ context }: Visit): Transact =>
@@ -228,7 +217,6 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
 
 const secretOf = (request: FastifyRequest, place: Place): string => readCookie(request, place, 'reckoner') ?? '';
 
-/** A JSON body; undefined for anything else. */
 export function jsonOf({ body, headers }: FastifyRequest): unknown {
   if (!/^application\/json\b/i.test(headers['content-type'] ?? '') || !(body instanceof Buffer)) return undefined;
   try {
@@ -238,11 +226,11 @@ export function jsonOf({ body, headers }: FastifyRequest): unknown {
   }
 }
 
-/** Signed-in users see "page not found" within the console. */
+/** Finds the signed-in user for a "page not found" page. */
 export const knowReader = (shared: Shared, request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
   visitOf(shared, { role: 'viewer', scope: 'partners' }, request, reply).catch(() => undefined);
 
-/** The only place that lets a request in: checks the session, the origin of changes, role and scope. */
+/** Admits a request. This function alone checks the session, the origin of changes, role and scope. */
 async function visitOf(shared: Shared, access: Access, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);
@@ -263,8 +251,8 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
     await database.transaction((tx) => touchSession(tx, { sessionId: session.session_id, now: at.now }));
   }
   const actor = { ...thisProcess('console', user.login), user };
-  // The file was edited since the server started, and it holds the approval rules: record the change, as every command
-  // does.
+  // The settings file, which contains the approval rules, was edited after the server started. Records the change, as
+  // every command does.
   if (changes && settings !== shared.settings) {
     await recordSettingsChanges(database, { environment, actor, settings });
   }
@@ -280,7 +268,7 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
 const roleNeeded = ({ login }: User, { role, scope }: Access): Refusal =>
   refuse('role_needed', { login, role, all_partners: scope === 'ledger' });
 
-/** Requests that a page polls do not keep a session alive. */
+/** Returns false for polling requests, which must not keep a session alive. */
 const isOfTheReader = ({ method, headers }: FastifyRequest): boolean =>
   method !== 'GET' || headers['hx-request'] === undefined || headers['hx-boosted'] !== undefined;
 
@@ -289,7 +277,7 @@ const isStale = ({ last_seen_at }: Session, now: string): boolean =>
 
 const presents = new WeakMap<Shared, () => Settings>();
 
-/** The current settings: the file may have changed since the server started. */
+/** Returns the current settings. The file may have changed since the server started. */
 export function settingsNow(shared: Shared): Settings {
   const present = presents.get(shared) ?? presentSettings(shared.environment, shared.settings, readCheckedSettings);
   presents.set(shared, present);
@@ -310,7 +298,7 @@ function readerOf(
   };
 }
 
-/** The URL's parameters. Refuses repeated ones, and text that PostgreSQL cannot store. */
+/** Returns the URL's parameters. Refuses repeated parameters and text that PostgreSQL cannot store. */
 export function addressParts(request: FastifyRequest, repeats = false): Pick<Visit, 'params' | 'query' | 'asked'> {
   const params = request.params as Record<string, string>;
   if (Object.values(params).some((each) => each.includes('\0'))) throw refuse('page_unknown', { path: request.url });
@@ -336,7 +324,7 @@ const IN_OUR_FRAME = {
   'X-Frame-Options': 'SAMEORIGIN',
 };
 
-/** Shown, in our own frame if it may be, or downloaded. */
+/** Sends a file for viewing or download. `isFramed` lets pages of this server show the file in a frame. */
 export function sendFile(
   reply: FastifyReply,
   { type, name, content, download = false }: ConsoleFile,

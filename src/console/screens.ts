@@ -1,4 +1,3 @@
-/** Every screen, with the role that it needs and that role's scope. */
 import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readFile } from '../general-ledger/exports.sql.ts';
@@ -50,13 +49,12 @@ import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
-/** A preview takes the ledger's lock, as the close does: one at a time. */
+/** Allows one preview at a time, because a preview takes the ledger's lock, as the close does. */
 const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 
 export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStreams'>): void {
   const { screen, file, redirect } = routes;
-  // The first section that the user may see.
   redirect('/', PARTNERS, ({ user }) => `/console/${placesOf(user)[0]?.path}`);
   addClose(routes);
   addList(routes, '/invoices', { list: invoices, place: 'invoices', title: 'Invoices' });
@@ -150,7 +148,7 @@ function addPayments(routes: Routes): void {
       readReceipt(tx, exception, { settings, scope, q }),
     receiptScreen,
   );
-  // Its form can search for more and keeps what is ticked and filled in.
+  // After a further search, the form keeps its ticked items and entered values.
   form('/payments/:exception', { role: 'finance', scope: 'partners' }, async (visit, sent) => {
     const { context, user, params } = visit;
     const [scope = []] = [scopeOf(user, 'viewer')];

@@ -1,4 +1,3 @@
-/** Administrators can end anyone's sessions and passkeys. */
 import { removePasskey } from '../people/passkeys.ts';
 import { endSession } from '../people/sessions.ts';
 import { SESSIONS } from './account.tsx';

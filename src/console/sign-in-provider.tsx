@@ -1,7 +1,6 @@
 /**
- * Signing in with an identity provider: OpenID Connect, the authorization code flow with state, nonce and PKCE. The
- * request is bound to the browser that made it, so an unsolicited response signs no one in. Refusals: sign_in_refused,
- * page_unknown.
+ * Sign-in with OpenID Connect: authorization code flow with state, nonce and PKCE. Each request is bound to its
+ * browser, so that an unsolicited response cannot sign a user in. Refusals: sign_in_refused, page_unknown.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as oidc from 'openid-client';
@@ -58,7 +57,8 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     const { settings, configuration } = await configured(request);
     const secret = readCookie(request, place, 'reckoner-sign-in');
     const asked = await database.transaction((tx) => takeChallenge(tx, shared, { secret, kind: 'provider' }));
-    if (asked === undefined) return refused(shared, request, 'this browser did not request it, or too long ago');
+    if (asked === undefined)
+      return refused(shared, request, 'this browser did not request the sign-in, or requested it too long ago');
     const given = { place, asked, settings };
     const claims = await claimsOf(configuration, request, given).catch(async (error: unknown) => {
       log.warn({ reason: reasonOf(error) }, 'sign-in by the identity provider refused');
@@ -67,7 +67,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     return finish(shared, request, reply, { identity: identityOf(settings, claims), to: asked['to'] });
   });
 
-  // Where users who signed in here go when they sign out: the provider would sign them in again without asking.
+  // The page that users see after they sign out. A redirect to the provider would sign the user in again at once.
   app.get('/sign-in/provider/left', openRoute(shared), async (request, reply) => {
     const place = placeOf(shared, request);
     const { configuration } = await configured(request);
@@ -80,7 +80,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
 
 const Left = ({ end }: { end: string }) => (
   <>
-    <p>You are signed out of the console. Your organization may still have you signed in.</p>
+    <p>You signed out of the console. You may still be signed in to your organization.</p>
     <p>
       <a class="button main" href={end}>
         Sign out of your organization
@@ -94,14 +94,14 @@ const Left = ({ end }: { end: string }) => (
   </>
 );
 
-/** What the user can do about it. The log has the error itself. */
+/** Returns a reason that the user can act on. The log has the original error. */
 function reasonFor(error: unknown): string {
   if (error instanceof oidc.AuthorizationResponseError && error.error === 'access_denied')
-    return 'it was canceled at the identity provider, or the provider refused you access';
-  return isUnavailable(error) ? UNAVAILABLE : 'the identity provider did not confirm it';
+    return 'the sign-in was canceled at the identity provider, or the provider refused you access';
+  return isUnavailable(error) ? UNAVAILABLE : 'the identity provider did not confirm the sign-in';
 }
 
-/** No response, or one from a failing server. `fetch` reports the former as a TypeError. */
+/** Returns whether the provider failed. `fetch` reports a missing response as a TypeError. */
 function isUnavailable(error: unknown): boolean {
   const { cause, code } = error as { cause?: unknown; code?: unknown };
   return error instanceof TypeError || code === 'OAUTH_TIMEOUT' || (cause instanceof Response && cause.status >= 500);
@@ -114,7 +114,7 @@ async function finish(
   { identity, to }: { identity: Identity; to: string | undefined },
 ): Promise<FastifyReply> {
   const actor = thisProcess('http', identity.email ?? identity.subject);
-  // A revoked role stays revoked even if the sign-in fails.
+  // Commits revoked roles even if the sign-in fails.
   const done = await shared.database.transaction(async (tx) => {
     const found = await userOfIdentity(tx, { environment: shared.environment, actor }, identity);
     if ('reason' in found) return found;
@@ -143,7 +143,7 @@ async function claimsOf(
     idTokenExpected: true,
   });
   const claims = tokens.claims() as unknown as Claims;
-  // OpenID Connect Core 2 and 3.1.3.7: the subject is ASCII, and azp, if present, must be this client.
+  // OpenID Connect Core 2 and 3.1.3.7: `sub` is ASCII, and `azp`, if present, must be this client.
   if (!/^[!-~]{1,255}$/.test(claims.sub)) throw new Error('sub is not 1 to 255 ASCII characters without spaces');
   if (claims['azp'] !== undefined && claims['azp'] !== settings.client_id) throw new Error('azp is another client');
   const lacks = ['email', 'email_verified', settings.roles_claim].some(
@@ -151,7 +151,7 @@ async function claimsOf(
   );
   if (!lacks || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
   const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
-  // The claim that an address is verified is about the address in the same response.
+  // `email_verified` applies to the address in the same response.
   const email = claims['email'] ?? more['email'];
   const said = claims['email'] === undefined ? undefined : claims['email_verified'];
   const email_verified = said ?? (more['email'] === email ? more['email_verified'] : undefined);
@@ -160,7 +160,7 @@ async function claimsOf(
 
 const NAME = line().trim().min(1);
 
-/** Drops addresses and names that we would refuse if a person entered them. */
+/** Drops addresses and names that a user could not enter. */
 function identityOf(settings: OidcSettings, claims: Claims): Identity {
   return {
     ...{ issuer: claims.iss, subject: claims.sub },
@@ -170,17 +170,19 @@ function identityOf(settings: OidcSettings, claims: Claims): Identity {
   };
 }
 
-/** The settings can vouch for the provider only if the claim is absent. Some providers send it as text. */
+/** The setting applies only if the claim is absent. Some providers send the claim as text. */
 const isVerified = ({ email_verified: absent }: OidcSettings, claim: unknown): boolean =>
   claim === undefined ? absent === 'assumed' : claim === true || claim === 'true';
 
-/** A claim is a list of groups, or a single one. */
 function rolesOf({ roles }: OidcSettings, claim: unknown): Role[] {
   const groups = [claim].flat().filter((each): each is string => typeof each === 'string');
   return [...new Set(groups.flatMap((group) => (Object.hasOwn(roles, group) ? (roles[group] ?? []) : [])))];
 }
 
-/** Sent in the form, or in the header if the provider accepts only that, which is the default if it states nothing. */
+/**
+ * Sends the client secret in the form if the provider lists that method, and otherwise in the header, which is OpenID's
+ * default.
+ */
 function proofBy(secret: string): oidc.ClientAuth {
   const [byForm, byHeader] = [oidc.ClientSecretPost(secret), oidc.ClientSecretBasic(secret)];
   return (server, client, body, headers) => {
@@ -189,7 +191,9 @@ function proofBy(secret: string): oidc.ClientAuth {
   };
 }
 
-/** The library reads each response whole, so its length is limited. No genuine response is longer. */
+/**
+ * Limits the responses, because the library reads each response as a whole. Genuine responses are shorter than this.
+ */
 const MOST_BYTES = 1_000_000;
 
 const fetchLimited: oidc.CustomFetch = async (url, options) => {
@@ -206,7 +210,7 @@ const fetchLimited: oidc.CustomFetch = async (url, options) => {
   return new Response(response.body.pipeThrough(limit), response);
 };
 
-/** Discovery runs once for the settings, and again after a failure. */
+/** Runs discovery once for the same settings, and again after a failure. */
 function remembered(environment: Environment): (settings: OidcSettings) => Promise<oidc.Configuration> {
   let known: { key: string; configuration: Promise<oidc.Configuration> } | undefined;
   return (settings) => {
@@ -221,7 +225,7 @@ function remembered(environment: Environment): (settings: OidcSettings) => Promi
       {
         timeout: TIMEOUT_SECONDS,
         [oidc.customFetch]: fetchLimited,
-        // Also checks the ID token's signature, although TLS already proves its origin. Plain http: for tests.
+        // Checks the ID token's signature in addition to TLS. Tests use plain http.
         execute: [
           oidc.enableNonRepudiationChecks,
           ...(environment.name === 'sandbox' ? [oidc.allowInsecureRequests] : []),

@@ -1,7 +1,6 @@
 /**
- * Signing in: the page that offers the methods, and one-time links. The page of a link only shows a button, because
- * programs that scan e-mails follow links and must not use them up. Refusals: sign_in_link_invalid, form_refused,
- * rate_limited.
+ * The sign-in page and one-time sign-in links. A link opens a page with a button, because programs that scan e-mails
+ * open links and would use up a sign-in link. Refusals: sign_in_link_invalid, form_refused, rate_limited.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ComponentChildren } from 'preact';
@@ -20,7 +19,6 @@ import { settingsNow } from './route.ts';
 
 const LARGEST_FORM = 16 * 1024;
 
-/** The options of public routes. */
 export const openRoute = ({ limits }: Shared) => ({
   onRequest: async (request: FastifyRequest) => void limits.request('console', request.ip),
   config: { bound: 'console' as const },
@@ -64,7 +62,6 @@ export function addSignIn(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** The form of a page that does only one thing. */
 export const OneButton = ({ name, children }: { name: string; children: ComponentChildren }) => (
   <form method="post">
     <p>{children}</p>
@@ -99,19 +96,19 @@ const Ways = ({ to, passkeys, provider }: { to: string; passkeys: boolean; provi
   </>
 );
 
-/** This is counted like every failed sign-in. */
+/** Refuses a sign-in link, and counts a failed sign-in. */
 export async function refuseLink(shared: Shared, request: FastifyRequest): Promise<never> {
   await countRefused(shared, request);
   throw refuse('sign_in_link_invalid', {});
 }
 
-/** Counts a failed sign-in, and refuses a network with too many. A correct sign-in is never refused. */
+/** Counts a failed sign-in. Refuses a network with too many failures, but never a valid sign-in. */
 export async function countRefused({ limits, security }: Shared, { ip }: FastifyRequest): Promise<void> {
   security.record('sign_in_refused', ip);
   await limits.failedSignIn(ip);
 }
 
-/** Starts a session for this browser. Returns the secret for its cookie. */
+/** Starts a session and returns the secret for its cookie. */
 export const begin = (
   tx: Transaction,
   shared: Shared,
@@ -124,7 +121,6 @@ export const begin = (
     { ...given, network: networkOf(request.ip), browser: request.headers['user-agent'] ?? '' },
   );
 
-/** The session's cookie replaces any cookie the browser had. */
 export function signIn(
   shared: Shared,
   request: FastifyRequest,

@@ -1,4 +1,6 @@
-/** The process of one auditor task (src/audit/tasks.ts): its kind and number are its arguments. */
+/**
+ * The process of one auditor task (src/audit/tasks.ts). The arguments of the process are the task's kind and number.
+ */
 
 import type { TaskKind } from '../audit/tasks.sql.ts';
 import { runTask } from '../audit/tasks.ts';

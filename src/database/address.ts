@@ -1,14 +1,14 @@
 /**
- * The URL that pg connects with. It has the password from the password file (PGPASSFILE, ~/.pgpass), and sslmode
- * verify-full if the given URL demands TLS at all.
+ * Prepares the URL that pg connects with. The URL gets the password from the password file (PGPASSFILE, ~/.pgpass), and
+ * sslmode verify-full if the given URL demands TLS.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** pg treats each of these as verify-full, and prints a ten-line warning. */
+/** pg treats each of these modes as verify-full, and prints a ten-line warning. */
 const AS_VERIFY_FULL = /([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/;
 
-/** A URL that pg can read but `URL` cannot (postgres://user@/name) stays as it is. */
+/** Returns unchanged a URL that pg can read but `URL` cannot (postgres://user@/name). */
 export function connectionUrl(given: string, variables: NodeJS.ProcessEnv = process.env): string {
   const text = given.replace(AS_VERIFY_FULL, '$1verify-full');
   if (!URL.canParse(text)) return text;
@@ -26,7 +26,10 @@ export function connectionUrl(given: string, variables: NodeJS.ProcessEnv = proc
   return url.href;
 }
 
-/** Empty if the file is missing or other users of this machine may read it, as with PostgreSQL's own programs. */
+/**
+ * Reads the password file. The result is empty if the file is missing or other users of this machine may read it,
+ * because PostgreSQL's own programs also ignore a file that others may read.
+ */
 function readPasswordFile(variables: NodeJS.ProcessEnv): string {
   const home = variables['HOME'];
   const file = variables['PGPASSFILE'] || (home && join(home, '.pgpass'));
@@ -40,13 +43,13 @@ function readPasswordFile(variables: NodeJS.ProcessEnv): string {
 }
 
 /**
- * The password of the first matching line `host:port:database:user:password`. `*` matches everything; `\` precedes a
- * literal `:` or `\`.
+ * Returns the password of the first matching line `host:port:database:user:password`. `*` matches everything, and `\`
+ * escapes a literal `:` or `\`.
  */
 function passwordOf(content: string, wanted: readonly string[]): string | undefined {
   for (const line of content.split(/\r?\n/)) {
     if (line.startsWith('#')) continue;
-    // As libpq reads it, the password is the rest of the line: a `:` within it may be escaped or not.
+    // The password is the rest of the line, as in libpq, so a `:` in the password may be escaped or not.
     const [, ...fields] =
       /^((?:\\.|[^:\\])*):((?:\\.|[^:\\])*):((?:\\.|[^:\\])*):((?:\\.|[^:\\])*):(.+)$/.exec(line) ?? [];
     const password = fields[4];

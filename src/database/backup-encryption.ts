@@ -1,7 +1,7 @@
 /**
- * Encrypted backups, in the format of age (age-encryption.org/v1), which `age` and `rage` can read too. Both directions
- * work in chunks of 64 KiB. Encryption hides the content; only the signature inside shows who wrote it.
- * Refusals: argument_invalid, environment_invalid, backup_encrypted, backup_invalid.
+ * Encrypts and decrypts backups in the format of age (age-encryption.org/v1), which `age` and `rage` can read too.
+ * Encryption and decryption work in chunks of 64 KiB. Encryption hides the content, but only the signature inside the
+ * file shows who wrote the file. Refusals: argument_invalid, environment_invalid, backup_encrypted, backup_invalid.
  */
 import { open } from 'node:fs/promises';
 import { ReadableStream as WebStream } from 'node:stream/web';
@@ -12,11 +12,11 @@ type Chunks = AsyncIterable<Uint8Array>;
 export type Encrypt = (chunks: Chunks) => Chunks;
 export type Decrypt = (chunks: Chunks) => Chunks;
 
-/** A private key is never printed, wherever it was given. */
+/** Matches private keys, so that no message prints one. */
 const PRIVATE_KEY = /AGE-SECRET-KEY-[0-9A-Z-]*/gi;
 const withoutKeys = (text: string): string => text.replace(PRIVATE_KEY, 'AGE-SECRET-KEY-…');
 
-/** Encrypts to each of these public keys: any one of their private keys opens the file. */
+/** Encrypts to all of these public keys. Any one of the private keys can decrypt the file. */
 export async function encryptionTo(argument: string, recipients: readonly string[]): Promise<Encrypt | undefined> {
   if (recipients.length === 0) return undefined;
   const { Encrypter } = await import('age-encryption');
@@ -34,7 +34,7 @@ export async function encryptionTo(argument: string, recipients: readonly string
   };
 }
 
-/** The private keys in a file written by `age-keygen`. */
+/** Reads the private keys in a file written by `age-keygen`. */
 export async function readIdentities(file: string): Promise<readonly string[]> {
   const variable = '--identity';
   if (withoutKeys(file) !== file) {
@@ -56,10 +56,10 @@ export async function readIdentities(file: string): Promise<readonly string[]> {
 
 const FIRST_LINE = 'age-encryption.org/v1\n';
 const FIRST_LINE_OF_TEXT = '-----BEGIN AGE ENCRYPTED FILE-----';
-/** Room for hundreds of recipients. The end of the header is searched for up to here. */
+/** In bytes: enough for hundreds of recipients. The end of the header is searched for within this length. */
 const LONGEST_HEADER = 64 * 1024;
 
-/** How to decrypt this file; undefined if it is not encrypted. */
+/** Returns a decryption for the file, or undefined if the file is not encrypted. */
 export async function decryptionOf(file: string, identities: readonly string[]): Promise<Decrypt | undefined> {
   const start = await beginningOf(file);
   if (start.startsWith(FIRST_LINE_OF_TEXT)) {
@@ -77,7 +77,7 @@ export async function decryptionOf(file: string, identities: readonly string[]):
   const decrypter = new Decrypter();
   for (const identity of identities) decrypter.addIdentity(identity);
   return async function* decrypted(chunks) {
-    // A file that cannot be read may still have valid content.
+    // A read error is kept apart, because it does not mean that the content is invalid.
     let unreadable: unknown;
     const read = async function* () {
       try {
@@ -106,7 +106,7 @@ function problemOf(file: string, error: unknown): Refusal {
 const invalid = (file: string, reason: string, cause?: unknown): Refusal =>
   refuse('backup_invalid', { file, reason }, cause);
 
-/** Empty if the file cannot be read: reading all of it reports why. */
+/** The first bytes of a file, or empty if the file cannot be read: the later complete read reports the error. */
 async function beginningOf(file: string): Promise<string> {
   const handle = await open(file, 'r').catch(() => undefined);
   try {

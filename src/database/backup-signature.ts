@@ -1,18 +1,18 @@
 /**
- * The signature of a backup, made with the key that signs seals. The hash in the file only detects damage, since anyone
- * who changes the file can recompute it.
+ * Signs backups with the key that signs seals. The hash in a file only detects damage, because anyone who changes the
+ * file can recompute the hash.
  */
 import { createPublicKey, sign, verify } from 'node:crypto';
 import type { SealKey } from '../config/seal-key.ts';
 import { refuse } from '../errors/refusals.ts';
 
-/** No note of a seal begins with this text. */
+/** No signed note of a seal begins with this text, so a signature of a seal is never a valid signature of a backup. */
 const signedText = (sha256: string): Buffer => Buffer.from(`reckoner-backup\n${sha256}\n`);
 
 export const signatureOf = (sha256: string, { privateKey }: SealKey): string =>
   sign(null, signedText(sha256), privateKey).toString('base64');
 
-/** Refusal: backup_invalid, unless this key signed it. */
+/** Refuses a backup that this key did not sign (backup_invalid). */
 export function refuseUnlessSigned(
   file: string,
   { sha256, signature }: { readonly sha256: string; readonly signature?: string | undefined },

@@ -1,5 +1,5 @@
 /**
- * Backup: everything in the database at one instant, in one file that every PostgreSQL can restore.
+ * Writes a backup: everything in the database at one instant, in one file that every supported PostgreSQL can restore.
  * Refusals: backup_exists, file_unwritable, database_not_migrated, database_newer, database_environment.
  *
  * The file is gzip over lines of UTF-8:
@@ -10,10 +10,10 @@
  *   {"rows":{table:n},"sequences":{name:next},"sha256"}      the hash of every byte before this line; if there is a key
  *                                                            that signs seals, "signature" over it as well
  *
- * With recipients, all of it is encrypted (backup-encryption.ts).
+ * With recipients, the whole file is encrypted (backup-encryption.ts).
  *
- * It does not contain generated columns, which are computed again; the list of migrations, which the header has; or
- * anything outside the database.
+ * A backup omits generated columns, which are computed again, and the table of migrations, which the header lists. A
+ * backup contains nothing from outside the database.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -33,13 +33,13 @@ import { doneMigrations, migrationName, pendingMigrations, whileNobodyMigrates }
 import { execute, query, type Transaction } from './transaction.ts';
 
 export const FORMAT = 'reckoner-backup';
-/** Increased when programs for the previous version could not read the file. */
+/** Increased when programs for the previous version cannot read the new format. */
 export const FORMAT_VERSION = 1;
-/** Ends the rows of a table. COPY doubles every backslash in a row, so no row looks like this. */
+/** The line that ends the rows of a table. No row equals this line, because COPY doubles every backslash in a row. */
 export const END_OF_ROWS = '\\.\n';
 
 export interface Backup {
-  /** Size and hash of the file, as `sha256sum` prints it. */
+  /** The size of the file. The hash `sha256` is what `sha256sum` prints for the file. */
   readonly bytes: number;
   readonly sha256: string;
   readonly created_at: string;
@@ -48,12 +48,17 @@ export interface Backup {
 
 interface BackupOptions {
   readonly encrypt?: Encrypt | undefined;
-  /** The approximate number of bytes to read. Called after the snapshot is taken; the backup waits for its result. */
+  /**
+   * Receives the approximate number of bytes to read. The backup calls this after taking the snapshot, and waits for
+   * the result.
+   */
   readonly onStart?: (bytes: number) => unknown;
   readonly onProgress?: (bytes: number) => void;
 }
 
-/** Writes the file, completely or not at all. It does not contain what others commit meanwhile. */
+/**
+ * Writes the file completely or not at all. The file does not contain what other transactions commit during the backup.
+ */
 export async function writeBackup(
   database: Database,
   environment: Environment,
@@ -61,7 +66,8 @@ export async function writeBackup(
   options: BackupOptions = {},
 ): Promise<Backup> {
   if (existsSync(file)) throw refuse('backup_exists', { file });
-  // The lock comes before the snapshot. In a snapshot older than a migration, tables that it rewrote would look empty.
+  // The lock must come before the snapshot. In a snapshot older than a migration, tables that the migration rewrote
+  // would look empty.
   return whileNobodyMigrates(database.connection, 'shared', async () => {
     const written = await database.asOwner(
       async (tx) => {
@@ -82,7 +88,10 @@ export async function writeBackup(
   });
 }
 
-/** An older schema is backed up unchanged: a backup matters most before an upgrade. */
+/**
+ * Refuses a database without migrations or of a different environment. An older schema is accepted, because a backup
+ * matters most before an upgrade.
+ */
 async function refuseStrangeDatabase(tx: Transaction, environment: Environment): Promise<void> {
   const pending = await pendingMigrations(tx.client);
   if ((await doneMigrations(tx.client)).length === 0)
@@ -95,12 +104,15 @@ async function refuseStrangeDatabase(tx: Transaction, environment: Environment):
 export interface Table {
   readonly name: string;
   readonly columns: readonly string[];
-  /** Tables that must be filled before this one. */
+  /** Tables that must be filled first. */
   readonly after: readonly string[];
   readonly bytes: number;
 }
 
-/** The objects of the current schema that the owner of our tables owns, except extensions' objects and the schema record. */
+/**
+ * The objects of the current schema with the same owner as our tables, except objects of extensions and the schema
+ * record.
+ */
 const OURS = `
   FROM pg_class c
   WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
@@ -110,16 +122,22 @@ const OURS = `
     AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq',
                           'schema_records')`;
 
-/** The order that triggers demand beyond foreign keys: a row's policy and event exist, and no row posts to a closed month. */
+/**
+ * Orders that triggers require in addition to foreign keys: a row's policy and event must exist, and no row can be
+ * posted to a closed month.
+ */
 const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
   ledger_rows: ['policies', 'audit_events'],
   closed_months: ['ledger_rows'],
 };
 
-/** Tables that triggers fill from other tables when those are restored (`011_splits.sql`). */
+/** Triggers fill these tables when the tables they depend on are restored (`011_splits.sql`). */
 const FILLED_BY_TRIGGERS = ['unallocated_balance_transactions', 'account_months'];
 
-/** All our tables, read from the catalog so that none is forgotten, in an order in which they can be filled. */
+/**
+ * All our tables, in an order in which they can be filled. The tables are read from the catalog, so that none is
+ * forgotten.
+ */
 export async function readTables(tx: Transaction): Promise<Table[]> {
   const found = await query<Table>(
     tx,
@@ -156,7 +174,7 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
 }
 
 /**
- * The next values of our sequences. Sequences ignore snapshots: a value may be ahead of the rows, but never behind
+ * The next values of our sequences. Sequences ignore snapshots, so a value may be ahead of the rows but never behind
  * them.
  */
 export async function readSequences(tx: Transaction): Promise<Record<string, number>> {
@@ -176,14 +194,13 @@ export async function readSequences(tx: Transaction): Promise<Record<string, num
   return sequences;
 }
 
-/** A quoted SQL identifier. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 export const columnList = (columns: readonly string[]): string => columns.map(quoted).join(', ');
 
 /**
- * Prepares a long transaction: no time limits of the server, rows in their physical order, and values in a format that
- * can be read back exactly.
+ * Prepares a long transaction: the server's time limits are off, rows are in their physical order, and values are
+ * written in a format that can be read back exactly.
  */
 export async function prepareForCopy(tx: Transaction): Promise<void> {
   await execute(
@@ -195,7 +212,7 @@ export async function prepareForCopy(tx: Transaction): Promise<void> {
   await execute(tx, `SET LOCAL extra_float_digits TO 3`);
   await execute(tx, `SET LOCAL intervalstyle TO postgres`);
   await execute(tx, `SET LOCAL bytea_output TO hex`);
-  // With this, a policy that hides rows from us is an error instead of an incomplete backup.
+  // A row-security policy that hides rows then raises an error, instead of making the backup incomplete.
   await execute(tx, `SET LOCAL row_security TO off`);
 }
 
@@ -243,7 +260,7 @@ async function writeContent(
 
 const line = (content: object): Buffer => Buffer.from(`${JSON.stringify(content)}\n`);
 
-/** Streams a table's rows no faster than they are written. Returns their number. */
+/** Streams a table's rows at the speed at which they are written. Returns their number. */
 async function copyRows(
   tx: Transaction,
   { name, columns }: Table,
@@ -259,12 +276,11 @@ async function copyRows(
 
 // --- The file ---------------------------------------------------------------------------------------------------------
 
-/** A backup that is being written. */
 interface BackupDraft {
   readonly write: (content: Buffer) => Promise<void>;
-  /** Makes the file durable. Returns its size and hash. */
+  /** Flushes the file to disk. Returns its size and hash. */
   readonly complete: () => Promise<{ bytes: number; sha256: string }>;
-  /** Gives the file its name. Refusal: backup_exists. */
+  /** Gives the file its final name. Refusal: backup_exists. */
   readonly publish: () => Promise<void>;
   readonly discard: () => Promise<void>;
 }
@@ -276,7 +292,7 @@ async function openDraft(file: string, encrypt: Encrypt = (chunks) => chunks): P
     return refuse('file_unwritable', { file, reason: reasonOf(error) }, error);
   };
   const draft = draftOf(file);
-  // Only the owner of the database may read the content of a backup.
+  // Only the user who made a backup may read it.
   const handle = await open(draft.path, 'wx', 0o600).catch(async (error: unknown) => {
     await draft.discard();
     throw unwritable(error);
@@ -290,7 +306,7 @@ async function openDraft(file: string, encrypt: Encrypt = (chunks) => chunks): P
     for await (const chunk of chunks) {
       hash.update(chunk);
       bytes += chunk.length;
-      await handle.writeFile(chunk); // It continues where the last write ended.
+      await handle.writeFile(chunk);
     }
   });
   ended.catch((error: unknown) => {

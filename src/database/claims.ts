@@ -1,7 +1,7 @@
 /**
- * Claims: any number of processes claim items to deliver (documents, other e-mails, partners' events), in batches. A
- * claim is an advisory lock on a connection of its process and ends with that connection, so the items of a dead
- * process are free at once.
+ * Claims let any number of processes deliver items (documents, other e-mails, partners' events) in batches, without
+ * delivering an item twice. A claim is an advisory lock on a connection of its process. A claim ends with its
+ * connection, so the items of a dead process are free at once.
  */
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
@@ -9,21 +9,20 @@ import { CLAIM_LOCKS } from './locks.ts';
 import { connectClient } from './session.ts';
 import { type Bindings, query, queryOne, type Transaction } from './transaction.ts';
 
-/** The due items of one kind. */
 export interface DueItems {
   readonly kind: 'document' | 'email' | 'webhook';
   /**
-   * The query for the keys of the next `:most` items. It locks their rows, so that no one changes an item while it is
-   * claimed. `free`: the item with this key is not claimed.
+   * Returns the query for the keys of the next `:most` items. The query locks the rows of these items, so that no other
+   * transaction changes an item while the item is claimed. `free(key)` is the condition that the item is not claimed.
    */
   readonly due: (free: (key: string) => string) => string;
   readonly bindings?: () => Bindings;
 }
 
-/** The hash by which an item is locked, from the SQL of its key. */
+/** SQL for the hash by which an item is locked. */
 export const itemHash = (kind: DueItems['kind'], key: string): string => `hashtext('${kind}:' || ${key})`;
 
-/** Who holds which items, by the process id of the server. */
+/** The claimed items and the server process ids of their holders. */
 export const CLAIMED = `
   SELECT l.pid AS holder, l.objid::bigint::bit(32)::integer AS item
   FROM pg_locks l JOIN pg_database b ON b.oid = l.database
@@ -37,14 +36,17 @@ const claimOf = ({ kind, due }: DueItems): string => {
   SELECT key::text, pg_try_advisory_lock(${CLAIM_LOCKS}, ${itemHash(kind, 'key')}) AS got FROM due`;
 };
 
-/** A claim takes milliseconds. A server that takes longer is treated as lost: it has ended our claims, or will. */
+/**
+ * A claim takes milliseconds. A server that takes longer than this is treated as lost, because it has ended our claims
+ * or will end them.
+ */
 const ANSWER_MILLISECONDS = 30_000;
 
-/** Holds what one process has claimed. */
+/** The claims of one process. */
 export class Claims {
-  /** Rejects when the connection, and with it every claim, is lost. */
+  /** Rejects when the connection is lost, and with it every claim. */
   readonly lost: Promise<never>;
-  /** The process id of the connection at the server. */
+  /** The server's process id for the connection. */
   readonly holder: number;
   private readonly client: pg.Client;
   private readonly tx: Transaction;
@@ -65,12 +67,12 @@ export class Claims {
       client.on('error', reject);
       client.on('end', () => this.ended || reject(new Error('the connection was lost')));
     });
-    this.lost.catch(() => {}); // workers race against this
+    this.lost.catch(() => {}); // Avoids an unhandled rejection. `workOn` races against this promise.
   }
 
   /**
    * Tries to claim up to `most` of these items, except those whose keys are in `except`. Returns each item that it
-   * tried and whether it got it: another process may have claimed the item at the same time.
+   * tried, and whether it got it. A call fails to get an item if another process claims the item at the same time.
    */
   async claim(
     items: DueItems,
@@ -81,7 +83,7 @@ export class Claims {
     return query(this.tx, claimOf(items), { ...items.bindings?.(), most, except });
   }
 
-  /** Ends a claim. It is sent with the next statement. */
+  /** Ends a claim. The unlock is sent with the next statement. */
   release({ kind }: Pick<DueItems, 'kind'>, key: string): void {
     this.done.push(`${kind}:${key}`);
   }
@@ -111,25 +113,24 @@ interface Work {
   /** Items in progress at once. */
   readonly atOnce: number;
   /**
-   * How many items are claimed in advance, so that no worker waits for a claim. Other processes cannot claim them
-   * meanwhile.
+   * How many items are claimed in advance, so that no worker waits for a claim. No other process can claim these items.
    */
   readonly ahead?: number;
   /**
-   * False if the item is not finished: it is left alone for the rest of the run, or for a minute. A rejection ends all
-   * work.
+   * Resolves to false if the item is not finished. The item is then left alone until the end of the run, or for a
+   * minute if the run `stays`. A rejection ends all work.
    */
   readonly work: (key: string) => Promise<boolean>;
-  /** When it fires, no further item is started. */
+  /** After this signal fires, no further item is started. */
   readonly stop?: AbortSignal | undefined;
-  /** Keeps looking when nothing is due, until `stop`. */
+  /** If true, the run looks for new items until `stop`. */
   readonly stays?: boolean;
 }
 
 const LOOK_AGAIN_MILLISECONDS = 500;
 const LEFT_ALONE_MILLISECONDS = 60_000;
 
-/** Works until nothing is due, or until `stop` if it stays. Throws when its claims are lost. */
+/** Works on items until none is due, or until `stop` if it stays. Throws when its claims are lost. */
 export async function workOn(claims: Claims, items: DueItems, options: Work): Promise<void> {
   const { atOnce, ahead = 0, work, stop, stays = false } = options;
   const claimed: string[] = [];
@@ -139,9 +140,9 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
   let claiming: Promise<boolean> | undefined;
   const isOver = () => over || stop?.aborted === true;
 
-  /** False if there is nothing more to do. */
+  /** Resolves to false if there is nothing more to do. */
   const claimMore = async (): Promise<boolean> => {
-    await nextTurn(); // all who ask in this turn of the event loop are served by one claim
+    await nextTurn(); // All workers that ask in this turn of the event loop share one claim.
     if (stays) {
       for (const [key, until] of leftAlone) if (until < performance.now()) leftAlone.delete(key);
     }
@@ -160,7 +161,7 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
     asking += 1;
     try {
       while (!isOver()) {
-        if (claimed.length < ahead) more().catch(() => {}); // the next to wait for a claim gets the error
+        if (claimed.length < ahead) more().catch(() => {}); // The next worker that waits for a claim gets the error.
         const key = claimed.shift();
         if (key !== undefined) return key;
         if (!(await more()) && claimed.length === 0) return undefined;
@@ -182,8 +183,8 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
       throw error;
     }
   };
-  // If one fails, the others finish their items: if the claims ended now, another process would take those items at
-  // once.
+  // If one worker fails, the other workers finish their items. If the claims ended at once, another process could take
+  // items that are still being delivered.
   const all = Promise.allSettled(Array.from({ length: atOnce }, worker)).then((ended) => {
     for (const each of ended) if (each.status === 'rejected') throw each.reason;
   });

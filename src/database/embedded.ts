@@ -1,10 +1,11 @@
 /**
- * The embedded PostgreSQL server: a real server under the home. The first command that needs it starts it, all commands
- * that run at the same time share it, and the last one shuts it down. Refusal: embedded_server.
+ * The embedded PostgreSQL server: a real server in the home. The first command that needs the server starts it, all
+ * commands that run at the same time share it, and the last command shuts it down. Refusal: embedded_server.
  *
- * Each command holds an advisory lock in shared mode on a connection of its own, called its lease. To leave, it drops
- * that lock and requests it in exclusive mode. Only the last command gets it, and keeps it until the server is gone, so
- * that no one enters in between. The kernel closes the lease of a command that was killed, so the count is never wrong.
+ * Each command holds an advisory lock in shared mode on a connection of its own, called its lease. To leave, a command
+ * releases that lock and requests it in exclusive mode. Only the last command gets the exclusive lock. The last command
+ * keeps this lock until the server is gone, so that no other command joins in between. The kernel closes the lease of a
+ * killed command, so the count is always right.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,13 +31,13 @@ export interface EmbeddedServer {
   /** For pg.Client and pg.Pool. `host` is the folder of the socket. */
   readonly connection: ReturnType<typeof connectionTo>;
   /**
-   * Call it after closing your own connections. The last caller shuts the server down and waits until it is gone. A
-   * process that does not call it keeps running.
+   * To be called after closing your own connections. The last caller shuts the server down and waits until it is gone.
+   * A process that does not call `release` keeps running.
    */
   release(): Promise<void>;
 }
 
-/** Creates, starts or joins the server of this folder (RECKONER_HOME/postgres), whichever is needed. */
+/** Creates, starts or joins the server of this folder (RECKONER_HOME/postgres). */
 export async function acquireEmbeddedServer(directory: string): Promise<EmbeddedServer> {
   try {
     const cluster = await prepareCluster(directory);
@@ -57,10 +58,10 @@ export async function acquireEmbeddedServer(directory: string): Promise<Embedded
 }
 
 const connectionTo = ({ data }: Cluster) =>
-  // Explicitly without SSL, because PGSSLMODE=require in the environment would break a connection through a socket.
+  // SSL must be off explicitly: PGSSLMODE=require in the environment would break a connection through a socket.
   ({ host: data, port: PORT, user: 'reckoner', database: 'reckoner', ssl: false }) as const;
 
-const IN_USE = 7_261_003_101; // The advisory lock. The number is arbitrary, but the same in every release.
+const IN_USE = 7_261_003_101; // The advisory lock. The number must be the same in every release.
 
 async function leave(cluster: Cluster, lease: pg.Client): Promise<void> {
   try {
@@ -68,13 +69,13 @@ async function leave(cluster: Cluster, lease: pg.Client): Promise<void> {
     const { rows } = await lease.query<{ last: boolean }>('SELECT pg_try_advisory_lock($1) AS last', [IN_USE]);
     if (rows[0]?.last) await stopServer(cluster, lease);
   } catch (error) {
-    if (answerOf(error) === undefined) throw error; // Any other error means that the server is gone already.
+    if (answerOf(error) === undefined) throw error; // For any other error, the server is already gone.
   } finally {
     lease.end().catch(() => {});
   }
 }
 
-/** Enters. If no server answers, starts one first. */
+/** Joins the server. If no server answers, starts one first. */
 async function enterOrStart(cluster: Cluster): Promise<pg.Client> {
   if (!isCreated(cluster)) await createCluster(cluster);
   const since = performance.now();
@@ -89,14 +90,14 @@ async function enterOrStart(cluster: Cluster): Promise<pg.Client> {
       );
     }
     if (answer.absent) await startServer(cluster);
-    // 5 ms at first, 100 ms after two seconds: each attempt leaves a line in the server's log.
+    // Waits 5 ms at first and 100 ms after two seconds, because each attempt adds a line to the server's log.
     else await sleep(Math.min(5 + waited / 20, 100));
   }
 }
 
 interface Answer {
   readonly reason: string;
-  /** True if no server is listening; false if one is starting, stopping or full. */
+  /** True if no server is listening. False if a server is starting, stopping or full. */
   readonly absent: boolean;
 }
 
@@ -107,11 +108,12 @@ async function tryToEnter(cluster: Cluster): Promise<pg.Client | Answer> {
     connectionTimeoutMillis: 5_000,
     lock_timeout: 5_000,
   });
-  lease.on('error', () => {}); // A lost lease is of no use, but an unhandled 'error' would end the process.
+  lease.on('error', () => {}); // Without a handler, the event 'error' would end the process.
   try {
     await lease.connect();
     await lease.query('SELECT pg_advisory_lock_shared($1)', [IN_USE]);
-    // We waited for a lock of another connection. A shutdown may close that connection a moment before it closes ours.
+    // The lock may have been granted because a shutdown closed its holder's connection. The shutdown closes our
+    // connection next.
     if (!(await isStopping(cluster))) return lease;
     lease.end().catch(() => {});
     return { reason: 'the server is being shut down', absent: false };
@@ -125,13 +127,13 @@ async function tryToEnter(cluster: Cluster): Promise<pg.Client | Answer> {
 }
 
 /**
- * Starting or shutting down (57P01 to 57P03), too many connections (53300), a shutdown that takes longer than
- * lock_timeout (55P03), more connections at this moment than the socket's queue holds (EAGAIN).
+ * The server is starting or shutting down (57P01 to 57P03), has too many connections (53300), or takes longer than
+ * lock_timeout to shut down (55P03). EAGAIN means that the queue of the server's socket is full.
  */
 const PASSING = /^(57P0[123]|53300|55P03|EAGAIN|ECONNRESET|EPIPE)$/;
 const LOST_CONNECTION = /^Connection terminated|^timeout expired|connection error/; // pg has no code for these.
 
-/** The server's state, derived from a failed connection; undefined if waiting cannot fix the failure. */
+/** The server's state, derived from a failed connection, or undefined if waiting cannot help. */
 function answerOf(error: unknown): Answer | undefined {
   const [code, reason] = [codeOf(error), reasonOf(error)];
   if (code === 'ENOENT' || code === 'ECONNREFUSED') return { reason, absent: true };

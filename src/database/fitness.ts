@@ -1,6 +1,6 @@
 /**
- * The conditions for writing to a database: a server that accepts writes, the migrations that this version knows, and a
- * clock that agrees with this machine's. They are checked before the first transaction that writes, then every 30
+ * Checks the conditions for writing to a database: the server accepts writes, this version knows its migrations, and
+ * its clock agrees with this machine's clock. The checks run before the first transaction that writes, then every 30
  * seconds, and at once after this machine's clock was set. Refusals: clock_differs, database_read_only, database_newer,
  * database_unreleased.
  */
@@ -12,21 +12,21 @@ import { queryOne, type Transaction } from './transaction.ts';
 
 type Clock = Pick<Environment, 'now' | 'clockIsSet'>;
 
-/** Network time keeps clocks within a second of each other. More than this is a fault. */
+/** Network time keeps clocks within a second of each other. A larger difference than this is a fault. */
 const TOLERANCE_MILLISECONDS = 120_000;
 const CHECKED_EVERY_MILLISECONDS = 30_000;
-/** This machine's clock was set if it differs by more than this from the time that passed since the process began. */
+/** If this machine's clock and the time since the process began drift apart by more than this, the clock was set. */
 const JUMP_MILLISECONDS = 1_000;
 
 export interface Fitness {
-  /** Throws the reason why nothing may be written now. Asks the server only if the last answer is too old. */
+  /** Throws the refusal if nothing may be written now. Asks the server only if the last answer is too old. */
   readonly assure: () => Promise<void>;
-  /** The same, asking the server each time. */
+  /** Like `assure`, but always asks the server. */
   readonly check: () => Promise<void>;
 }
 
 interface Answer {
-  /** Milliseconds since 1970, by the database's clock. */
+  /** Milliseconds since 1970 by the database's clock. */
   readonly now: number;
   readonly read_only: boolean;
   readonly recovering: boolean;
@@ -38,7 +38,7 @@ const QUESTION = `
   ${NOW}, current_setting('transaction_read_only')::boolean AS read_only, pg_is_in_recovery() AS recovering`;
 const WITH_MIGRATIONS = `${QUESTION}, ARRAY(SELECT name::text FROM migrations ORDER BY id) AS migrations`;
 
-/** The fitness of the server behind a pool; `name` is the database's name in messages. */
+/** Returns the checks for the server behind a pool. `name` is the database's name in messages. */
 export function fitnessOf(pool: Queryable, name: string, clock: Clock): Fitness {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let clockBase = 0;
@@ -57,7 +57,7 @@ export function fitnessOf(pool: Queryable, name: string, clock: Clock): Fitness 
     async assure() {
       const old = performance.now() - checkedAt > CHECKED_EVERY_MILLISECONDS;
       if (!old && Math.abs(elapsedBase() - clockBase) <= JUMP_MILLISECONDS) return;
-      // If many transactions begin at once, only one asks.
+      // If many transactions begin at once, only one asks the server.
       checking ??= check().finally(() => {
         checking = undefined;
       });
@@ -66,7 +66,7 @@ export function fitnessOf(pool: Queryable, name: string, clock: Clock): Fitness 
   };
 }
 
-/** For opening a database that may have no migrations yet. `init`, `migrate` and `restore` write without them. */
+/** Checks a database that may have no migrations yet. `init`, `migrate` and `restore` write to such a database. */
 export async function checkUnmigrated(pool: Queryable, name: string, clock?: Clock): Promise<void> {
   const before = clock?.now().toMillis() ?? 0;
   const answer = (await pool.query(QUESTION)).rows[0] as Omit<Answer, 'migrations'>;
@@ -80,7 +80,10 @@ function refuseReadOnly({ read_only, recovering }: Pick<Answer, 'read_only' | 'r
   throw refuse('database_read_only', { database: name, reason });
 }
 
-/** The database answered between two readings of this machine's clock: a slow answer is no sign of a wrong clock. */
+/**
+ * Compares clocks. The database answered at some time from `before` to `after`, so a slow answer does not count as a
+ * difference.
+ */
 function refuseOtherClock(there: number, before: number, after: number): void {
   const differs = there < before ? before - there : Math.max(0, there - after);
   if (differs <= TOLERANCE_MILLISECONDS) return;
@@ -89,8 +92,8 @@ function refuseOtherClock(there: number, before: number, after: number): void {
 }
 
 /**
- * How far this machine's clock is ahead of the database's, in seconds; 0 if it is within the tolerance or this
- * machine's clock is set.
+ * How many seconds this machine's clock is ahead of the database's clock. 0 within the tolerance, or if RECKONER_NOW is
+ * set.
  */
 export async function readClockDifference(tx: Transaction, clock: Clock): Promise<number> {
   const before = clock.now().toMillis();
@@ -101,8 +104,8 @@ export async function readClockDifference(tx: Transaction, clock: Clock): Promis
 }
 
 /**
- * The instant that decides whether a month has ended: the earlier of the two clocks' times. The database refuses a
- * month that has not ended by its own clock (migrations/004_ledger.sql).
+ * The time that decides whether a month has ended: the earlier of the two clocks' times. The database refuses to close
+ * a month that has not ended by its own clock (migrations/004_ledger.sql).
  */
 export async function readClosingTime(tx: Transaction, clock: Clock) {
   const here = clock.now();

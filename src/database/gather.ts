@@ -1,24 +1,27 @@
 /**
- * Batching: items that arrive while a batch is running form the next batch, which starts as soon as it has as many
- * items as are running. If nothing is running, an item starts at once, unless the caller requires a minimum. Only a few
- * batches run at a time, each twice as large as the previous one.
+ * Collects items into batches. Items that arrive while a batch is running form the next batch, which starts when it has
+ * as many items as are running. If nothing is running, an item starts at once, unless the caller requires a minimum.
+ * Only a few batches run at a time, because each is twice as large as the previous batch.
  *
- * Running a single batch at a time was slower. Of 16 concurrent clients, one went first and 15 waited for it, then it
- * waited for them, so each round cost two commits.
+ * Running one batch at a time was slower. Of 16 concurrent clients, one went first while 15 waited, and then the first
+ * waited for the 15. So each round cost two commits.
  */
 
-/** The largest batch. A transaction of this many rows locks the ledger for less than a tenth of a second. */
+/** A transaction of this many rows locks the ledger for less than a tenth of a second. */
 const MAX_BATCH = 500;
 
 interface Gathering<Item> {
   readonly add: (item: Item) => void;
   /** Returns items of a failed batch to the front of the queue. */
   readonly putBack: (items: readonly Item[]) => void;
-  /** Checks again whether a batch can start. Call it when `least` may have decreased. */
+  /** Checks again whether a batch can start. To be called when `least` may have decreased. */
   readonly look: () => void;
 }
 
-/** `work` reports the result to each item of a batch, and never rejects. No batch starts with fewer items than `least` gives. */
+/**
+ * Starts batches. `work` reports the result to each item of a batch, and never rejects. A batch has at least `least()`
+ * items.
+ */
 export function gather<Item>(
   work: (items: readonly Item[]) => Promise<void>,
   least: () => number = () => 0,
@@ -41,7 +44,8 @@ export function gather<Item>(
   function schedule(): void {
     if (scheduled) return;
     scheduled = true;
-    // Runs after the other requests of this turn of the event loop, so if 16 arrive at once, the batch has all 16.
+    // Runs after the other requests of this turn of the event loop, so if 16 requests arrive at once, the batch has all
+    // 16.
     setImmediate(() => void startBatch());
   }
 

@@ -1,7 +1,7 @@
 /**
- * What the role reckoner_app may do, granted again by each `migrate`: the role may have been created after the tables,
- * or the tables may come from a dump of a cluster with other roles. The grants are those of migrations/schema.sql,
- * which a test compares with the result of the migrations. Refusal: database_not_owner.
+ * The privileges of the role reckoner_app. Each `migrate` grants them again, because the role may have been created
+ * after the tables, or the tables may come from a dump of a cluster with other roles. The grants are those of
+ * migrations/schema.sql, which a test compares with the result of the migrations. Refusal: database_not_owner.
  */
 import { readFileSync } from 'node:fs';
 import { refuse } from '../errors/refusals.ts';
@@ -12,7 +12,7 @@ const GRANTS: readonly string[] = readFileSync(SCHEMA_FILE, 'utf8')
   .split('\n')
   .filter((line) => /^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+ TO reckoner_app;$/.test(line));
 
-/** Grants reckoner_app what it needs, if the role exists. */
+/** Grants the privileges, if the role exists. */
 export async function grantToApp(owner: Queryable): Promise<void> {
   if (GRANTS.length === 0) throw new Error('migrations/schema.sql grants nothing');
   const { rows } = await owner.query(
@@ -20,7 +20,7 @@ export async function grantToApp(owner: Queryable): Promise<void> {
   );
   const { there, home } = rows[0] as { there: boolean; home: string };
   if (!there) return;
-  // A backup may run as a login that owns nothing, and it reads the position of each sequence.
+  // A backup may run as a login that owns nothing, and must read the position of each sequence.
   const whole = [
     `GRANT USAGE ON SCHEMA ${home} TO reckoner_app;`,
     `GRANT SELECT ON migrations TO reckoner_app; GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${home} TO reckoner_app;`,
@@ -35,7 +35,7 @@ interface Ownership {
   readonly owns: boolean;
 }
 
-/** Undefined if there are no tables. */
+/** The owner of our tables, or undefined if there are no tables. */
 async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
   const { rows } = await pool.query(
     `SELECT current_user AS login, pg_get_userbyid(relowner) AS owner,
@@ -45,7 +45,10 @@ async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
   return rows[0] as Ownership | undefined;
 }
 
-/** If there are no tables, any login that can create them becomes their owner. */
+/**
+ * True for the owner of our tables. Without tables, true for every login, because a login that creates the tables
+ * becomes their owner.
+ */
 export const ownsTables = async (pool: Queryable): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
 
 export async function refuseUnlessOwner(pool: Queryable, action: 'migrate' | 'restore'): Promise<void> {

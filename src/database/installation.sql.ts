@@ -1,4 +1,4 @@
-/** The identity of an installation. Copies of its database keep it. */
+/** The identity of an installation. Copies of the database keep this identity. */
 import { queryOne, type Transaction } from './transaction.ts';
 
 export const readInstallation = (

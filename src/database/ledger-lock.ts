@@ -1,27 +1,27 @@
 /**
- * The advisory locks of the ledger. A writer takes the ledger lock in shared mode for the statement that decides a row's
- * posting month; a close takes it in exclusive mode. A row is therefore recorded entirely before or entirely after the
- * close.
+ * The advisory locks of the ledger. A writer takes the ledger lock in shared mode for the statement that decides a
+ * row's posting month. A close takes the ledger lock in exclusive mode. So each row is recorded entirely before or
+ * entirely after the close.
  *
- * Imports of ledger rows also take the importers' lock, because the limits of a quote are checked across the ledger and
- * the whole import. Imports of partners take it too, because rows are checked against their partner's time zone, policies
+ * Imports of ledger rows also take the importers' lock, because a quote's limits are checked across the ledger and the
+ * whole import. Imports of partners take it too, because rows are checked against their partner's time zone, policies
  * and arrangement.
  *
- * Always take the importers' lock before the ledger lock: the fixed order rules out deadlocks.
+ * Always take the importers' lock before the ledger lock: a fixed order rules out deadlocks.
  */
 import { LOCKS, takeLock } from './locks.ts';
 import { execute, prepared, type Transaction } from './transaction.ts';
 
 const { ledger: LEDGER, importers: IMPORTERS } = LOCKS;
 
-/** Takes the lock in shared mode, for a writer's last statement. Held until the transaction ends. */
+/** Takes the ledger lock in shared mode, for a writer's last statement. Held until the transaction ends. */
 export async function lockLedgerShared(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock_shared(${LEDGER})`);
 }
 
 /**
- * Takes the lock in shared mode, waiting at most `ledger` milliseconds. Later lock waits of the transaction (for a row
- * that another transaction is about to insert) take at most `rows` milliseconds. 0 means no limit.
+ * Takes the ledger lock in shared mode and waits at most `ledger` milliseconds. Later, the transaction waits at most
+ * `rows` milliseconds for each lock, such as for a row that another transaction is about to insert; 0 means no limit.
  */
 export async function lockLedgerFor(tx: Transaction, patience: { ledger: number; rows: number }): Promise<void> {
   await execute(tx, LOCK_LEDGER_FOR, { ledger: String(patience.ledger), rows: String(patience.rows) });
@@ -29,20 +29,23 @@ export async function lockLedgerFor(tx: Transaction, patience: { ledger: number;
 
 const LOCK_LEDGER_FOR = prepared(
   'lock_ledger_for',
-  // The order matters: each lock_timeout applies to the locks requested after it.
+  // The order matters: a lock_timeout applies only to locks that are requested after it.
   `SELECT set_config('lock_timeout', :ledger, true), pg_advisory_xact_lock_shared(${LEDGER}),
           set_config('lock_timeout', :rows, true)`,
 );
 
 /**
- * Takes the lock in exclusive mode, for a close. Waits for current writers and blocks new ones until the transaction
- * ends.
+ * Takes the ledger lock in exclusive mode, for a close. Waits for current writers, and blocks new writers until the
+ * transaction ends.
  */
 export async function lockLedgerWhole(tx: Transaction): Promise<void> {
   await takeLock(tx, LEDGER);
 }
 
-/** For transactions that record reversals or change partners: one at a time, from their checks to their commit. */
+/**
+ * Takes the importers' lock. Transactions that record reversals or change partners run one at a time, from their checks
+ * to their commit.
+ */
 export async function lockImporters(tx: Transaction): Promise<void> {
   await takeLock(tx, IMPORTERS);
 }

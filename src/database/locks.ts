@@ -1,11 +1,10 @@
 import { execute, type Transaction } from './transaction.ts';
 
 /**
- * The advisory locks. Each has a class and a number, as PostgreSQL expects. Some also appear in migrations. If several
- * are held, they are taken in this order: processor, importers, ledger, payments.
+ * The advisory locks, each with PostgreSQL's class and number. Some also appear in migrations. A transaction that holds
+ * several of these locks takes them in this order: processor, importers, ledger, payments.
  */
 export const LOCKS = {
-  /** If two commands run at once, one migrates and the other waits. */
   migration: '7310::integer, 1::integer',
   ledger: '7310::integer, 2::integer',
   importers: '7310::integer, 3::integer',
@@ -14,29 +13,32 @@ export const LOCKS = {
   closeReports: '7310::integer, 62::integer',
   timeStamps: '7310::integer, 63::integer',
   /**
-   * Held for the whole of a job that notifies people. A second job at the same moment waits, then finds that they were
-   * notified.
+   * Held for the whole of a job that notifies people. A second job at the same moment waits, and then finds that the
+   * people were notified.
    */
   watch: '7310::integer, 64::integer',
   processor: '7310::integer, 81::integer',
-  /** Held for a moment before a command begins, without any other lock. */
+  /** Held for a moment before a command begins, never together with a different lock. */
   settings: '7310::integer, 82::integer',
   users: '7310::integer, 83::integer',
 } as const;
 
-/** Waits for one of LOCKS, and holds it until the transaction ends. */
+/** Takes one of LOCKS until the transaction ends. */
 export const takeLock = (tx: Transaction, lock: string): Promise<number> =>
   execute(tx, `SELECT pg_advisory_xact_lock(${lock})`);
 
-/** Takes one lock of a class, by the hash of a name. */
+/** Takes the lock of a class for the hash of a name, until the transaction ends. */
 export const takeLockOf = (tx: Transaction, ofClass: number, name: string): Promise<number> =>
   execute(tx, `SELECT pg_advisory_xact_lock(${ofClass}, hashtext(:name))`, { name });
 
-/** The class of locks on items being delivered, by the hash of the item's name (`claims.ts`). */
+/** The class of locks on items that are being delivered, by the hash of the item's name (`claims.ts`). */
 export const CLAIM_LOCKS = 7311;
 
-/** The class of locks on clients, by the hash of their id. */
+/** The class of locks on API clients, by the hash of the client id. */
 export const CLIENT_LOCKS = 7312;
 
-/** The class of locks on approval requests being decided, by the hash of their number. */
+/**
+ * The class of locks on approval requests by the hash of their number, and on users' approval comparisons by the hash
+ * of user and action.
+ */
 export const APPROVAL_LOCKS = 7313;

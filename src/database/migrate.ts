@@ -1,6 +1,6 @@
 /**
- * Migrations: the SQL files of the folder `migrations` in the order of their names.
- * Refusals: database_not_migrated, database_newer, database_unreleased, database_foreign, database_not_owner, database_busy.
+ * Runs migrations: the SQL files in the folder `migrations`, in the order of their names. Refusals:
+ * database_not_migrated, database_newer, database_unreleased, database_foreign, database_not_owner, database_busy.
  */
 import { createHash } from 'node:crypto';
 
@@ -19,7 +19,6 @@ import { execute, inTransaction, LOCK_TIMEOUT, queryOne, sqlstate, type Transact
 
 const FOLDER = join(packageRoot, 'migrations');
 
-/** Our migrations in their order, without `.sql`. */
 export const MIGRATION_NAMES: readonly string[] = readdirSync(FOLDER)
   .filter((file) => /^\d{3}_\w+\.sql$/.test(file))
   .map((file) => file.replace(/\.sql$/, ''))
@@ -27,16 +26,17 @@ export const MIGRATION_NAMES: readonly string[] = readdirSync(FOLDER)
 
 const readMigration = (name: string): string => readFileSync(join(FOLDER, `${name}.sql`), 'utf8');
 
-/** A migration as a database remembers it: its name and a hash of its text without comments. */
+/** The id of a migration as a database stores it: the name, and a hash of the text without comments. */
 const idOf = (name: string): string => {
   const statements = readMigration(name).replaceAll(/^ *(--.*)?\n/gm, '');
   return `${name}.${createHash('sha256').update(statements).digest('hex').slice(0, 12)}`;
 };
 
-/** `001_foundation` of `001_foundation.5fe2…`. Builds before the first release recorded only names. */
+/**
+ * The name in an id: `001_foundation` in `001_foundation.5fe2…`. Builds before the first release recorded only names.
+ */
 export const migrationName = (id: string): string => id.replace(/\.[0-9a-f]{12}$/, '');
 
-/** Our migrations in their order, as a database remembers them. */
 export const MIGRATIONS: readonly string[] = MIGRATION_NAMES.map(idOf);
 
 const TABLE = 'migrations';
@@ -45,7 +45,7 @@ const sourceOf = ({ client }: Transaction, ids: readonly string[]): Knex.Migrati
   getMigrations: async () => MIGRATIONS.filter((id) => ids.includes(id)),
   getMigrationName: (id) => id,
   getMigration: async (id) => ({
-    // Not through knex, which takes `?` and `:name` for bindings.
+    // Not through knex, because knex would interpret `?` and `:name` as bindings.
     up: () => client.query(readMigration(migrationName(id))),
     down: async () => {
       throw new Error('migrations go forward only');
@@ -53,20 +53,20 @@ const sourceOf = ({ client }: Transaction, ids: readonly string[]): Knex.Migrati
   }),
 });
 
-/** How long to wait for others, in seconds. */
+/** The longest waits, in seconds. */
 interface MigrationPatience {
-  /** For another migration, a backup or a restore to end. */
+  /** The wait for the end of another migration, a backup or a restore. */
   readonly lock: number;
-  /** For a table. Its next users wait behind us meanwhile. */
+  /** The wait for a table. Later users of the table wait behind this migration. */
   readonly table: number;
 }
 
 const PATIENCE: MigrationPatience = { lock: 300, table: 10 };
 
 /**
- * Does the work while no migration runs. `alone`: exclusively, to migrate. `shared`: alongside others that only need
- * the schema not to change. The lock is held on its own connection, because it must be held before a snapshot is taken.
- * Refusal: database_busy.
+ * Runs `work` while no migration runs: `alone` to migrate, or `shared` with other work that only needs an unchanged
+ * schema. The lock has its own connection, because the lock must be held before a snapshot is taken. Refusal:
+ * database_busy.
  */
 export async function whileNobodyMigrates<Result>(
   connection: pg.ClientConfig,
@@ -100,15 +100,14 @@ async function holders(asking: Queryable, sql: string) {
 }
 
 export interface MigrationResult {
-  /** Names of the migrations that ran. */
   readonly migrations: readonly string[];
   readonly schema: Recording;
 }
 
 /**
- * Runs the pending migrations as the database's owner, grants again what the app's role needs, and records the
- * resulting schema. All of this and the work of `settle` happens in one transaction. Safe to repeat and to run
- * concurrently. Refusals: database_not_owner, database_busy, and those of pendingMigrations.
+ * Runs the pending migrations as the database's owner, renews the grants of the app's role, and records the resulting
+ * schema. These steps and `settle` run in one transaction. Safe to repeat and to run concurrently. Refusals:
+ * database_not_owner, database_busy, and those of pendingMigrations.
  */
 export async function migrate(
   owner: pg.Pool,
@@ -141,7 +140,7 @@ export async function migrateWhole(tx: Transaction): Promise<{ names: string[]; 
   return { names: done.map(migrationName), objects: isNew ? await readMigrated(tx) : await makeAgain(tx) };
 }
 
-/** Runs all migrations in a separate schema without manual changes, which is then rolled back. */
+/** Reads the objects that all migrations create in a separate, unmodified schema, which is then rolled back. */
 async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
   await execute(tx, 'SAVEPOINT made_again');
   await execute(tx, 'CREATE SCHEMA reckoner_migrated');
@@ -153,7 +152,10 @@ async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
   return made;
 }
 
-/** Without a limit, a migration that waits for a table would make all other users of the table wait too. */
+/**
+ * Limits the wait for a table. Otherwise, a migration that waits for a table would make all other users of the table
+ * wait too.
+ */
 async function withPatience<Result>(
   owner: pg.Pool,
   { table }: MigrationPatience,
@@ -170,11 +172,11 @@ async function withPatience<Result>(
   }
 }
 
-/** Runs those of the named migrations that the current schema is missing. */
+/** Runs the named migrations that the current schema does not have. */
 export async function migrateTo(tx: Transaction, names: readonly string[]): Promise<string[]> {
   const { migrate: migrator } = tx.knex;
   const migrationSource = sourceOf(tx, names);
-  // knex would leave its lock behind if a migration was killed. Ours ends with its connection.
+  // knex leaves its own lock behind if a migration is killed. Our lock ends with its connection.
   if (await hasMigrations(tx)) await migrator.forceFreeMigrationsLock({ tableName: TABLE });
   const [, done] = (await migrator.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
   await execute(tx, `CALL grant_to_app('SELECT', '${TABLE}')`);
@@ -183,7 +185,10 @@ export async function migrateTo(tx: Transaction, names: readonly string[]): Prom
   return done;
 }
 
-/** The migrations that the database is missing. Refusals: database_newer, database_unreleased, database_foreign. */
+/**
+ * Returns the migrations that the database does not have. Refusals: database_newer, database_unreleased,
+ * database_foreign.
+ */
 export async function pendingMigrations(owner: Queryable): Promise<string[]> {
   const done = await doneMigrations(owner);
   refuseOthers(done);
@@ -192,7 +197,7 @@ export async function pendingMigrations(owner: Queryable): Promise<string[]> {
 
 export const missingMigrations = (done: readonly string[]): string[] => MIGRATIONS.filter((id) => !done.includes(id));
 
-/** Refuses a database with migrations that are not this version's. */
+/** Refuses a database with migrations that this version does not have. */
 export function refuseOthers(done: readonly string[]): void {
   const { changed, unknown } = otherMigrations(done);
   if (changed.length > 0) throw refuse('database_unreleased', { changed });
@@ -202,7 +207,8 @@ export function refuseOthers(done: readonly string[]): void {
 }
 
 /**
- * The names of migrations whose text was different when they ran, and of migrations that this version does not have.
+ * The migrations that are not ours. `changed`: they had a different text when they ran. `unknown`: this version does
+ * not have them.
  */
 export function otherMigrations(ids: readonly string[]): { changed: string[]; unknown: string[] } {
   const names = ids.filter((id) => !MIGRATIONS.includes(id)).map(migrationName);
@@ -212,7 +218,7 @@ export function otherMigrations(ids: readonly string[]): { changed: string[]; un
   };
 }
 
-/** The migrations that the database has, in the order in which they ran. Refusal: database_foreign. */
+/** Returns the migrations of the database in the order in which they ran. Refusal: database_foreign. */
 export async function doneMigrations(owner: Queryable): Promise<string[]> {
   const [there] = (await owner.query(TABLES_THERE)).rows as [{ tables: string[]; is_list: boolean }];
   const { tables, is_list } = there;
@@ -223,7 +229,7 @@ export async function doneMigrations(owner: Queryable): Promise<string[]> {
   return done;
 }
 
-/** The tables that belong to no extension, and whether one of them is knex's list of migrations. */
+/** Selects the tables that belong to no extension, and whether one of them is knex's list of migrations. */
 const TABLES_THERE = `
   SELECT ARRAY(SELECT c.relname::text FROM pg_class c
                WHERE c.relkind IN ('r', 'p')

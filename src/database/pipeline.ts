@@ -1,15 +1,15 @@
 /**
- * Transactions in one round trip: all statements from BEGIN to COMMIT are sent before the first answer arrives. This is
- * for work that runs thousands of times a minute. With eight round trips for each batch of acceptances, the program
- * spent 72 % of its time at full load waiting for answers.
+ * Transactions in one round trip: all statements from BEGIN to COMMIT are sent before the first answer arrives. Such
+ * transactions are for work that runs thousands of times a minute. With eight round trips for each batch of
+ * acceptances, the program at full load spent 72% of its time waiting for answers.
  */
 import type pg from 'pg';
 import { retried, type Transaction } from './transaction.ts';
 
 /**
- * Does work in one transaction and one round trip, and retries it like `inTransaction`. `work` must send all statements
- * before it awaits the first. If a statement or the work itself fails, the whole transaction is rolled back. The pool's
- * connections need `pipeline: true`.
+ * Runs `work` in one transaction and one round trip, and retries it like `inTransaction`. `work` must send all
+ * statements before it awaits the first answer. If a statement or `work` fails, the transaction is rolled back. The
+ * pool's connections need `pipeline: true`.
  */
 export function inOneTrip<Result>(
   pool: pg.Pool,
@@ -18,7 +18,7 @@ export function inOneTrip<Result>(
 ): Promise<Result> {
   return retried(async () => {
     const client = await pool.connect();
-    // A connection on which the server did not answer everything cannot be used again.
+    // A connection with missing answers cannot be used again.
     let answered = false;
     try {
       const { result, commit } = await sendAll(client, readOnly ? READING : WRITING, work);
@@ -60,7 +60,8 @@ async function sendAll<Result>(
       throw new Error('a transaction in one round trip has no knex transaction');
     },
   };
-  // One write for all statements: otherwise the server would wake up and answer after each of them.
+  // All statements are sent in one write. With several writes, the server would wake up and answer after each
+  // statement.
   const { stream } = client.connection;
   stream.cork();
   const begun = client.query(begin);
@@ -69,14 +70,14 @@ async function sendAll<Result>(
   working.catch(() => {
     failed = true;
   });
-  // Work can also fail before any answer, for example because of a missing binding. COMMIT would then record the
-  // statements before the failure, so let the work fail first.
+  // `work` can also fail before any answer, for example because of a missing binding. COMMIT would then record the
+  // earlier statements, so this turn lets `work` fail first.
   await new Promise(setImmediate);
   const ended = client.query(failed ? 'ROLLBACK' : 'COMMIT');
   stream.uncork();
   const [began, result, commit] = await Promise.allSettled([begun, working, ended]);
   // If BEGIN failed, the statements did not run in a transaction.
   if (began.status === 'rejected') return { result: began, commit };
-  // After the first error the server refuses every statement with 25P02. Report the first error, not one of those.
+  // After the first error the server refuses every statement with 25P02. The first error is the one to report.
   return { result: result.status === 'rejected' && refused !== undefined ? { ...result, ...refused } : result, commit };
 }

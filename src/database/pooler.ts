@@ -1,7 +1,7 @@
 /**
- * Connection poolers. A pooler that changes a client's server connection between transactions (PgBouncer's transaction
- * and statement modes) mixes up session settings: roles, time limits, prepared statements and advisory locks. Such a
- * pooler is refused. Session mode works if it has enough connections. Refusals: database_pooled, database_pool_small.
+ * Refuses connection poolers that change a client's server connection between transactions (PgBouncer's transaction and
+ * statement modes). Such poolers mix up session settings: roles, time limits, prepared statements and advisory locks. A
+ * pooler in session mode works if it has enough connections. Refusals: database_pooled, database_pool_small.
  */
 import type pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
@@ -9,11 +9,11 @@ import { connectClient } from './session.ts';
 
 const BACKEND = 'SELECT pg_backend_pid() AS pid';
 /**
- * How often to ask, because a pooler that uses its server connections in turn returns to the first one after all
- * others.
+ * A pooler that uses its server connections in turn returns to the first one only after all others, so one question is
+ * not enough.
  */
 const QUESTIONS = 5;
-/** In session mode a client waits for a server connection until another client leaves. */
+/** In session mode, a client waits for a server connection until another client leaves. */
 const WAIT_MILLISECONDS = 15_000;
 
 async function backendOf(client: pg.Client): Promise<number> {
@@ -25,7 +25,7 @@ async function backendOf(client: pg.Client): Promise<number> {
 export async function refusePooled(connection: pg.ClientConfig, pool: pg.Pool, name: string): Promise<void> {
   const pooled: pg.PoolClient & { processID?: number } = await pool.connect();
   try {
-    // A pooler gives its clients its own process numbers, so if we see the server's number, there is no pooler.
+    // A pooler gives its clients process numbers of its own. If the process number is the server's, there is no pooler.
     if (pooled.processID === (await backendOf(pooled))) return;
   } finally {
     pooled.release();
@@ -49,12 +49,12 @@ async function connectBehindPooler(connection: pg.ClientConfig, name: string): P
   }
 }
 
-/** The messages of pg after its two limits, and of PgBouncer after its own. */
+/** The messages of pg after its two time limits, and of PgBouncer after its own limit. */
 const NO_CONNECTION = /query read timeout|timeout expired|query_wait_timeout/i;
 
 /**
- * Whether a transaction of the second client gets the first client's server connection, or either client's connection
- * changes.
+ * True if a transaction of the second client gets the first client's server connection, or if a client's server
+ * connection changes.
  */
 async function changesBackends(first: pg.Client, second: pg.Client): Promise<boolean> {
   const backend = await backendOf(first);

@@ -1,27 +1,26 @@
 /**
- * A streaming replica for commands that only read. Such a command must see everything that was committed before it
- * began: a report without a close that was made a minute ago would be wrong. Refusals: replica_unusable,
- * database_unreachable.
+ * A streaming replica for commands that only read. A command must see everything that was committed before it began:
+ * otherwise a report could lack a close from a minute ago. Refusals: replica_unusable, database_unreachable.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { connectClient, type Queryable, type ServerAt } from './session.ts';
 
-/** How long to wait for a replica to catch up. Normally it is milliseconds behind. */
+/** The longest wait for a replica to catch up. Normally a replica is milliseconds behind. */
 const PATIENCE_MILLISECONDS = 10_000;
 const POLL_MILLISECONDS = 50;
 
 /** A position in a server's write-ahead log. */
 interface Position {
-  /** Chosen by initdb. A replica has the identifier of its primary. */
+  /** The identifier that initdb chose. A replica has the identifier of its primary. */
   readonly system: string;
   readonly written: string;
 }
 
 /**
- * Waits until the replica has replayed everything that the primary has written by now. On a machine that cannot reach a
- * primary, the replica is used in its current state.
+ * Waits until the replica has replayed everything that the primary has written by now. If the machine has no
+ * DATABASE_URL of a primary, the replica is used in its current state.
  */
 export async function awaitReplica(
   replica: Queryable,
@@ -42,7 +41,7 @@ export async function awaitReplica(
   }
   const deadline = performance.now() + patienceMilliseconds;
   for (;;) {
-    // NULL until the replica has replayed something.
+    // `behind` is NULL until the replica has replayed its first record.
     const { behind } = await one<{ behind: string | null }>(
       replica,
       'SELECT pg_wal_lsn_diff($1::pg_lsn, pg_last_wal_replay_lsn())::text AS behind',

@@ -1,10 +1,8 @@
-/** The guards that a restore disables while it loads a checked backup, and enables again in the same transaction. */
-
 /**
- * Restored facts keep their numbers, which seals cover, so the database must not give them new ones. What a backup
- * contains can be restored: a month closed under a wrong clock stays closed, a payload erased before its payment was
- * disputed stays erased, and an approval by a user who is no longer an approver stays valid (the check actions_approved
- * uses the roles of that time).
+ * SQL that disables or enables the guards that a restore must bypass while it loads a checked backup. Restored facts
+ * keep their numbers, because seals cover them. Some rows of a backup are valid although they could not be recorded
+ * now. Examples are a month closed under a wrong clock, a payload erased before its payment was disputed, and an
+ * approval by a former approver. (The check actions_approved uses the roles at the time of the approval.)
  */
 export const alterGuards = (action: 'DISABLE' | 'ENABLE ALWAYS'): string => `
   DO $$

@@ -1,14 +1,16 @@
-/** A restore creates indexes after the rows: sorting a million keys takes a third of the time of inserting each one. */
+/**
+ * Creates indexes after the rows during a restore: sorting a million keys takes a third of the time of inserting them
+ * one by one.
+ */
 import { quoted } from './backup.ts';
 import { execute, query, type Transaction } from './transaction.ts';
 
-/** It has by far the most rows. No trigger queries single rows of it while they are inserted. */
+/** The table with by far the most rows. No trigger queries single rows of this table while rows are inserted. */
 const LARGEST = 'ledger_rows';
 
 /**
- * Fills a table. The largest table is filled without the indexes that back no constraint. Recreating a unique index
- * checks its rule for all rows; if that fails, so does the transaction. The primary key stays, because foreign keys
- * refer to it.
+ * Fills a table. The largest table is filled without its indexes, except those of constraints: foreign keys refer to
+ * the primary key. Recreating a unique index checks all rows, and a duplicate makes the transaction fail.
  */
 export async function fillTable(tx: Transaction, table: string, fill: () => Promise<unknown>): Promise<void> {
   const indexes =

@@ -1,9 +1,7 @@
 /**
  * Restores a backup into an empty database in one transaction, which commits only if everything was restored and
- * verified. Refusals: file_unreadable, backup_*, database_not_empty, database_environment, and those of
- * pendingMigrations.
- *
- * The file is read twice: first without a database, to compare its content with its hash and counts; then to load it.
+ * verified. The file is read twice: first to compare its content with its hash and counts, and then to load it.
+ * Refusals: file_unreadable, backup_*, database_not_empty, database_environment, and those of pendingMigrations.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -47,22 +45,21 @@ import { execute, query, queryOne, sqlstate, type Transaction } from './transact
 /** A backup whose content matches its hash and counts. */
 interface CheckedBackup {
   readonly file: string;
-  /** For an encrypted file. */
   readonly decrypt: Decrypt | undefined;
   readonly environment: EnvironmentName;
   readonly program: string;
   readonly created_at: string;
   readonly migrations: readonly string[];
   readonly rows: Readonly<Record<string, number>>;
-  /** Hash of the content, not of the file. */
+  /** The hash of the content, not of the file. */
   readonly sha256: string;
-  /** True if it is signed with our key; false if there is no key to check with. */
+  /** True if the file is signed with our key. False if there is no key to check the signature with. */
   readonly isAuthentic: boolean;
 }
 
 interface RestoreResult<Proof> {
   readonly rows: Readonly<Record<string, number>>;
-  /** Tables of the backup that were not restored, because this program's migrations do not create them. */
+  /** Tables of the backup that were not restored, because this version's migrations do not create them. */
   readonly leftOut: readonly string[];
   readonly proof: Proof;
 }
@@ -94,7 +91,7 @@ type Header = z.output<typeof headerSchema>;
 type TableLine = z.output<typeof tableLineSchema>;
 type Trailer = z.output<typeof trailerSchema>;
 
-/** Reads a backup to its end. Touches no database. */
+/** Reads and checks a whole backup without a database. */
 export async function checkBackup(
   file: string,
   { name: environment, sealKey }: Pick<Environment, 'name' | 'sealKey'>,
@@ -102,7 +99,7 @@ export async function checkBackup(
   identities: readonly string[] = [],
 ): Promise<CheckedBackup> {
   const decrypt = await decryptionOf(file, identities);
-  // The whole file is checked before its header is used: a bit flipped in a migration's name must not look like a newer
+  // The whole file is checked before its header is used: a flipped bit in a migration's name must not look like a newer
   // program.
   const { header, trailer } = await readBackup({ file, decrypt }, onProgress, (_, rows) => passOver(rows));
   const { changed, unknown } = otherMigrations(header.migrations);
@@ -111,7 +108,7 @@ export async function checkBackup(
   if (header.environment !== environment) {
     throw refuse('backup_environment', { file, backup: header.environment, program: environment });
   }
-  // Later migrations rely on changes that earlier ones made to the rows.
+  // Later migrations rely on changes that earlier migrations made to the rows.
   if (header.migrations.some((id, index) => id !== MIGRATIONS[index])) {
     throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
   }
@@ -119,17 +116,20 @@ export async function checkBackup(
   return { file, decrypt, ...header, rows: trailer.rows, sha256: trailer.sha256, isAuthentic: sealKey !== undefined };
 }
 
-/** Reads rows only to count and hash them. */
+/** Reads rows without using them. */
 async function passOver(rows: AsyncIterable<Buffer>): Promise<void> {
   for await (const _ of rows);
 }
 
-/** Called for each table in turn. It must consume all rows. */
+/** Called for each table. The function must consume all rows. */
 type ReadTable = (table: TableLine, rows: AsyncIterable<Buffer>) => Promise<void>;
 
 type Source = Pick<CheckedBackup, 'file' | 'decrypt'>;
 
-/** Reads the file once. Throws at its end if it is damaged: the caller must then undo what `readTable` did. */
+/**
+ * Reads the file once. A damaged file is noticed only at its end, so if this throws, the caller must undo what
+ * `readTable` did.
+ */
 async function readBackup(
   { file, decrypt }: Source,
   onProgress: OnProgress,
@@ -177,7 +177,7 @@ async function readHeader(file: string, content: Content): Promise<Header> {
   if (!any.success) throw invalid(file, FOREIGN);
   const { version, program } = any.data;
   if (version > FORMAT_VERSION) {
-    // A newer file's trailer may look different, but gzip's checksum still distinguishes it from a damaged one.
+    // The trailer of a newer format may differ, but gzip's checksum still shows whether the file is damaged.
     await content.discard();
     throw refuse('backup_newer', { file, program, unknown: [`version ${version} of the format`] });
   }
@@ -194,19 +194,19 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Far longer than any header or trailer. A file of another kind may have no line end at all. */
+/** Far longer than any header or trailer. A file of a different kind may have no line end at all. */
 const LONGEST_LINE = 1_000_000;
 const LINE_END = Buffer.from('\n');
 const LAST_LINE = Buffer.from(`\n${END_OF_ROWS}`);
 
-/** The unzipped file: lines with any number of rows between them. Everything that is read is hashed. */
+/** The unzipped file: lines, with any number of rows between them. Everything that is read is hashed. */
 class Content {
   readonly #file: string;
   readonly #chunks: AsyncGenerator<Buffer>;
   readonly #hash = createHash('sha256');
-  /** Read from the file and not consumed yet. */
+  /** Read but not consumed yet. */
   #held: Buffer = Buffer.alloc(0);
-  /** Hashed when more is read, because the trailer states the hash of everything before it. */
+  /** A line is hashed only when more is read, because the last line states the hash of everything before it. */
   #lastLine: Buffer = Buffer.alloc(0);
 
   constructor(source: Source, onProgress: OnProgress) {
@@ -228,15 +228,14 @@ class Content {
     }
   }
 
-  /** The bytes of rows up to the line that ends them. */
+  /** Yields the bytes of rows up to the line that ends them. */
   async *rows(): AsyncGenerator<Buffer> {
     this.#hash.update(this.#lastLine);
-    // One consumed byte, a line end, stays in front, so that the line that ends the rows is found even if there are
-    // none.
+    // The line end before the rows stays, so that the line that ends them is found even if there are none.
     this.#held = Buffer.concat([LINE_END, this.#held]);
     for (;;) {
       const end = this.#held.indexOf(LAST_LINE);
-      // The line that ends the rows may begin after this byte.
+      // The end line may begin after this byte.
       const safe = end >= 0 ? end + 1 : this.#held.length - LAST_LINE.length + 1;
       if (safe > 1) {
         const rows = this.#held.subarray(1, safe);
@@ -257,13 +256,13 @@ class Content {
     return this.#hash.digest('hex');
   }
 
-  /** Refuses anything that follows. gzip compares its checksum only at the end of the file. */
+  /** Refuses data after the trailer. gzip compares its checksum only at the end of the file. */
   async end(): Promise<void> {
     const { done } = this.#held.length > 0 ? { done: false } : await this.#chunks.next();
     if (!done) throw invalid(this.#file, 'it is damaged: there is data after its end');
   }
 
-  /** Reads to the end of the file for gzip's checksum alone. */
+  /** Reads to the end of the file only for gzip's checksum. */
   async discard(): Promise<void> {
     this.#held = Buffer.alloc(0);
     await passOver(this.#chunks);
@@ -287,7 +286,7 @@ async function* unzipped(
   const source = createReadStream(file, { highWaterMark: 256 * 1024 });
   const gunzip = createGunzip({ chunkSize: 256 * 1024 });
   const ended = pipeline(source, decrypt, gunzip);
-  ended.catch(() => {}); // The error is reported when gunzip is read.
+  ended.catch(() => {});
   let reported = 0;
   try {
     for await (const chunk of gunzip) {
@@ -316,10 +315,8 @@ function problemOf(file: string, error: unknown): unknown {
 // --- The database -----------------------------------------------------------------------------------------------------
 
 /**
- * Loads a checked backup into an empty database, as its owner and with all guards active: append-only triggers refuse
- * changes, not new rows, and foreign keys, constraints and the guard of closed months check every row as usual. The
- * exceptions: indexes are created after the rows (restore-indexes.ts), and facts keep their numbers from the backup.
- * `prove` runs in the same transaction. If it throws, nothing is restored.
+ * Loads a checked backup into an empty database, as its owner. All guards stay active except those of
+ * restore-guards.ts. `prove` runs in the same transaction. If `prove` throws, nothing is restored.
  */
 export function restoreBackup<Proof>(
   database: Database,
@@ -336,24 +333,24 @@ export function restoreBackup<Proof>(
       await prepareForCopy(tx);
       const { objects } = await migrateWhole(tx);
       const tables = await readTables(tx);
-      // Held until the end, so that no one else writes to the restored tables before they are verified.
+      // The lock keeps other users from writing to the restored tables before they are verified.
       await query(tx, `LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS EXCLUSIVE MODE`);
       await refuseUnlessEmpty(tx, backup.environment);
       await clearFreshHome(tx);
       const isCurrent = backup.migrations.length === MIGRATIONS.length;
       const leftOut = isCurrent ? await load(tx, backup, onProgress) : await loadOlder(tx, backup, onProgress);
       await checkEnvironment(tx.client, { name: backup.environment });
-      // Without statistics the checks would be planned for empty tables.
+      // Without statistics, the checks of `prove` would be planned for empty tables.
       for (const { name } of tables) await query(tx, `ANALYZE ${quoted(name)}`);
       return { rows: backup.rows, leftOut, proof: await prove(tx, await recordSchema(tx, objects)) };
     });
   });
 }
 
-/** Tables that `init` and scheduled jobs fill on their own. Rows in any other table are user data. */
+/** Tables that `init` and scheduled jobs fill. Rows in any other table are user data. */
 const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
 
-/** Events except those that `init` and the first command record on their own. */
+/** Excludes the events that `init` and the first command record. */
 const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change', 'backup.take')`;
 
 async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
@@ -369,8 +366,8 @@ async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName):
 }
 
 /**
- * The backup's installation replaces the one that `init` made, because its id is part of the ids of sent messages. The
- * backup's audit events also replace those of the fresh home, which nothing refers to.
+ * The backup's installation replaces the installation that `init` made: its id is part of the ids of sent messages. The
+ * backup's audit events replace those of the fresh home, which no row refers to.
  */
 async function clearFreshHome(tx: Transaction): Promise<void> {
   for (const [table, guard] of Object.entries({
@@ -384,7 +381,7 @@ async function clearFreshHome(tx: Transaction): Promise<void> {
   }
 }
 
-/** Loads the rows into the current schema, which has the backup's migrations. Returns the tables missing in the schema. */
+/** Loads the rows into the current schema. Returns the tables that the schema does not have. */
 async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress): Promise<string[]> {
   const { file } = backup;
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
@@ -402,10 +399,7 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   return leftOut;
 }
 
-/**
- * Checks tables that refer to each other (a document and the voided one that it replaces) only after both are filled,
- * and lets facts keep their numbers.
- */
+/** Disables guards (restore-guards.ts). Foreign keys are checked at the end, because tables refer to each other. */
 async function whileLoading<Result>(tx: Transaction, file: string, work: () => Promise<Result>): Promise<Result> {
   await execute(tx, 'SET CONSTRAINTS ALL DEFERRED');
   await execute(tx, alterGuards('DISABLE'));
@@ -429,12 +423,13 @@ async function loadTable(
   }
   const copy = tx.client.query(copyFrom(`COPY ${quoted(name)} (${columnList(columns)}) FROM STDIN`));
   let failure: unknown;
-  // This handler stays, because a lost connection may emit another error after the one that ended the copying.
+  // This handler is never removed, because a lost connection may emit another error after the error that ended the
+  // COPY.
   copy.on('error', (error) => {
-    failure ??= error; // thrown to the next write
+    failure ??= error; // The next write throws this error.
   });
   const ended = finished(copy);
-  ended.catch(() => {}); // awaited below
+  ended.catch(() => {}); // `ended` is awaited below.
   let count = 0;
   try {
     for await (const chunk of rows) {
@@ -452,7 +447,7 @@ async function loadTable(
   if (copy.rowCount !== count) throw new Error(`${count} rows of ${name} were sent, but ${copy.rowCount} were loaded`);
 }
 
-/** Fills a table. If constraints or indexes reject rows, the file is refused. */
+/** Fills a table. Refuses the file if a constraint or index rejects a row. */
 const filled = (tx: Transaction, file: string, name: string, fill: () => Promise<unknown>): Promise<void> =>
   fillTable(tx, name, fill).catch((error: unknown) => {
     throw isOfTheRows(error)
@@ -460,10 +455,10 @@ const filled = (tx: Transaction, file: string, name: string, fill: () => Promise
       : error;
   });
 
-/** Data exceptions and violated constraints are caused by the file, not by the server. */
+/** True for data exceptions and violated constraints: the file caused them, not the server. */
 const isOfTheRows = (error: unknown): boolean => /^2[23]/.test(sqlstate(error) ?? '');
 
-/** Unlike setval, RESTART is rolled back with the transaction. */
+/** Uses RESTART, because setval is not rolled back with the transaction. */
 async function setSequences(tx: Transaction, sequences: Readonly<Record<string, number>>): Promise<void> {
   const present = Object.keys(await readSequences(tx));
   for (const [name, next] of Object.entries(sequences)) {
@@ -472,8 +467,8 @@ async function setSequences(tx: Transaction, sequences: Readonly<Record<string, 
 }
 
 /**
- * Loads a backup of an older schema into a temporary schema with only its migrations, runs the later migrations there,
- * and copies the resulting rows to the database's own schema, where all migrations have run already if `init` came first.
+ * Loads a backup of an older schema into a temporary schema with only the backup's migrations. Runs the later
+ * migrations there, and copies the rows to the database's own schema.
  */
 async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress): Promise<string[]> {
   const older = `reckoner_restore_${randomBytes(4).toString('hex')}`;

@@ -1,24 +1,23 @@
 /**
- * The objects of a database's schema. The *facts* of an object are what the catalogs of every PostgreSQL from 16 on
- * state identically: columns, types, keys, triggers, privileges, the source of functions. *Expressions* (of views,
- * checks, defaults, conditions) are written differently by each server, even from one minor version to the next. The
- * tree of an expression, as the catalog stores it, stays the same until the expression is changed.
+ * Reads the objects of a database's schema. The *facts* of an object are those that are identical in the catalogs of
+ * every PostgreSQL from 16 on: columns, types, keys, triggers, privileges, the source of functions. *Expressions* (of
+ * views, checks, defaults, conditions) are written differently by each server, even by minor versions. The *tree* of an
+ * expression in the catalog stays the same until the expression is changed.
  */
 import { execute, query, type Transaction } from './transaction.ts';
 
 export interface SchemaObject {
-  /** Kind and name: `trigger documents.append_only`. */
   readonly object: string;
   readonly facts: string;
-  /** The hash of the trees of its expressions as this database stores them; null without expressions. */
+  /** The hash of the trees of its expressions in this database, or null without expressions. */
   readonly tree: string | null;
   /** The server's text of the object, if requested. */
   readonly printed: string | null;
-  /** Only for a table. */
+  /** The oid of a table, or null for any other object. */
   readonly oid: number | null;
 }
 
-// Except those of the list of migrations, which knex keeps, and of extensions, which a hosted database may have.
+// Omits the list of migrations, which knex keeps, and objects of extensions, which a hosted database may have.
 const OURS = `
   SELECT c.oid, c.relname, c.relkind, c.relowner, c.relacl, c.reloptions, c.relpersistence, c.relrowsecurity,
          c.relforcerowsecurity
@@ -35,7 +34,10 @@ const OUR_FUNCTIONS = `
     AND NOT EXISTS (SELECT FROM pg_depend d
                     WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`;
 
-/** The names of columns in the order of their numbers in an array; 0 is an expression. Each is looked up by an index. */
+/**
+ * The names of columns in the order of an array of their numbers. The number 0 stands for an expression. Each name is
+ * looked up by an index.
+ */
 const columnNames = (table: string, numbers: string): string => `
   (SELECT string_agg(coalesce((SELECT a.attname FROM pg_attribute a
                                WHERE a.attrelid = ${table} AND a.attnum = k.attnum AND k.attnum > 0), '()'),
@@ -43,7 +45,7 @@ const columnNames = (table: string, numbers: string): string => `
    FROM unnest(${numbers}) WITH ORDINALITY AS k (attnum, place))`;
 
 /**
- * A name with its schema, unless that is the given schema. Objects of the same name in two schemas are different
+ * Adds the schema to a name, unless the schema is `home`. Objects of the same name in two schemas are different
  * objects.
  */
 const named = (name: string, namespace: string, home: string): string =>
@@ -57,11 +59,11 @@ type ExpressionPrinter = (sql: string) => string;
 const NO_TREE = `NULL::text, NULL::text, NULL::bigint`;
 
 /**
- * Each returns an object, its facts, the trees of its expressions, the server's text of the object, and the oid if it
- * is a table.
+ * Each query returns an object, its facts, the trees of its expressions, the server's text of the object, and the oid
+ * if it is a table.
  */
 const tablesOf = (printed: ExpressionPrinter): readonly string[] => [
-  // Options of tables, such as those of autovacuum, are left to the operator; options of views are compared.
+  // Options of tables, such as those of autovacuum, are the operator's choice. Options of views are compared.
   `SELECT CASE relkind WHEN 'r' THEN 'table ' WHEN 'v' THEN 'view ' WHEN 'm' THEN 'materialized view '
                WHEN 'S' THEN 'sequence '
           ELSE relkind::text || ' ' END || relname,
@@ -164,12 +166,12 @@ const codeOf = (printed: ExpressionPrinter): readonly string[] => [
    FROM pg_type t CROSS JOIN home WHERE t.typtype = 'd' AND t.typnamespace = home.oid`,
 ];
 
-/** Objects that facts describe completely. */
+/** Objects without expressions. */
 const PLAIN: readonly string[] = [
   `SELECT 'inheritance ' || relname, i.inhparent::regclass::text, ${NO_TREE}
    FROM ours JOIN pg_inherits i ON i.inhrelid = ours.oid`,
-  // Privileges that only allow reading are left out: a hosted database may have a role for reports, which also calls
-  // the functions of views.
+  // Omits privileges that only allow reading: a hosted database may have a role for reports, which also calls the
+  // functions of views.
   `SELECT 'privileges on ' || name,
           string_agg(grantee || ': ' || privileges, '; ' ORDER BY grantee COLLATE "C"), ${NO_TREE}
    FROM (
@@ -202,7 +204,7 @@ const PLAIN: readonly string[] = [
   `SELECT 'event trigger ' || evtname, concat_ws(' ', evtevent, evtfoid::regproc, evtenabled), ${NO_TREE}
    FROM pg_event_trigger e
    WHERE EXISTS (SELECT FROM functions f WHERE f.oid = e.evtfoid)`,
-  // Another schema's object with one of our names would be read or run instead of ours.
+  // An object of a different schema with one of our names could be read or run instead of ours.
   `SELECT 'shadow ' || n.nspname || '.' || c.relname, c.relkind::text, ${NO_TREE}
    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
    WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND n.oid <> (SELECT oid FROM home)
@@ -212,8 +214,8 @@ const PLAIN: readonly string[] = [
    FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
    WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND n.oid <> (SELECT oid FROM home)
      AND p.proname IN (SELECT proname FROM functions)`,
-  // Settings that change the meaning of a statement or disable guards. Others, such as timeouts, are left to the
-  // operator.
+  // Settings that change the meaning of a statement or disable guards. Other settings, such as timeouts, are the
+  // operator's choice.
   `SELECT 'setting ' || split_part(setting, '=', 1),
           concat_ws(' ', setting, 'in the database', d.datname, 'for the role', pg_get_userbyid(nullif(s.setrole, 0))),
           ${NO_TREE}
@@ -251,12 +253,15 @@ FROM found GROUP BY object ORDER BY object COLLATE "C"`;
 const OBJECTS = objectsOf(() => 'NULL::text');
 const PRINTED_OBJECTS = objectsOf((sql) => sql);
 
-/** Every object of the schema that holds the migrations, and whatever could replace or disable one. */
+/**
+ * Returns every object of the schema that holds the migrations, and objects and settings that could replace or disable
+ * one.
+ */
 export async function readSchemaObjects(
   tx: Transaction,
   printed: 'printed' | 'facts' = 'facts',
 ): Promise<SchemaObject[]> {
-  // A server with JIT compilation took 0.4 s or more to compile this query.
+  // JIT compilation of this query takes 0.4 s or more.
   await execute(tx, 'SET LOCAL quote_all_identifiers TO off; SET LOCAL jit TO off');
   const objects = await query<SchemaObject>(tx, printed === 'facts' ? OBJECTS : PRINTED_OBJECTS);
   await execute(tx, 'SET LOCAL jit TO DEFAULT');

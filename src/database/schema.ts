@@ -1,8 +1,8 @@
 /**
  * Checks whether a database's schema is what the migrations create. A release states the digest of all facts (the first
  * line of migrations/schema.sql). For expressions, `migrate`, `init` and `restore` compare the server's text of the
- * schema with its text of a schema that the migrations have just created. They record the hash of each tree as the
- * catalog stores it.
+ * schema with its text of a schema that the migrations have just created. These commands then record the hash of each
+ * tree in the catalog, and `verify` compares the trees with the recorded hashes.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -11,13 +11,12 @@ import { packageRoot, packageVersion } from '../package.ts';
 import { readSchemaObjects, type SchemaObject } from './schema-objects.ts';
 import { execute, query, queryOne, type Transaction } from './transaction.ts';
 
-/** Half of a SHA-256 is enough to tell objects apart. */
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
 
 // --- The record -------------------------------------------------------------------------------------------------------
 
 /**
- * The hash of an object's facts; the hash of its trees in this database, which never equals `changed`; a table's oid.
+ * The hash of the facts. The hash of the trees in this database, or `changed` if the text differed. The oid of a table.
  */
 type ObjectRecord = readonly [facts: string, tree: string | null, oid: number | null];
 
@@ -26,12 +25,12 @@ interface SchemaRecord {
   readonly objects: Readonly<Record<string, ObjectRecord>>;
 }
 
-/** These objects come from the server's setup, not from migrations, and there should be none. */
+/** True for objects that come from the server's setup, not from migrations. A server should have no such objects. */
 const isAround = (object: string) => /^(shadow|setting|event trigger|default privileges) /.test(object);
 
 /**
- * The objects that the migrations create on this server, read right after they ran, or from a schema created for this
- * purpose.
+ * The objects that the migrations create on this server. Read right after the migrations ran, or from a schema created
+ * for this purpose.
  */
 export const readMigrated = async (tx: Transaction): Promise<SchemaObject[]> =>
   (await readSchemaObjects(tx, 'printed'))
@@ -64,8 +63,8 @@ export interface Recording {
 
 /**
  * Records what the migrations created, so that `verify` can compare without running them again, under any version of
- * PostgreSQL. An object whose text differs from the migrated one is recorded as changed, so recording never approves a
- * manual change. Returns the SHA-256 of the record, for the command's event.
+ * PostgreSQL. An object whose text differs from the migrated text is recorded as changed, so a record never approves a
+ * manual change. Returns the SHA-256 of the record for the command's event.
  */
 export async function recordSchema(tx: Transaction, migrated: readonly SchemaObject[]): Promise<Recording> {
   const there = new Map((await readSchemaObjects(tx, 'printed')).map((each) => [each.object, each]));
@@ -93,7 +92,6 @@ export async function recordSchema(tx: Transaction, migrated: readonly SchemaObj
 
 const SERVER_VERSION = `SELECT current_setting('server_version_num')::integer AS server_version`;
 
-/** The SHA-256 of the last record. */
 export async function readRecordDigest(tx: Transaction): Promise<string | undefined> {
   const record = await readRecord(tx);
   return record && digestOfRecord(record);
@@ -101,16 +99,19 @@ export async function readRecordDigest(tx: Transaction): Promise<string | undefi
 
 // --- The release ------------------------------------------------------------------------------------------------------
 
-/** If the app's role could not be created, nothing is granted to it, and only triggers guard the tables. */
+/**
+ * True for objects that are missing without the app's role. If the role could not be created, only triggers guard the
+ * tables.
+ */
 const isOfTheRole = (object: string) => object.startsWith('privileges on ') || object === 'role reckoner_app';
 
-/** The SHA-256 over a line for each object and the hash of its facts. It is the same on every server. */
+/** The SHA-256 of all lines, which is the same on every server. */
 const digestOf = (lines: readonly string[]): string => createHash('sha256').update(lines.join('')).digest('hex');
 
 const lineOf = (object: string, facts: string): string => `${object} ${facts}\n`;
 
 /**
- * The first line of migrations/schema.sql: the facts of what the migrations create, with and without the app's role.
+ * The first line of migrations/schema.sql: the digests of what the migrations create, with and without the app's role.
  */
 export function describeRelease(migrated: readonly SchemaObject[]): string {
   const all = migrated.map(({ object, facts }) => ({ object, line: lineOf(object, hashOf(facts)) }));
@@ -133,8 +134,8 @@ export interface SchemaComparison {
   readonly inspected: number;
   readonly differences: readonly { readonly object: string; readonly detail: string }[];
   /**
-   * The number of objects whose expressions were not compared, because the database was moved here after its schema was
-   * recorded.
+   * How many objects have expressions that could not be compared, because the database was moved here after its schema
+   * was recorded.
    */
   readonly notCompared: number;
   /** The SHA-256 over a line for each object and the hash of its facts. */
@@ -175,7 +176,8 @@ export async function compareSchema(tx: Transaction): Promise<SchemaComparison> 
 }
 
 /**
- * Trees contain the oids of other objects, which change with a dump, and each major version stores trees differently.
+ * True if the record's trees can be compared. Trees contain the oids of other objects, which change with a dump, and
+ * each major version stores trees differently.
  */
 function isOfThisDatabase(
   { objects, server_version }: SchemaRecord,
@@ -187,7 +189,7 @@ function isOfThisDatabase(
   return Math.floor(server_version / 10_000) === Math.floor(version / 10_000) && same.length * 2 > tables.length;
 }
 
-/** Anyone could change the record in the database, so its facts must be those of the release. */
+/** Compares the record's facts with the release, because the record in the database could have been changed. */
 function recordDifferences({ objects }: SchemaRecord): SchemaComparison['differences'] {
   if (Object.keys(objects).length === 0) return [{ object: RECORD, detail: 'is missing: migrate the database' }];
   const names = Object.keys(objects).sort();

@@ -1,36 +1,34 @@
-/** Connections to PostgreSQL: the settings of every session, a single client, and pools. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { LOCKS } from './locks.ts';
 import { valueTypes } from './transaction.ts';
 
-/** Runs queries inside or outside a transaction. */
 export interface Queryable {
   readonly query: (sql: string, values?: unknown[]) => Promise<pg.QueryResult>;
 }
 
 /**
- * How long a lock, a statement and a connection may take. For servers, whose callers prefer a "busy" answer to waiting.
+ * The time limits for a lock, a statement and a connection. Servers have such limits, because their callers prefer a
+ * "busy" answer to waiting.
  */
 export interface Patience {
   readonly lockSeconds: number;
   readonly statementSeconds: number;
 }
 
-/** Options of every connection. */
 export const SESSION: pg.ClientConfig = {
   types: valueTypes,
   application_name: 'reckoner',
   connectionTimeoutMillis: 15_000,
-  // If the server's host is gone, we notice it within half a minute, provided that nothing is being sent.
+  // If the server's host is gone, an idle connection notices it within half a minute.
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,
 };
 
 /**
- * Times are written in UTC, dates as ISO. If this machine is gone, the server notices it within a minute instead of the
- * default two hours, whether it is waiting, sending or working. It then releases the locks of the session. Limits that
- * a database or a role sets for other programs do not apply.
+ * Times are written in UTC, dates in ISO form. If this machine is gone, the server notices it within a minute instead
+ * of the default two hours, whether the server is waiting, sending or working. The server then releases the session's
+ * locks. Limits that a database or role sets for other programs are reset.
  */
 const SETUP = `
   SET TIME ZONE 'UTC'; SET datestyle TO ISO; SET client_min_messages TO warning;
@@ -39,16 +37,16 @@ const SETUP = `
   SELECT set_config('client_connection_check_interval', '10s', false) WHERE version() !~* 'visual c|mingw';
   SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('server_version_num')::integer >= 170000`;
 
-/** The app uses the role that cannot rewrite history. */
+/** reckoner_app is the role that cannot rewrite history. */
 const TAKE_APP_ROLE = `
   SELECT set_config('role', 'reckoner_app', false)
   FROM pg_roles WHERE rolname = 'reckoner_app' AND pg_has_role(current_user, oid, 'MEMBER')`;
 
-/** Tells the database that RECKONER_NOW is set, so that months of a sandbox may end in the database's future. */
+/** With RECKONER_NOW, a sandbox may close months that are in the database's future. */
 const CLOCK_IS_SET = `SET reckoner.clock_is_set TO on`;
 
 interface SessionOptions {
-  /** `owner` is the login itself: the owner of the tables, or a login that owns nothing. */
+  /** `owner` means the login itself: the owner of the tables, or a login that owns nothing. */
   readonly role: 'app' | 'owner';
   readonly patience?: Patience | undefined;
   readonly clockIsSet?: boolean | undefined;
@@ -60,15 +58,18 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
     SETUP,
     `SET lock_timeout TO '${lockSeconds}s'; SET statement_timeout TO '${statementSeconds}s'`,
     // A server answers many requests at once. Parallel workers for one request cost more to start than they save, and
-    // other requests then lack them. PostgreSQL's default cost of a random page is that of spinning disks: it read
-    // whole tables where an index would do.
+    // other requests then lack them. The default random_page_cost is that of spinning disks: with it, PostgreSQL read
+    // whole tables instead of using an index.
     ...(patience === undefined ? [] : ['SET max_parallel_workers_per_gather TO 0; SET random_page_cost TO 1.1']),
     ...(clockIsSet ? [CLOCK_IS_SET] : []),
     ...(role === 'app' ? [TAKE_APP_ROLE] : []),
   ].join('; ');
 }
 
-/** A separate connection. The caller ends it. A lost connection is reported by its next query. */
+/**
+ * Opens a connection outside the pools. The caller ends the connection. If the connection is lost, the next query
+ * reports this.
+ */
 export async function connectClient(
   connection: pg.ClientConfig,
   role: SessionOptions['role'] = 'owner',
@@ -80,15 +81,15 @@ export async function connectClient(
     await client.query(setupOf({ role }));
     return client;
   } catch (error) {
-    // A connection that is not ended keeps the process alive.
+    // An open connection would keep the process alive.
     await client.end().catch(() => {});
     throw error;
   }
 }
 
 /**
- * Does work that only one process on any host may do at a time; others wait. The lock has its own connection and ends
- * with it.
+ * Runs `work` on one process at a time, across all hosts. Other processes wait. The lock has its own connection and
+ * ends with that connection.
  */
 export async function oneAtATime<Result>(
   connection: pg.ClientConfig,
@@ -104,7 +105,7 @@ export async function oneAtATime<Result>(
   }
 }
 
-/** How long a command waits for a connection while others use all of them. */
+/** The longest wait of a command for a connection while all are in use. */
 const WAIT_MILLISECONDS = 60_000;
 const IDLE_MILLISECONDS = 30_000;
 
@@ -116,7 +117,8 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
     await sleep(limit, undefined, { ref: false });
     throw new Error('timeout expired');
   };
-  // The pool would pass its limit to the client, but that limit also includes the wait for a free connection.
+  // A plain pg.Client would get the pool's limit as its own, but that limit also includes the wait for a free
+  // connection.
   class Client extends pg.Client {
     constructor() {
       super(connection);
@@ -127,18 +129,18 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
     max,
     idleTimeoutMillis: IDLE_MILLISECONDS,
     connectionTimeoutMillis: limit,
-    // A pooler accepts connections before it has a server connection for them: then the first query waits.
+    // A pooler accepts a connection before it has a server connection, and then the first query waits.
     onConnect: (client) => Promise.race([client.query(setup), late()]),
   });
-  // The pool drops a connection that is lost while idle. If one is lost in use, its query reports the error. Without
-  // these handlers the 'error' event would end the process.
+  // The pool drops a connection that is lost while idle. If a connection is lost while in use, its query reports the
+  // error. Without these handlers the event 'error' would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
 export interface ServerAt {
-  /** Its name in messages, never with a password. */
+  /** The name in messages, without a password. */
   readonly name: string;
   readonly connection: pg.ClientConfig;
 }

@@ -1,27 +1,26 @@
 /**
- * Transactions as values: a function that needs one takes it as its first argument. Rows come back with their times,
- * dates and numbers as texts, exactly as PostgreSQL writes them.
+ * Transactions as values: a function that needs a transaction takes it as its first argument. Rows contain times, dates
+ * and numeric values as texts, exactly as PostgreSQL writes them.
  */
 import knexFactory, { type Knex } from 'knex';
 import pg from 'pg';
 import { REFUSAL_OF_CONSTRAINT } from '../errors/constraints.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 
-/** A transaction to run statements in: knex's, or one that is sent in one round trip (pipeline.ts). */
+/** A transaction of knex, or a transaction in one round trip (pipeline.ts). */
 export interface Transaction {
   readonly ask: (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
-  /** Its connection, for COPY and for queries that also run on pools. A transaction in one round trip has none. */
+  /** The connection, for COPY and for queries that also run on pools. Throws in a transaction in one round trip. */
   readonly client: pg.Client;
-  /** For migrations. A transaction in one round trip has none. */
+  /** The knex transaction, for migrations. Throws in a transaction in one round trip. */
   readonly knex: Knex.Transaction;
 }
 
-/** The values of a statement's named parameters. */
 export type Bindings = Readonly<Record<string, unknown>>;
 
 /**
- * A statement that each connection plans once, under a unique name. For frequent queries: planning the query for quotes
- * took 1.6 ms each time, while reading a batch of them takes 0.4 ms.
+ * A statement with a unique name, which each connection plans once. For frequent queries: planning the query for quotes
+ * took 1.6 ms each time, while reading a batch of quotes takes 0.4 ms.
  */
 export interface PreparedQuery {
   readonly name: string;
@@ -30,7 +29,10 @@ export interface PreparedQuery {
 
 export const prepared = (name: string, sql: string): PreparedQuery => ({ name, sql });
 
-/** All rows of one statement. Parameters are named, with a cast where PostgreSQL cannot infer the type: `:ids::bigint[]`. */
+/**
+ * Returns all rows of a statement. Parameters are named, with a cast where PostgreSQL cannot infer the type:
+ * `:ids::bigint[]`.
+ */
 export async function query<Row>(
   tx: Transaction,
   sql: string | PreparedQuery,
@@ -39,7 +41,7 @@ export async function query<Row>(
   return (await ask(tx, sql, bindings)).rows as Row[];
 }
 
-/** The one row of a statement that always gives exactly one. */
+/** Returns the only row of a statement. Throws if there is not exactly one. */
 export async function queryOne<Row>(
   tx: Transaction,
   sql: string | PreparedQuery,
@@ -50,12 +52,12 @@ export async function queryOne<Row>(
   return rows[0] as Row;
 }
 
-/** Runs a statement for its effect and returns how many rows it affected. */
+/** Runs a statement and returns how many rows it affected. */
 export async function execute(tx: Transaction, sql: string | PreparedQuery, bindings: Bindings = {}): Promise<number> {
   return (await ask(tx, sql, bindings)).rowCount ?? 0;
 }
 
-// Not async: a transaction in one round trip must get all statements before anything is awaited.
+// Not async, because a transaction in one round trip must get all statements before anything is awaited.
 function ask(tx: Transaction, query: string | PreparedQuery, bindings: Bindings): Promise<pg.QueryResult> {
   const { name, sql } = typeof query === 'string' ? { name: undefined, sql: query } : query;
   const { text, names } = compiled(sql);
@@ -71,19 +73,19 @@ const nameOf = (query: string | PreparedQuery): string =>
 
 interface CompiledQuery {
   readonly text: string;
-  /** The parameter behind $1, $2, and so on. */
+  /** The names of the parameters $1, $2 and so on. */
   readonly names: readonly string[];
 }
 
 const compiledQueries = new Map<string, CompiledQuery>();
 
-/** Matches text in which a colon starts no parameter (quotes, comments, casts), then a parameter with its cast. */
+/** Matches text in which a colon does not start a parameter (quotes, comments, casts), or a parameter with its cast. */
 const PARAMETERS =
   /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\$\$[\s\S]*?\$\$|::|:([A-Za-z_]\w*)(::[a-z]+(?: (?:varying|precision|with time zone))?(?:\[\])?)?/g;
 
 /**
- * A statement with pg's numbered parameters. The same name with the same cast is one parameter. Without a cast each
- * occurrence is a separate one, because PostgreSQL may infer a different type for each.
+ * Replaces named parameters by pg's numbered parameters. The same name with the same cast is one parameter. Without a
+ * cast, each occurrence is a separate parameter, because PostgreSQL may infer a different type for each.
  */
 export function compiled(sql: string): CompiledQuery {
   const known = compiledQueries.get(sql);
@@ -101,20 +103,22 @@ export function compiled(sql: string): CompiledQuery {
   return made;
 }
 
-/** Lets the rest of a transaction hash and sort up to a million rows in memory. More rows are spilled to disk. */
+/** Lets the rest of a transaction hash and sort up to a million rows in memory. PostgreSQL writes more rows to disk. */
 export async function raiseWorkMemory(tx: Transaction): Promise<void> {
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
 }
 
-/** Sets a parameter of the database until the transaction ends. */
 export async function setLocally(tx: Transaction, name: string, value: string): Promise<void> {
   await execute(tx, `SELECT set_config(:name, :value, true)`, { name, value });
 }
 
-/** Begins and ends transactions and runs migrations on connections of our pools. It has none of its own. */
+/**
+ * Begins and ends transactions and runs migrations on connections of our pools. Knex has no connections of its own
+ * here.
+ */
 const KNEX = knexFactory({
   client: 'pg',
-  // We get its errors as exceptions. Printed on stdout, they would break --json.
+  // Log lines of knex on stdout would break --json. knex throws its errors as exceptions anyway.
   log: { warn() {}, error() {}, deprecate() {}, debug() {} },
 });
 
@@ -122,16 +126,16 @@ const within = (client: pg.Client, knex: Knex.Transaction): Transaction => ({
   client,
   knex,
   async ask(statement) {
-    // Its connection may be in another transaction by now.
+    // The connection may be in another transaction by now.
     if (knex.isCompleted()) throw new Error(`${statement.text} was sent after the end of its transaction`);
     return client.query(statement);
   },
 });
 
-/** Gives a connection back to its pool, which drops one that is lost or did not end its transaction. */
+/** Returns a connection to its pool. The pool drops a connection that is lost or has not ended its transaction. */
 const release = (client: pg.PoolClient): void => client.release(client.getTransactionStatus() !== 'I');
 
-/** Errors worth a retry: the server rolled the whole transaction back, and the next attempt may succeed. */
+/** After these errors the server has rolled the whole transaction back, and the next attempt may succeed. */
 const RETRIED_SQLSTATES: ReadonlySet<string> = new Set([
   '40001', // serialization_failure
   '40P01', // deadlock_detected
@@ -139,7 +143,7 @@ const RETRIED_SQLSTATES: ReadonlySet<string> = new Set([
 
 const ATTEMPTS = 5;
 
-/** Does the work in one transaction, retried from its start for RETRIED_SQLSTATES, at most five times. */
+/** Runs `work` in one transaction, which is retried for RETRIED_SQLSTATES, at most five times in all. */
 export function inTransaction<Result>(
   pool: pg.Pool,
   work: (tx: Transaction) => Promise<Result>,
@@ -157,10 +161,12 @@ export function inTransaction<Result>(
 }
 
 const READING = { readOnly: true, isolationLevel: 'repeatable read' } as const;
-// Writers read again after waiting for a lock, so each statement needs a new snapshot.
+// A writer reads again after waiting for a lock, so each statement needs a new snapshot.
 const WRITING = { isolationLevel: 'read committed' } as const;
 
-/** Reads in one transaction, with a second one of the same snapshot beside it if the pool has a connection for it. */
+/**
+ * Reads in one transaction. If the pool has a connection for it, `beside` is a second transaction on the same snapshot.
+ */
 export function readBeside<Result>(
   pool: pg.Pool,
   work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
@@ -170,7 +176,7 @@ export function readBeside<Result>(
     let beside: Transaction | undefined;
     try {
       beside = client && (await beginBeside(client, tx));
-      // The one that ends first is idle until the other ends.
+      // The transaction that finishes first stays idle until the end.
       const patient = 'SET LOCAL idle_in_transaction_session_timeout TO 0';
       await Promise.all([execute(tx, patient), beside && execute(beside, patient)]);
       return await work(tx, beside);
@@ -182,7 +188,10 @@ export function readBeside<Result>(
   return inTransaction(pool, read, { readOnly: true });
 }
 
-/** Undefined if the connection is to a different server, for example if several replicas share one address. */
+/**
+ * Begins a transaction on the same snapshot. Returns undefined if the connection is to a different server, for example
+ * if several replicas share one address.
+ */
 async function beginBeside(client: pg.Client, tx: Transaction): Promise<Transaction | undefined> {
   const { snapshot } = await queryOne<{ snapshot: string }>(tx, 'SELECT pg_export_snapshot() AS snapshot');
   const beside = within(client, await KNEX.transaction({ ...READING, connection: client }));
@@ -195,7 +204,7 @@ async function beginBeside(client: pg.Client, tx: Transaction): Promise<Transact
   }
 }
 
-/** Retries a whole transaction for RETRIED_SQLSTATES, at most five times. */
+/** Retries a whole transaction for RETRIED_SQLSTATES, with at most five attempts. */
 export async function retried<Result>(transaction: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -207,22 +216,21 @@ export async function retried<Result>(transaction: () => Promise<Result>): Promi
   }
 }
 
-/** The SQLSTATE of a PostgreSQL error, undefined for anything else. */
 export function sqlstate(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** The constraint that a statement would have broken, undefined for any other error. */
+/** The constraint that a statement violated, or undefined for any other error. */
 export function constraintOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.constraint : undefined;
 }
 
 /**
- * Whether an error was caused by a statement's data or a conflict, rather than by the server or the connection. If so,
- * the items of a failed batch can be retried one by one.
+ * True if a statement's data or a conflict caused the error, not the server or the connection. The items of a failed
+ * batch can then be retried one by one.
  */
 export function isFaultOfOne(error: unknown): boolean {
-  // Connections, resources, operators, the system and the server's own bugs (classes 08, 53, 57, 58, XX).
+  // Errors of connections, resources, operators, the system and the server itself (classes 08, 53, 57, 58, XX).
   return error instanceof pg.DatabaseError && !/^(08|53|57|58|XX)/.test(error.code ?? 'XX');
 }
 
@@ -231,7 +239,7 @@ export const LOCK_TIMEOUT = '55P03';
 
 const OID = { int8: 20, date: 1082, timestamptz: 1184 } as const;
 
-/** How values are read: a date stays `YYYY-MM-DD`, a time keeps its microseconds, a NUMERIC its digits. */
+/** Value parsers: a date stays `YYYY-MM-DD`, a time keeps its microseconds, and a NUMERIC keeps its digits. */
 export const valueTypes: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     switch (oid) {
@@ -244,7 +252,7 @@ export const valueTypes: pg.CustomTypesConfig = {
       case OID.date:
         return (text: string) => text;
       case OID.timestamptz:
-        // '2026-11-01 06:00:00.25+00' → '2026-11-01T06:00:00.25Z'; connections work in UTC.
+        // '2026-11-01 06:00:00.25+00' → '2026-11-01T06:00:00.25Z'. Connections use UTC.
         return (text: string) => text.replace(' ', 'T').replace(/\+00$/, 'Z');
       default:
         return pg.types.getTypeParser(oid, format as 'text');
@@ -252,7 +260,7 @@ export const valueTypes: pg.CustomTypesConfig = {
   },
 } as pg.CustomTypesConfig;
 
-/** What the operator can do about failures of the server that the statement did not cause. */
+/** Remedies for failures of the server that the statement did not cause. */
 const REMEDIES: ReadonlyArray<readonly [sqlstates: RegExp, remedy: string]> = [
   [/^53100$/, "Free space on the database's disk and run the command again."],
   [/^53/, 'Give the server more memory or connections, or run fewer commands at once.'],
@@ -264,8 +272,8 @@ const LOST =
   /Connection terminated|connection error|connection was lost|not queryable|Query read timeout|EPIPE|ECONNRESET/;
 
 /**
- * A database error as a refusal: a violated constraint by errors/constraints.ts, a failure of the server or of the
- * connection as database_failed. Undefined for a bug.
+ * Turns a database error into a refusal: a violated constraint by errors/constraints.ts, a failure of the server or
+ * connection as database_failed. Returns undefined for a bug.
  */
 export function databaseFailure(error: unknown): Refusal | undefined {
   if (!(error instanceof Error) || error instanceof Refusal) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Taking back the link of an invoice's payment page: a new token in its place, or none. The old one, from a forwarded
- * e-mail or the stored PDF, no longer opens a page. Refusals: document_unknown, link_missing, link_revoked.
+ * Replaces or revokes the link of an invoice's payment page. The old link, from a forwarded e-mail or the stored PDF,
+ * then opens no page. Refusals: document_unknown, link_missing, link_revoked.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -22,7 +22,7 @@ interface Acting {
   readonly actor: Actor;
 }
 
-/** Returns the document with its new link. The event names no token: events are exported. */
+/** Returns the document with its new link. The audit event contains no token, because events are exported. */
 export async function changeLink(
   tx: Transaction,
   { environment, actor }: Acting,
@@ -30,7 +30,7 @@ export async function changeLink(
 ): Promise<DocumentRow> {
   const document = await find(tx, number);
   const standing = await readLinkStanding(tx, document.document_id);
-  // A link to another provider's page is not ours to change. Before the first PDF, no one has the link.
+  // This program cannot change a link to another provider's page. Before the first PDF, no one has the link.
   if (standing?.provider !== 'page' || (document.pdf_sha256 === null && document.purpose !== 'opening'))
     throw refuse('link_missing', { number });
   if (to === 'revoke' && standing.token === null) throw refuse('link_revoked', { number });

@@ -11,24 +11,22 @@ import { linkProvider } from './payment-link.ts';
 import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
 
 /**
- * How often a long-running worker rechecks documents that are held or wait for their link: a corrected address releases
- * them.
+ * How often a long-running worker rechecks documents that are held or wait for their link. For example, a corrected
+ * address releases a held document.
  */
 const LOOK_AGAIN_MILLISECONDS = 60_000;
 
 export interface DeliveryOptions extends WorkerPoolOptions {
-  /** Called with the number of documents to check. */
   readonly onStart?: ((documents: number) => void) | undefined;
 }
 
-/** What this process can do about links now. */
+/** The work on links that this process can do with its keys and settings. */
 function linkWork({ settings, environment }: { settings: Settings; environment: Environment }): LinkWork {
   const { wanted, processors } = linkProvider(settings, environment);
   if (processors.size === 0) return 'nothing';
   return wanted === undefined ? 'end' : 'make';
 }
 
-/** Delivers what can be delivered now and returns. */
 export async function deliverPending(options: DeliveryOptions): Promise<void> {
   const documents = await options.database.transaction((tx) => wakeDocuments(tx, linkWork(options)));
   if (documents === 0) return;
@@ -36,7 +34,7 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
   await withWorkerPool(options, documents, (pool) => pool.runOnce());
 }
 
-/** Delivers only these documents now: others that are due may be waiting for a review. */
+/** Delivers only these documents now, because other due documents may be waiting for a review. */
 export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]): Promise<void> {
   const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
   if (documents.length === 0) return;
@@ -45,17 +43,17 @@ export async function deliverThese(options: DeliveryOptions, numbers: readonly s
 }
 
 interface StandingOptions extends DeliveryOptions {
-  /** Sends e-mails without a document: called at the start and every minute. */
+  /** Sends e-mails without a document. The worker calls this at the start and every minute. */
   readonly sendOthers?: () => Promise<void>;
 }
 
-/** Keeps delivering what is issued, until the signal to stop. */
+/** Delivers documents as they are issued, until the signal to stop. */
 export async function deliverForever(options: StandingOptions, stop: AbortSignal): Promise<void> {
   await withWorkerPool(options, Number.POSITIVE_INFINITY, async (pool) => {
     await options.database.transaction((tx) => wakeDocuments(tx, linkWork(options)));
     let others = Promise.resolve();
     const sendOthers = () => {
-      others = others.then(() => options.sendOthers?.()).catch(() => {}); // tried again in a minute
+      others = others.then(() => options.sendOthers?.()).catch(() => {}); // retried in a minute
     };
     sendOthers();
     const looking = setInterval(() => {

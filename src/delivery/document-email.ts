@@ -1,4 +1,4 @@
-/** The e-mail of a document: its recipients, its text, and the PDF and rows attached to it. */
+/** The e-mail of a document: its recipients, its text, and its attachments (PDF and rows). */
 import type { DocumentRow } from '../documents/documents.sql.ts';
 import { renderDocumentEmail } from '../mail/document-text.ts';
 import type { EmailContent } from '../mail/email.ts';
@@ -7,10 +7,10 @@ import type { DocumentEmail } from './documents.sql.ts';
 import type { PreparedDocument } from './prepare.ts';
 import { rowsCsv } from './rows.ts';
 
-/** More rows than this are not attached: their e-mail would be larger than many servers accept (about 7 MB). */
+/** More rows are not attached, because the e-mail would be larger than many servers accept (about 7 MB). */
 export const MOST_ATTACHED_ROWS = 20_000;
 
-/** The partner's current contacts, or the address that a user named instead of them. */
+/** The partner's current contacts, or the one address that a user named. */
 export const recipientsOf = ({
   addressed_to: addressedTo,
   ...email
@@ -26,7 +26,7 @@ function rowsNote({ purpose }: DocumentRow, count: number): string {
   return count === 1 ? 'the ledger row behind it' : `the ${count} ledger rows behind it`;
 }
 
-/** Refusals: settings_invalid, file_unreadable (a template that cannot be used). */
+/** Refusals: settings_invalid, file_unreadable (an unusable template). */
 export function composeDocumentEmail(
   document: DocumentRow,
   email: DocumentEmail,

@@ -1,6 +1,6 @@
 /**
- * Delivers one document: finds what is missing (payment link, PDF, e-mail) and makes it. Each step is recorded in its
- * own transaction, and none spans an external call. Safe to repeat at any point.
+ * Delivers one document: makes whatever is missing of its payment link, PDF and e-mail. Each step is recorded in its
+ * own transaction. No transaction spans an external call. A delivery can be repeated from any point.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -34,35 +34,35 @@ import { type PreparedDocument, prepareDocument } from './prepare.ts';
 import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
 import type { DeliveryState, DeliverySteps } from './steps.ts';
 
-/** What is needed to deliver documents. */
 export interface DeliveryContext {
   readonly environment: Environment;
   readonly settings: Settings;
   readonly database: Database;
-  /** Over the same database. */
   readonly steps: DeliverySteps;
   readonly renderer: PdfRendererPool;
   readonly transport: Transport;
   readonly templates: EmailTemplates;
   readonly links: LinkProvider;
-  /** Who holds the claims of the documents. */
+  /** The holder of the claims on documents. */
   readonly holder: number;
 }
 
-/** How one attempt at a document ended. */
 export interface Delivery extends Omit<SendResult, 'status'> {
   readonly number: string;
-  /** `no_email`: carried over from the previous system, which sent it; it has only a payment link. */
+  /**
+   * `no_email`: the document was carried over from the previous system, which sent it, so only its payment link is
+   * made.
+   */
   readonly status: SendResult['status'] | 'no_email';
-  /** It had this status before: this attempt sent nothing. */
+  /** The document already had this status, and this attempt sent nothing. */
   readonly before?: true;
-  /** What is wrong with its link at the processor, and why; absent if nothing is. */
+  /** What is wrong with the document's link at the processor; absent if nothing is. */
   readonly link?: string;
 }
 
 /**
- * Sends the e-mail, then syncs the link behind the document. In that order, a processor that is slow or down does not
- * delay the e-mail. The payment page shows its button once there is a link.
+ * Sends the e-mail first, then syncs the link at the processor, so that a slow processor does not delay the e-mail. The
+ * payment page shows its button once there is a link.
  */
 export async function deliverDocument(context: DeliveryContext, documentId: number): Promise<Delivery> {
   const found = await context.steps.find(documentId);
@@ -104,7 +104,6 @@ async function deliverEmail(
   return { number, ...(await result) };
 }
 
-/** Stores the link of a document's payment page, if the settings give it one. */
 async function keepLink(context: DeliveryContext, document: DocumentRow): Promise<void> {
   if (document.status !== 'open' || document.printed_link !== null || !isPayable(document)) return;
   if (whyNoLink(context.links, document) !== undefined) return;
@@ -130,7 +129,7 @@ async function sendOrHold(context: DeliveryContext, document: DocumentRow, email
       await database.transaction((tx) => noteFailure(tx, document.document_id, error.message));
       return { status: 'deferred', detail: error.message };
     }
-    // An unusable template holds the e-mail, as a missing address does, until it is corrected.
+    // An unusable template holds the e-mail until the template is corrected, as a missing address does.
     if (!(error instanceof HoldReason || error instanceof Refusal)) throw error;
     const { email_id: emailId, attempts } = email;
     const held = { emailId, attempts, status: 'held', reason: error.message } as const;
@@ -150,14 +149,13 @@ async function send(context: DeliveryContext, document: DocumentRow, email: Docu
   const pdf = prepared.pdfToKeep;
   const sender = senderOf(context, pdf);
   const result = message instanceof Error ? undefined : await attempt(sender, email, message);
-  // A document still gets its PDF if its e-mail could not be offered.
+  // The PDF is stored even if the e-mail could not be offered.
   if (pdf !== undefined && !sender.keepsPdf()) await context.steps.keep({ pdf });
   failpoint('delivery.kept');
   if (message instanceof Error) throw message;
   return result as SendResult;
 }
 
-/** Why no e-mail of this document can be sent. */
 export function whyNoEmail(
   context: Pick<DeliveryContext, 'environment' | 'settings'>,
   document: DocumentRow,
@@ -171,7 +169,7 @@ export function whyNoEmail(
   return reason === undefined ? undefined : new HoldReason(reason);
 }
 
-/** The message, or why it cannot be composed until an address or a template is corrected. */
+/** The message, or an error if the message cannot be composed until an address or a template is corrected. */
 async function compose(
   context: DeliveryContext,
   document: DocumentRow,
@@ -190,7 +188,7 @@ async function compose(
   }
 }
 
-/** A worker that stores this PDF in the transaction that offers the e-mail. */
+/** A sender that stores this PDF in the transaction that offers the e-mail. */
 function senderOf({ environment, transport, steps, holder }: DeliveryContext, pdf?: PdfToKeep) {
   let offers = 0;
   return {

@@ -1,6 +1,6 @@
 /**
- * SQL over what delivery adds to issued documents: payment links, PDFs, and what its e-mail needs. Each delivery runs
- * the same queries, so all are prepared: planning took two thirds of PostgreSQL's time for a document.
+ * Stores and reads what delivery adds to issued documents: payment links, PDFs, and the data of their e-mails. Every
+ * delivery runs the same queries, so all are prepared. Planning took two thirds of PostgreSQL's time for a document.
  */
 import type { Instructions } from '../config/instructions.ts';
 import { execute, prepared, query, type Transaction } from '../database/transaction.ts';
@@ -8,17 +8,15 @@ import type { EmailState } from '../mail/email.ts';
 import { EMAIL_STATE, packed } from '../mail/outbox.sql.ts';
 import type { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 
-/** The latest e-mail of a document, and its recipients. */
 export interface DocumentEmail extends EmailState {
   readonly document_id: number;
   readonly contact_name: string;
   readonly contact_email: string;
   readonly contact_cc: string[];
-  /** The address that a user named instead of these contacts. */
+  /** The address that a user named instead of the contacts. */
   readonly addressed_to: string | null;
-  /** How many ledger rows the document bills. */
   readonly entries: number;
-  /** The last document it replaces whose e-mail may have reached the partner; null if there is none. */
+  /** The last replaced document whose e-mail may have reached the partner; null if there is none. */
   readonly replaces_sent: string | null;
 }
 
@@ -42,7 +40,6 @@ const DOCUMENT_EMAILS = prepared(
        SELECT * FROM emails e WHERE e.document_id = d.document_id ORDER BY e.email_id DESC LIMIT 1) AS e`,
 );
 
-/** The latest e-mail of each document, with the partner's current contacts. */
 export async function readDocumentEmails(
   tx: Transaction,
   documentIds: readonly number[],
@@ -51,7 +48,6 @@ export async function readDocumentEmails(
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/** The same for one document. */
 export const readDocumentEmail = async (tx: Transaction, documentId: number): Promise<DocumentEmail | undefined> =>
   (await readDocumentEmails(tx, [documentId])).get(documentId);
 
@@ -73,7 +69,9 @@ const KEEP_LINKS = prepared(
      ON CONFLICT (document_id) DO NOTHING`,
 );
 
-/** Stores links, and returns the stored ones by document: if another worker was first, that worker's link. */
+/**
+ * Stores links and returns the stored ones by document. If another worker stored a link first, that link is returned.
+ */
 export async function recordPaymentLinks(
   tx: Transaction,
   links: readonly LinkToKeep[],
@@ -81,13 +79,14 @@ export async function recordPaymentLinks(
   const documentIds = links.map((link) => link.documentId);
   const [, kept] = await Promise.all([
     execute(tx, KEEP_LINKS, { links: JSON.stringify(links) }),
-    // A separate statement: only a new snapshot sees what another worker committed while the insert waited for it.
+    // A separate statement, because only a new snapshot sees a row that another worker committed while the insert
+    // waited.
     readPaymentLinks(tx, documentIds),
   ]);
   return new Map(kept.map((link) => [link.document_id, link.url]));
 }
 
-/** The current link of a document's page; undefined if it never had one. */
+/** The current link of a document's page; undefined if there never was one. */
 export async function readLinkStanding(
   tx: Transaction,
   documentId: number,
@@ -118,7 +117,6 @@ const LINKS = prepared(
   `SELECT document_id, provider, token, url FROM payment_links WHERE document_id = ANY (:documentIds::bigint[])`,
 );
 
-/** The links that documents printed. */
 export const readPaymentLinks = (
   tx: Transaction,
   documentIds: readonly number[],
@@ -159,14 +157,19 @@ const INSTRUCTIONS = prepared(
        ORDER BY d.document_id DESC LIMIT 1) AS last ON true`,
 );
 
-/** The instructions in force that a document prints, and whether the partner's last invoice carried different ones. */
+/**
+ * The instructions in force that a document prints, and whether they differ from those on the partner's last invoice.
+ */
 export interface PrintedInstructions {
   readonly id: number;
   readonly changed: boolean;
   readonly content: Instructions;
 }
 
-/** By document, read where they are recorded; none if no instructions for its currency are in force. */
+/**
+ * Records which instructions the documents print and returns them by document. A document gets none if no instructions
+ * for its currency are in force.
+ */
 export async function recordInstructionVersions(
   tx: Transaction,
   uses: readonly InstructionUse[],
@@ -174,7 +177,7 @@ export async function recordInstructionVersions(
   const values = { uses: JSON.stringify(uses) };
   const [, known] = await Promise.all([
     execute(tx, KEEP_INSTRUCTIONS, values),
-    // A separate statement, see recordPaymentLinks.
+    // A separate statement for the reason given in recordPaymentLinks.
     query<{ document_id: number; id: number; last: number | null; content: Instructions }>(tx, INSTRUCTIONS, values),
   ]);
   return new Map(
@@ -210,7 +213,7 @@ const KEEP_PDFS = prepared(
      ON CONFLICT (document_id) DO NOTHING`,
 );
 
-/** Stores PDFs. If another worker stored one first, that one counts. */
+/** Stores PDFs. If another worker stored a PDF of the document first, that PDF is kept. */
 export async function recordPdfs(tx: Transaction, pdfs: readonly PdfToKeep[]): Promise<void> {
   const { bytes, places } = packed(pdfs.map(({ pdf }) => pdf));
   const facts = pdfs.map(({ pdf: _, eInvoice: __, ...rest }, index) => ({ ...rest, ...places[index] }));
@@ -244,13 +247,13 @@ const PRESENT_BUYERS = prepared(
      ORDER BY partner_id`,
 );
 
-/** The current e-invoice data of these partners; null: of all active partners that ask for e-invoices. */
+/** The current e-invoice data of these partners. Null stands for all active partners that want e-invoices. */
 export const readPresentBuyers = (tx: Transaction, partnerIds: readonly string[] | null): Promise<PresentBuyer[]> =>
   query(tx, PRESENT_BUYERS, { partnerIds });
 
 export interface KeptPdf {
   readonly pdf: Buffer;
-  /** Its e-invoice; null if it has none. */
+  /** The document's e-invoice; null if there is none. */
   readonly xml: Buffer | null;
   readonly instructions: Instructions | null;
   readonly instructions_changed: boolean;
@@ -284,8 +287,8 @@ const ROWS = prepared('delivery.rows', ROWS_OF_DOCUMENTS);
 export type RowOfDocument = Readonly<Record<string, string | null>>;
 
 /**
- * Rows that each document bills, in ledger order; none for a credit against an invoice, which bills nothing. An invoice
- * for missing shares has a row for each quote, with the share that it bills and without the other two amounts.
+ * Rows that each document bills, in ledger order. A credit against an invoice bills no rows. An invoice for missing
+ * shares has one row for each quote, with the billed share and without the other two amounts.
  */
 export async function readRowsOfDocuments(
   tx: Transaction,
@@ -301,14 +304,16 @@ export async function readRowsOfDocuments(
   return byDocument;
 }
 
-/** Some rows of a document as lines of CSV, which PostgreSQL writes in a tenth of the time that it takes here. */
+/** Some rows of a document as lines of CSV. PostgreSQL writes these lines in a tenth of the time that Node.js takes. */
 export interface RowLines {
-  /** Leaves out the amounts that the rows of an invoice for missing shares do not have. */
+  /** `share` omits the amounts that the rows of an invoice for missing shares do not have. */
   readonly amounts: 'all' | 'share';
   readonly text: string;
 }
 
-/** The columns of delivery/rows.ts. Identifiers and months hold nothing that CSV would quote; `concat` leaves nulls empty. */
+/**
+ * The columns of delivery/rows.ts. No identifier or month needs CSV quotes. The function `concat` leaves nulls empty.
+ */
 const lineOf = (amounts: RowLines['amounts']): string => `
          concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
                 e.enrollment_id, ',', e.policy_id, ',', e.currency, ',',
@@ -325,8 +330,9 @@ const linesOfDocument = (amounts: RowLines['amounts']): string => `
   FROM billed_rows e WHERE e.document_id = :documentId::bigint ORDER BY e.entry_id`;
 
 /**
- * The same for a document of a month whose rows were all posted to one month. They are read in the order of an index.
- * Through the view, a million rows would be sorted first, which takes longer than the server's statement timeout.
+ * The lines of a document of a month whose rows were all posted to one month. The rows are read in the order of an
+ * index. Through the view, a million rows would be sorted first, which takes longer than the server's statement
+ * timeout.
  */
 const LINES_OF_POSTED_MONTH = `
   SELECT ${lineOf('all')}
@@ -342,9 +348,7 @@ interface BilledDocument {
   readonly partnerId: string;
   readonly currency: string;
   readonly arrangement: string;
-  /**
-   * The month to which all rows that the document can bill are posted; null if there are several, as at a first close.
-   */
+  /** The month to which all rows of the document are posted; null if there are several, as at a first close. */
   readonly posted: string | null;
 }
 
@@ -366,7 +370,7 @@ const readBilledDocument = async (tx: Transaction, documentId: number): Promise<
   return rows[0];
 };
 
-/** Rows that a document bills, in ledger order, in batches, so that memory stays constant. */
+/** Yields the rows that a document bills, in ledger order, in batches, so that memory use stays constant. */
 export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowLines> {
   const document = await readBilledDocument(tx, documentId);
   const amounts = document?.purpose === 'missing_shares' ? 'share' : 'all';
@@ -380,7 +384,10 @@ export async function* readDocumentRows(tx: Transaction, documentId: number): As
   }
 }
 
-/** Records why a document still waits, if no step of its delivery could record it. The document waits for a minute. */
+/**
+ * Records why a document still waits, if no step of its delivery could record the reason. The document waits for a
+ * minute.
+ */
 export async function noteFailure(tx: Transaction, documentId: number, reason: string): Promise<void> {
   await execute(
     tx,
@@ -390,7 +397,6 @@ export async function noteFailure(tx: Transaction, documentId: number, reason: s
   );
 }
 
-/** The documents with these numbers, in the order of their issue. */
 export async function readIdsOf(tx: Transaction, numbers: readonly string[]): Promise<number[]> {
   const rows = await query<{ document_id: number }>(
     tx,

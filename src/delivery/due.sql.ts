@@ -1,12 +1,11 @@
-/** SQL of due work: documents whose e-mails are due, and those whose payment links are to be checked. */
 import type { DueItems } from '../database/claims.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import { type LinkWork, linksOutOfSync } from './links/links.sql.ts';
 
 /**
- * Makes due every undelivered document and every document whose payment link needs work. Documents on hold are
- * included, because they may now have what they lacked. Returns how many are due.
+ * Makes undelivered documents due, and documents whose payment link needs work. Held documents are included, because
+ * missing data may have been supplied. Returns the number of due documents.
  */
 export async function wakeDocuments(
   tx: Transaction,
@@ -33,8 +32,7 @@ export async function wakeDocuments(
      ON CONFLICT DO NOTHING`,
     { statuses },
   );
-  // Done last, in a fixed order, skipping rows that others have locked, so that no process waits for another one or for
-  // a long import.
+  // Runs last, in a fixed order, and skips locked rows, so that no process waits for another process or a long import.
   await execute(
     tx,
     `UPDATE emails SET due_at = now()
@@ -55,7 +53,7 @@ export async function wakeDocuments(
   return documents;
 }
 
-/** The documents that are due: first those whose e-mails are due, then those whose links are to be checked. */
+/** The due documents: first those with due e-mails, then those whose links must be checked. */
 export const DUE_DOCUMENTS: DueItems = {
   kind: 'document',
   due: (free) => `
@@ -71,7 +69,6 @@ export const DUE_DOCUMENTS: DueItems = {
     SELECT document_id AS key FROM with_email UNION ALL SELECT document_id FROM with_link`,
 };
 
-/** Only these documents, whatever else is due. */
 export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
   kind: 'document',
   due: (free) => `
@@ -80,7 +77,7 @@ export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
   bindings: () => ({ documentIds }),
 });
 
-/** A request to check a document's link, as of when it was read. */
+/** A request to check a document's link. `asked` is the state of the request when it was read. */
 export interface LinkCheck {
   readonly document_id: number;
   readonly asked: number;
@@ -94,7 +91,7 @@ const LINK_CHECKS = prepared(
 export const readLinkChecks = (tx: Transaction, documentIds: readonly number[]): Promise<LinkCheck[]> =>
   query(tx, LINK_CHECKS, { documentIds });
 
-/** Ends requests, except those that have been made again since or are being made again now. */
+/** Ends requests, except those that have been repeated since, or are being repeated now. */
 export const endLinkChecks = (tx: Transaction, checks: readonly LinkCheck[]): Promise<number> =>
   execute(
     tx,

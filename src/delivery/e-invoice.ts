@@ -1,6 +1,6 @@
 /**
- * The e-invoice of a document: from the data frozen with the document and, where that was blank, from current data.
- * Throws a HoldReason if data that a profile requires is missing, so the delivery waits but the close does not.
+ * Composes the e-invoice of a document from the data frozen with it. Blanks in that data are filled from current data.
+ * Throws a HoldReason if the profile requires data that is missing, so that only the delivery waits, not the close.
  */
 import { createHash } from 'node:crypto';
 import type { EInvoiceFormat } from '../config/e-invoice.ts';
@@ -21,7 +21,6 @@ import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import { HoldReason } from './hold-reason.ts';
 
-/** The current data of a partner on e-invoices. */
 export interface PresentBuyer {
   readonly partner_id: string;
   readonly e_invoice: 'none' | EInvoiceFormat;
@@ -49,7 +48,7 @@ export interface EInvoiceToKeep {
 
 const BLANK_SELLER = { contact_name: '', electronic_address: '', registration_id: '', no_tax: null };
 
-/** The seller by the current settings, and the current partner. */
+/** The seller from the current settings, and the partner's current data. */
 function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, buyer: PresentBuyer): Parties {
   const { no_tax, ...own } = issuer.e_invoice ?? BLANK_SELLER;
   const { legal_name: name, tax_id, email, phone, address } = issuer;
@@ -57,7 +56,6 @@ function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, b
   return { seller: { name, ...address, tax_id, ...own, email, phone }, buyer: theirs, no_tax };
 }
 
-/** The parties as frozen with the document. */
 export function frozenParties(document: DocumentRow): Parties {
   const { seller, ...parties } = presentParties(document, {
     partner_id: document.partner_id,
@@ -79,13 +77,13 @@ export function frozenParties(document: DocumentRow): Parties {
   return { ...parties, seller: registeredAs(seller, document.taxes[0]?.registration) };
 }
 
-/** With its tax number in the buyer's country, if it has a different one there. */
+/** The seller, with the tax number that it has in the buyer's country, if that number is different. */
 const registeredAs = (seller: Seller, registration = ''): Seller => ({
   ...seller,
   tax_id: registration || seller.tax_id,
 });
 
-/** Frozen data stays; blanks are filled from current data. */
+/** Keeps frozen data, and fills blanks from current data. */
 export function completed(frozen: Parties, present: Parties): Parties {
   return {
     seller: filled(frozen.seller, present.seller),
@@ -101,13 +99,12 @@ interface EInvoiceRequest {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;
-  /** Undefined for a document without tax. */
+  /** The tax categories of a document with tax; undefined without tax. */
   readonly taxes: readonly TaxCategory[] | undefined;
-  /** Null if nothing is to be paid. */
   readonly instructions: Instructions | null;
 }
 
-/** What a partner's first e-invoice would lack, before there is a document. */
+/** The data that a partner's first e-invoice would lack. */
 export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] {
   const { e_invoice: format, currency } = buyer;
   if (format === 'none') return [];
@@ -115,7 +112,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
   const hasAccount = (wire?.iban ?? wire?.account_number ?? ach?.account_number) !== undefined;
   const { seller, ...others } = presentParties(settings, buyer);
   const parties = { ...others, seller: registeredAs(seller, settings.tax?.countries[buyer.country]?.registration) };
-  // Which rule applies depends on what is sold. All rules but one require the seller's tax number.
+  // The rules depend on the tax category of the sale. All rules but one require the seller's tax number.
   const categories = settings.tax === null ? categoriesOf(undefined, parties.no_tax) : (['S'] as const);
   const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
   const needs = 'none: EN 16931 has two decimals, and its currency has more';
@@ -124,7 +121,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
     : [{ file: 'partners.json', field: `e_invoice ${needs}`, term: 'BT-5' }];
 }
 
-/** Why there can be no e-invoice yet, as a sentence with the remedy; undefined if there can be one. */
+/** The reason why no e-invoice can be written yet, with the remedy; undefined if one can be written. */
 function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvoiceRequest): string | undefined {
   const name = FORMAT_NAMES[format];
   if (!isCurrencyOfEInvoices(currency)) {
@@ -136,7 +133,7 @@ function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvo
   const categories = categoriesOf(taxes, parties.no_tax);
   if (categories.includes('O') && categories.some((each) => each !== 'O')) {
     const cure = 'Correct the tax rules in settings.json, and rerun it';
-    return `its e-invoice (${name}) cannot be written: EN 16931 allows no other tax beside sales outside the scope of tax (BR-O-11). ${cure}`;
+    return `its e-invoice (${name}) cannot be written: EN 16931 does not allow sales outside the scope of tax and other sales in one document (BR-O-11). ${cure}`;
   }
   const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
   if (lacks.length === 0) return undefined;
@@ -145,7 +142,7 @@ function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvo
   return `its e-invoice (${name}) lacks ${lackingText(lacks)}. ${cure}`;
 }
 
-/** Undefined if the partner asked for none. */
+/** The e-invoice of a document; undefined if the partner wants no e-invoices. */
 export function eInvoiceFor(
   document: DocumentRow,
   snapshot: DocumentSnapshot,

@@ -1,4 +1,4 @@
-/** Foresees which documents of a previewed close would be held, and why, by the same checks as delivery. */
+/** Finds the documents of a previewed close that would be held, with the same checks as delivery. */
 import { instructionsFor } from '../config/instructions.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { documentSnapshot } from '../documents/document.ts';
@@ -19,10 +19,7 @@ export interface ForeseenHold {
   readonly reason: string;
 }
 
-/**
- * In the order of the documents, each with the first reason that delivery would find. Requests no links from a
- * processor.
- */
+/** The holds in the order of the documents, each with its first reason. Requests no links from a processor. */
 export async function foreseeHolds(
   tx: Transaction,
   context: Installation,

@@ -1,7 +1,5 @@
-/** Why a document is not sent now. */
-
-/** Something that the document needs is missing and must be supplied. */
+/** Thrown if something that a document needs is missing and must be supplied. */
 export class HoldReason extends Error {}
 
-/** Something that the document needs will be available in a while. */
+/** Thrown if something that a document needs will be available later. */
 export class NotYet extends Error {}

@@ -1,6 +1,6 @@
 /**
- * The payment link that a document prints. It prints one permanent URL: our own page's, which never goes stale, or the
- * provider's. The link behind it may change with the balance; `links/sync.ts` keeps it in step.
+ * The payment link that a document prints is one permanent URL: our own page's, which never becomes invalid, or the
+ * provider's. The link at the processor may change with the balance; `links/sync.ts` syncs it.
  */
 import { randomBytes } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
@@ -14,7 +14,7 @@ export type { LinkFacts };
 
 interface PaymentLink {
   readonly provider: string;
-  /** The unguessable name of the invoice's payment page. */
+  /** The unguessable part of the payment page's address. */
   readonly token: string;
   readonly url: string;
 }
@@ -22,13 +22,16 @@ interface PaymentLink {
 export interface LinkProvider {
   /** `page`, or the provider whose URL is printed. */
   readonly printedBy: string;
-  /** What a document would print under the current settings; the token names its page. */
+  /**
+   * The link that a document would print under the current settings. The address of the payment page contains the
+   * token.
+   */
   readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
-  /** Whether the printed link would be the same today. If not, only a new document can change it. */
+  /** Whether the document would print the same link today. If not, only a new document can change the link. */
   readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
-  /** The processor that makes links, and the payment methods; undefined if no links are to be made. */
+  /** The processor that makes links, and the payment methods; undefined if no links are wanted. */
   readonly wanted: WantedLinks | undefined;
-  /** Processors with a key: links that they made before must be closed under any settings. */
+  /** The processors that have a key. Links that they made earlier must be closed whatever the settings are now. */
   readonly processors: ReadonlyMap<string, PaymentLinks>;
 }
 
@@ -68,7 +71,7 @@ export function linkProvider(settings: Settings, environment: Environment): Link
   };
 }
 
-/** The URL behind our page's button, if it can be made without a call; otherwise undefined. */
+/** The URL that our page's button opens, if no call to the processor is needed; otherwise undefined. */
 export function urlBehindPage(
   { payment_link: link }: Pick<Settings, 'payment_link'>,
   environment: Environment,
@@ -79,6 +82,5 @@ export function urlBehindPage(
   return url.kind === 'url' ? url.url : undefined;
 }
 
-/** Whether this process can close, or make, links at a processor now. */
 export const hasLinkWork = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>): boolean =>
   wanted !== undefined || processors.size > 0;

@@ -18,10 +18,13 @@ export interface RenderTask {
 /** Two threads take 1.3 s of CPU to start and load the fonts. In that time, this thread renders this many documents. */
 const FEW = 24;
 
-/** Each thread has its next document waiting when it finishes one, which saves a message to this thread and back. */
+/** A thread that finishes a document has the next one waiting, which saves a message to this thread and back. */
 const DOCUMENTS_AT_A_THREAD = 2;
 
-/** A thread that ends loses what it has compiled, and renders the next hundred documents slowly. */
+/**
+ * How long an idle thread is kept. A thread that ends loses its compiled code, and its successor renders the first
+ * hundred documents slowly.
+ */
 const IDLE_MILLISECONDS = 10_000;
 
 export class PdfRendererPool {
@@ -29,7 +32,7 @@ export class PdfRendererPool {
   private readonly most: number;
   private threads: Promise<Piscina> | undefined;
 
-  /** Renders this many documents, in at most so many threads. The renderer is loaded with the first document. */
+  /** Prepares to render this many documents in at most `most` threads. The first document loads the renderer. */
   constructor(documents: number, most: number = availableParallelism()) {
     this.documents = documents;
     this.most = most;
@@ -73,18 +76,20 @@ const LIBRARIES = {
   zlib: process.versions['zlib'] ?? 'unknown',
 } as const;
 
-/** The libraries of each renderer version: with the same ones, the same snapshot gives the same bytes. */
+/** The libraries of each renderer version. A snapshot always gives the same bytes with the same libraries. */
 export const librariesByVersion: Readonly<Record<number, Readonly<Record<string, string>>>> = Object.fromEntries(
   RENDERER_VERSIONS.map((version) => [version, LIBRARIES]),
 );
 
-/** What a document records: its current renderer, and the added fonts that it needs, by their hashes. */
+/**
+ * The libraries that a document records: those of its current renderer, and the hashes of the added fonts that it
+ * needs.
+ */
 export function librariesWith(fonts: readonly AddedFont[]): Readonly<Record<string, string>> {
   const hashes = fonts.map(({ sha256 }) => sha256).sort();
   return hashes.length === 0 ? currentRenderer.libraries : { ...currentRenderer.libraries, fonts: hashes.join(' ') };
 }
 
-/** The current renderer of a document. */
 export const currentRenderer = {
   version: RENDERER_VERSION,
   libraries: librariesByVersion[RENDERER_VERSION] as Readonly<Record<string, string>>,

@@ -24,17 +24,17 @@ export interface PreparedDocument {
   readonly snapshot: DocumentSnapshot;
   readonly rows: readonly RowOfDocument[];
   readonly pdf: Buffer;
-  /** The e-invoice that goes with it as a separate file; undefined if there is none, or the PDF contains it. */
+  /** The e-invoice as a separate file; undefined if there is none, or if the PDF contains it. */
   readonly eInvoice: Buffer | undefined;
-  /** The PDF was stored before, and its bank details are no longer valid. */
+  /** Whether the PDF was stored earlier with bank details that are no longer valid. */
   readonly instructionsOutdated: boolean;
-  /** The PDF with its facts if it was rendered just now; undefined if it was stored before. */
+  /** The newly rendered PDF with its facts; undefined if the PDF was stored earlier. */
   readonly pdfToKeep: PdfToKeep | undefined;
 }
 
 /**
- * Makes what is missing. `rows`: how many rows the document bills, if wanted. A document that prints nothing new
- * repeats its stored PDF, whatever rendered it and whatever the settings are now.
+ * Makes the missing parts of a document. `rows` is the number of rows that the document bills, if the rows are wanted.
+ * If the printed data is unchanged, the stored PDF is used, whatever the current renderer and settings are.
  */
 export async function prepareDocument(
   context: PrepareContext,
@@ -53,7 +53,7 @@ export async function prepareDocument(
   const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows, buyer });
   if (link !== undefined) failpoint('delivery.linked');
   const { pdf: kept, instructions } = prepared;
-  // In the meantime, another process has adopted instructions that include none for the currency.
+  // Another process has just adopted instructions that contain none for the currency.
   if (use !== undefined && instructions === undefined) throw noInstructions(document);
   const snapshot = documentSnapshot(document, {
     paymentLink: payable
@@ -71,7 +71,7 @@ export async function prepareDocument(
   }
   if (rendered) throw new Error(`${document.number} has no PDF to send`);
   const eInvoice = eInvoiceFor(document, snapshot, context.settings, prepared.buyer);
-  // The renderer is loaded with the first document that needs it.
+  // The first document that needs the renderer loads it.
   const { fontsFor, textsOf } = await import('../documents/printable.ts');
   const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot), document);
   const pdf = await context.renderer.render(snapshot, {
@@ -97,7 +97,7 @@ export async function prepareDocument(
 const attachedOf = ({ e_invoice: format }: DocumentRow, xml: Buffer | undefined): Buffer | undefined =>
   format === 'facturx' ? undefined : xml;
 
-/** Requests the bank details that the document prints. Throws a HoldReason if there are none. */
+/** The bank details that the document must print. Throws a HoldReason if there are none. */
 export function instructionsOf(
   { settings, environment }: Pick<PrepareContext, 'settings' | 'environment'>,
   document: DocumentRow,

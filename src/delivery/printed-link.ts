@@ -1,4 +1,4 @@
-/** The payment link that a document prints, and the link behind it at the processor. */
+/** Decides which payment link a document prints, and syncs the link at the processor. */
 import type { Transaction } from '../database/transaction.ts';
 import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { Amount } from '../money.ts';
@@ -7,10 +7,12 @@ import { HoldReason, NotYet } from './hold-reason.ts';
 import { type LinkContext, syncPaymentLink } from './links/sync.ts';
 import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './payment-link.ts';
 
-/** A document that prints its processor's URL waits this long for it, and then goes out with bank instructions alone. */
+/**
+ * The longest wait of a document that prints its processor's URL. After this time, the document is sent with bank
+ * instructions alone.
+ */
 const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
 
-/** What is needed to make printed links. */
 export interface PrintContext extends LinkContext {
   readonly links: LinkProvider;
 }
@@ -18,7 +20,7 @@ export interface PrintContext extends LinkContext {
 export const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
-/** What a link needs to know about its document: the amount that the document shows, whatever has been paid since. */
+/** The facts that a link depends on. The amount is the one that the document shows, whatever has been paid since. */
 const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   number: document.number,
   partnerId: document.partner_id,
@@ -27,13 +29,13 @@ const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   expiresAfter: document.due_on ?? document.issued_on,
 });
 
-/** Why the document cannot have the link that the settings want; undefined if no reason is known here. */
+/** The reason why the document cannot have the link that the settings want; undefined if none is known here. */
 export function whyNoLink(links: LinkProvider, document: DocumentRow): string | undefined {
   const printed = links.printed(newToken(), linkFactsOf(document));
   return printed.kind === 'missing' ? printed.what : undefined;
 }
 
-/** The link whose URL the document is to print, to be recorded before it is rendered; undefined if it prints none. */
+/** The link that the document prints, to be recorded before rendering; undefined if it prints none. */
 export async function linkToPrint(context: PrintContext, document: DocumentRow): Promise<LinkToKeep | undefined> {
   const { links, environment } = context;
   const token = newToken();
@@ -46,7 +48,7 @@ export async function linkToPrint(context: PrintContext, document: DocumentRow):
   return { documentId: document.document_id, provider: links.printedBy, token, url, now };
 }
 
-/** The URL to print. Waits a little if the processor is down; null if the document cannot have a link. */
+/** The URL to print; null if the document cannot have a link. Waits briefly if the processor is down. */
 async function linkAtProcessor(context: LinkContext, document: DocumentRow): Promise<string | null> {
   const link = await syncPaymentLink(context, document.document_id);
   if (link.status === 'in_sync') return link.url;
@@ -56,7 +58,7 @@ async function linkAtProcessor(context: LinkContext, document: DocumentRow): Pro
   return null;
 }
 
-/** Which of these documents would print a different link today from the one on their stored PDF. */
+/** The documents whose stored PDF shows a different link from the one that would be printed today. */
 export async function findOtherLinks(
   tx: Transaction,
   links: LinkProvider,
@@ -70,7 +72,9 @@ export async function findOtherLinks(
   return new Set(other.map((each) => each.document_id));
 }
 
-/** Brings the links behind documents in line with their balances, and sends nothing. Records what has to wait. */
+/**
+ * Syncs the links at the processor with the documents' balances, and sends nothing. Records the links that must wait.
+ */
 export async function syncPaymentLinks(context: LinkContext, documentIds: readonly number[]): Promise<void> {
   if (!hasLinkWork(context.links)) return;
   for (const id of documentIds) await syncPaymentLink(context, id);

@@ -1,8 +1,7 @@
 /**
- * Resends e-mails that failed together: those that were refused or returned while the mail server was set up wrongly,
- * and those cut off with an unknown outcome. Each gets a new e-mail with its own Message-ID, logged beside the earlier
- * one; an address that was really wrong is refused again. Dismissed e-mails, and documents that are void or on hold,
- * are left alone.
+ * Resends e-mails that failed together, because the mail server was set up wrongly or sending was cut off. Each failed
+ * e-mail gets a new e-mail with its own Message-ID. A wrong address is then refused again. Dismissed e-mails are
+ * skipped, and so are documents that are void or on hold.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -17,18 +16,17 @@ export const RETRIED = ['failed', 'uncertain', 'bounced'] as const;
 
 export interface RetryRequest {
   readonly status: (typeof RETRIED)[number];
-  /** ISO instant: only e-mails whose last attempt began then or later. */
+  /** ISO instant. E-mails whose last attempt began earlier are not resent. */
   readonly since?: string | undefined;
 }
 
 export interface RetryCounts {
   readonly documents: number;
-  /** E-mails without a document. */
   readonly others: number;
 }
 
 export async function retryEmails(tx: Transaction, context: ActorContext, request: RetryRequest): Promise<RetryCounts> {
-  // If two commands ask for the same e-mails, the second finds them queued by the first.
+  // Of two concurrent commands, the second finds the e-mails already queued by the first.
   await lockLedgerWhole(tx);
   const { status, since = null } = request;
   const emails = await readToRetry(tx, { status, since });

@@ -1,4 +1,4 @@
-/** The CSV that goes with a document: the ledger rows that it bills, in the columns of the ledger's export. */
+/** The CSV file of a document: the ledger rows that it bills, in the columns of the ledger's export. */
 import { stringify } from 'csv-stringify/sync';
 import { ROW_FIELDS } from '../ledger/row.ts';
 import { Amount } from '../money.ts';
@@ -10,14 +10,12 @@ const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
 type Row = Readonly<Record<string, string | null>>;
 
 /**
- * The rows of one document, with the mark by which Excel recognizes UTF-8. All rows of a document have the same
- * amounts. An amount that they lack gets no column, so the file adds up to what the document shows. No cell can be
- * taken for a spreadsheet formula: identifiers start with a letter or digit, and an amount that starts with a minus is
- * a number.
+ * The rows of one document, after the byte order mark by which Excel recognizes UTF-8. An amount that the rows lack has
+ * no column, so the file adds up to the document's totals. No cell can be taken for a spreadsheet formula: identifiers
+ * start with a letter or digit, and a negative amount is a number.
  */
 export const rowsCsv = (rows: readonly Row[]): Buffer => Buffer.from(linesOf(rows, columnsOf(rows), { header: true }));
 
-/** The same from lines in batches, piece by piece. */
 export async function* streamRowsCsv(batches: AsyncIterable<RowLines>): AsyncGenerator<string> {
   let begun = false;
   for await (const { amounts, text } of batches) {

@@ -1,6 +1,6 @@
 /**
- * A specimen of each kind of document, to find out before a month closes whether its e-mail can be rendered. Refusals:
- * settings_invalid, file_unreadable (a template that cannot be used).
+ * Renders a specimen of each kind of document, to find unusable templates before a month closes. Refusals:
+ * settings_invalid, file_unreadable (an unusable template).
  */
 
 import { firstSettings } from '../config/first-settings.ts';
@@ -58,13 +58,13 @@ function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapsho
     reason: null,
     seal: null,
     payment_link: isInvoice ? 'https://billing.example/pay/specimen' : null,
-    // Complete instructions: missing settings are reported separately from faulty templates.
+    // Complete instructions, because missing settings are reported separately from faulty templates.
     instructions: isInvoice ? (firstSettings('sandbox').instructions['USD'] as Instructions) : null,
     instructions_changed: isInvoice,
   };
 }
 
-/** Renders the e-mail of each kind of document; throws for the first that cannot be rendered. */
+/** Renders the e-mail of each kind of document. Throws at the first that cannot be rendered. */
 export function trySpecimens(templates: EmailTemplates, settings: Settings): void {
   for (const document of ['invoice', 'credit_note', 'statement'] as const) {
     renderDocumentEmail(

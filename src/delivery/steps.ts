@@ -1,7 +1,7 @@
 /**
- * The steps of deliveries in the database. A delivery has four: read the document, record what it prints, store its PDF
- * and offer its e-mail, record how the attempt ended. Steps that arrive together share one transaction. Done
- * separately, they were most of PostgreSQL's work for a document, since each write waited for the disk.
+ * Records the steps of deliveries in the database. A delivery has four steps: read the document; record the printed
+ * data; store the PDF and offer the e-mail; record the outcome. Concurrent steps share one transaction. Separate
+ * transactions were most of PostgreSQL's work for a document, because each write waited for the disk.
  */
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
@@ -30,10 +30,10 @@ import { endLinkChecks, type LinkCheck, readLinkChecks } from './due.sql.ts';
 import type { PresentBuyer } from './e-invoice.ts';
 
 /**
- * Two steps (find, prepare) start a batch only when a third of the deliveries in progress wait for it. Without that, a
- * batch had 2.6 documents on average, and a third of PostgreSQL's work was the overhead of batches. Nothing waits
- * forever: if all deliveries wait, at least a third of them wait for the same step. E-mails are offered, and outcomes
- * recorded, immediately: otherwise the mail server waits, or an e-mail stays uncertain.
+ * The steps find and prepare start a batch only when a third of the deliveries in progress wait for the same step.
+ * Smaller batches had 2.6 documents on average, and a third of PostgreSQL's work was their overhead. No step waits
+ * forever: if all deliveries wait, at least a third of them wait for the same step. E-mails are offered and outcomes
+ * recorded immediately, because the mail server would wait, or an e-mail would stay uncertain.
  */
 const STEPS_WITH_A_LEAST_BATCH = 3;
 
@@ -43,35 +43,33 @@ const MANY_ROWS = 1000;
 export interface DeliveryState {
   readonly document: DocumentRow | undefined;
   readonly email: DocumentEmail | undefined;
-  /** The requests to check its link. */
   readonly check: LinkCheck | undefined;
 }
 
-/** The printed data of a document besides the frozen data, and its e-mail's attachments. */
+/** The printed data that is not frozen with the document, and the data of its attachments. */
 export interface Preparation {
   readonly documentId: number;
-  /** To be stored, if none is. */
+  /** The link to store if the document has none. */
   readonly link?: LinkToKeep | undefined;
   readonly instructions?: InstructionUse | undefined;
-  /** Whether the caller wants its PDF, and the PDF is already stored. */
+  /** Whether the caller wants the PDF, and it is already stored. */
   readonly pdf: boolean;
-  /** How many rows it bills, if wanted. */
+  /** The number of rows that the document bills; undefined if the rows are not wanted. */
   readonly rows: number | undefined;
   /** The document's partner, if an e-invoice is to be written. */
   readonly buyer?: string | undefined;
 }
 
 interface PreparedDocument {
-  /** The URL of the stored link. */
   readonly paymentLink: string | undefined;
-  /** The instructions in force, if wanted and if there are any. */
+  /** The instructions in force, if the caller wants them and they exist. */
   readonly instructions: PrintedInstructions | undefined;
   readonly pdf: KeptPdf | undefined;
   readonly rows: readonly RowOfDocument[];
   readonly buyer: PresentBuyer | undefined;
 }
 
-/** A PDF rendered just now, an e-mail to be offered, or both; or how an attempt ended. */
+/** A new PDF, an e-mail to offer, or both; or the outcome of an attempt. */
 interface Keeping {
   readonly pdf?: PdfToKeep | undefined;
   readonly offer?: Offer | undefined;
@@ -81,7 +79,10 @@ interface Keeping {
 export class DeliverySteps {
   private readonly database: Database;
   readonly find: (documentId: number) => Promise<DeliveryState>;
-  /** Whether this worker should still send the e-mail; for an outcome, whether this worker still had the attempt. */
+  /**
+   * Whether this worker should still send the e-mail. For an outcome, the result is whether the attempt still belonged
+   * to this worker.
+   */
   readonly keep: (keeping: Keeping) => Promise<boolean>;
   readonly endCheck: (check: LinkCheck) => Promise<unknown>;
   private readonly prepareTogether: (preparation: Preparation) => Promise<PreparedDocument>;
@@ -109,7 +110,7 @@ export class DeliverySteps {
     this.lookAgain = [find.look, prepare.look];
   }
 
-  /** Runs a delivery. Until it ends, it counts as in progress. */
+  /** Runs a delivery, which counts as in progress until it ends. */
   async underWayWith<Result>(delivery: () => Promise<Result>): Promise<Result> {
     this.underWay += 1;
     try {
@@ -146,8 +147,7 @@ export class DeliverySteps {
 }
 
 /**
- * Answers all questions that are waiting, in one transaction. If a batch fails because of one of its items, each is
- * tried alone.
+ * Answers all waiting questions in one transaction. If a batch fails because of one item, retries the items one by one.
  */
 function together<Question, Answer>(
   answerAll: (questions: readonly Question[]) => Promise<readonly Answer[]>,
@@ -172,8 +172,8 @@ function together<Question, Answer>(
 }
 
 /**
- * By default the server plans this query each time, which takes 9 ms, because it expects that a generic plan would read
- * more documents.
+ * By default, the server plans this query each time, which takes 9 ms, because the server expects a generic plan to
+ * read more documents.
  */
 const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO force_generic_plan');
 

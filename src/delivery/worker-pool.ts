@@ -1,4 +1,4 @@
-/** The workers that deliver documents in this process: what they claim, and what they use. */
+/** The workers that deliver documents in this process, and the resources that they share. */
 
 import { availableParallelism } from 'node:os';
 import { Claims, workOn } from '../database/claims.ts';
@@ -21,17 +21,16 @@ import { DeliverySteps } from './steps.ts';
 const WORKERS = 24;
 
 /**
- * Half of the cores. Drawing a document takes no longer than the rest of its delivery, and the rest keeps this thread
- * and PostgreSQL busy. Each rendering thread compiles the renderer for itself: it takes 3 s of CPU to become fast.
+ * The number of rendering threads is half the number of cores. Rendering a document takes no longer than the other
+ * steps, which keep this thread and PostgreSQL busy. Each thread takes 3 s of CPU to compile the renderer.
  */
 const RENDERING_THREADS = Math.ceil(availableParallelism() / 2);
 
-/** How long e-mails in progress may still take once the program has to stop: Kubernetes kills it after 30 s. */
+/** How long e-mails in progress may still take when the program must stop. Kubernetes kills the program after 30 s. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface WorkerPoolOptions extends ActorContext {
   readonly database: Database;
-  /** Called for each document whose delivery ended or stopped. */
   readonly onDelivery?: ((delivery: Delivery) => void) | undefined;
 }
 
@@ -46,13 +45,13 @@ class WorkerPool {
     this.claims = claims;
   }
 
-  /** Works until no document is due. A document that is deferred is not tried again in this run. */
+  /** Works until no document is due. A deferred document is not retried in this run. */
   async runOnce(): Promise<void> {
     const work = async (id: string) => isFinished(await this.deliver(Number(id)), ['deferred', 'elsewhere']);
     await workOn(this.claims, DUE_DOCUMENTS, { atOnce: WORKERS, ahead: WORKERS / 2, work });
   }
 
-  /** Works until the signal. A deferred e-mail is due again after a while. */
+  /** Works until the signal to stop. A deferred e-mail becomes due again. */
   async runUntil(stop: AbortSignal): Promise<void> {
     const end = () => this.context.transport.close(STOP_MILLISECONDS);
     stop.addEventListener('abort', end, { once: true });
@@ -60,7 +59,7 @@ class WorkerPool {
     await workOn(this.claims, DUE_DOCUMENTS, { atOnce: WORKERS, ahead: WORKERS / 2, work, stop, stays: true });
   }
 
-  /** Delivers these documents, whatever else is due. Skips those that another worker has claimed. */
+  /** Delivers these documents, even if others are due. Skips documents that another worker has claimed. */
   async deliverAll(documentIds: readonly number[]): Promise<void> {
     const missed = new Set(documentIds);
     const work = async (key: string) => {
@@ -75,7 +74,7 @@ class WorkerPool {
     }
   }
 
-  /** Returns how the delivery ended; undefined if it failed. Throws only if the claims are lost. */
+  /** Returns the status of the delivery; undefined if it failed. Throws only if the claims are lost. */
   private async deliver(documentId: number): Promise<Delivery['status'] | undefined> {
     const { database, onDelivery } = this.options;
     const { context } = this;
@@ -84,8 +83,8 @@ class WorkerPool {
       onDelivery?.(delivery);
       return delivery.status;
     } catch (error) {
-      // If the database is gone, this fails too, which reports it once. Otherwise it is a bug, which is reported, and
-      // the document is tried again.
+      // If the database is gone, the check fails and reports it once. Any other error is a bug: it is reported, and the
+      // document is retried.
       await this.claims.check();
       const reason = reasonOf(databaseFailure(error) ?? error);
       onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });
@@ -98,7 +97,7 @@ class WorkerPool {
 const isFinished = (status: Delivery['status'] | undefined, unfinished: readonly Delivery['status'][]): boolean =>
   status !== undefined && !unfinished.includes(status);
 
-/** Does work with a pool of workers for at most so many documents, and then ends the pool. */
+/** Runs `work` with a pool of workers for at most this many documents, then closes the pool. */
 export async function withWorkerPool(
   options: WorkerPoolOptions,
   documents: number,

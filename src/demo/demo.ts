@@ -1,7 +1,7 @@
 /**
- * `npm run demo`: creates a sandbox with three months of realistic partners and rows, and imports, closes and delivers
- * each month with a clock set to that time. Every step runs the real program. With `--own-services`, as compose.yaml
- * runs it, the environment provides the database and mail server, and an existing demo is kept.
+ * `npm run demo`: creates a sandbox with three months of realistic partners and rows. Imports, closes and delivers each
+ * month with a clock set to that time. Every step runs the real program. With `--own-services` (compose.yaml), the
+ * environment provides the database and mail server, and an existing demo is kept.
  */
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -19,8 +19,8 @@ const HOME = resolve('reckoner-demo');
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
 
 /**
- * Each month is imported and closed on the morning after it has ended in Los Angeles. In August one partner sold
- * nothing, which finance confirms: a partner with rows in the previous month is expected to have some.
+ * Each month is imported and closed on the morning after it has ended in Los Angeles. In August, finance confirms that
+ * one partner sold nothing: otherwise its rows would be expected, because it had rows in July.
  */
 const MONTHS = [
   { month: '2026-07', file: '2026-07.csv', close: 'close', now: '2026-08-01T10:07:00Z' },
@@ -36,20 +36,20 @@ const MONTHS = [
 const ownServices = process.argv.includes('--own-services');
 const { DATABASE_URL, SMTP_URL, SEAL_SIGNING_KEY: _key, ...others } = process.env;
 const inherited = ownServices ? { ...others, DATABASE_URL, SMTP_URL } : others;
-/** The demo's own key, which signs its seals. */
+/** The key that signs the demo's seals. */
 const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
 
-/** A partner with a connected account that reports its transfers by settlement files. */
+/** A partner with a connected account that sends settlement files. */
 const ROUTED = 'p-copperleaf';
 
-/** Runs a command at a time of the demo, or now. */
+/** Runs a command with the clock set to `now`, or with the real clock. */
 function reckoner(args: readonly string[], now?: string): string {
   const env = {
     ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: now },
     SEAL_SIGNING_KEY_FILE: SEAL_KEY_FILE,
   };
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
-  // 4: done, but something needs attention, as the demo intends.
+  // Exit 4 is intended: the command is done, and an item needs attention.
   if (status !== 0 && status !== 4) {
     process.stderr.write(`${stdout}${stderr}`);
     process.exit(status ?? 1);
@@ -65,16 +65,16 @@ if (ownServices && existsSync(join(HOME, 'pdf'))) {
   process.stdout.write(`The demo in ${HOME} already exists.\n`);
   process.exit(0);
 }
-// Like the program, the demo creates files that only its user can read.
+// Like Reckoner, the demo creates files that only its user can read.
 process.umask(0o077);
 if (existsSync(HOME)) {
-  // This is the folder of an earlier demo. No other folder is ever removed.
+  // HOME is the folder of an earlier demo. No other folder is ever removed.
   rmSync(HOME, { recursive: true, force: true });
 }
 mkdirSync(HOME, { recursive: true });
 const { privateKey } = generateKeyPairSync('ed25519');
 writeFileSync(SEAL_KEY_FILE, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
-// Kept running, so that the commands share one server.
+// The server keeps running, so that the commands share it.
 const server = ownServices ? undefined : await acquireEmbeddedServer(join(HOME, 'postgres'));
 say('init', reckoner(['init'], MONTHS[0].now));
 say('partner import partners.json', reckoner(['partner', 'import', join(DATA, 'partners.json')], MONTHS[0].now));
@@ -102,7 +102,7 @@ for (const document of documents) {
       `  ${relative('.', pdf)}\n  ${email}\n`,
   );
 }
-// From here on every command states its user. Sign-in links are made when the console is served.
+// After this, every command needs a user. `serve:demo` creates the sign-in links of the users.
 for (const [email, name, role] of PEOPLE) {
   reckoner(['--by', ADMINISTRATOR, 'user', 'invite', email, '--name', name, '--role', role, '--no-mail'], last);
 }
@@ -112,7 +112,7 @@ process.stdout.write(
     `Commands that change data need a user: export RECKONER_USER=${FINANCE}\n`,
 );
 if (!ownServices) {
-  // Dated now and not in the demo's months, because it is valid for a day.
+  // The link is valid for a day, so it is created with the real clock.
   process.stdout.write(
     `\nThe console: run 'npm run serve:demo', then sign in once as finance with\n  ${makeLink(HOME, (args) => reckoner(args))}\n`,
   );

@@ -1,16 +1,17 @@
 /**
- * The link that signs finance in to the demo's console, once and within a day. A new link replaces the previous one.
+ * The link that signs finance in to the demo's console. The link works once, within a day. A new link replaces the
+ * previous link.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ADMINISTRATOR, FINANCE } from './people.ts';
 
-/** Where `npm run serve:demo` listens, unless stated otherwise. */
+/** The default port of `npm run serve:demo`. */
 export const PORT = '8080';
 
 export const addressAt = (port: string): string => `http://127.0.0.1:${port}`;
 
-/** Makes links, discovery and the API description contain the address of the running server. */
+/** Puts the address of the running server into links, discovery and the API description. */
 export const setAddress = (home: string, address: string): void => changeSettings(home, { public_url: address });
 
 export function changeSettings(home: string, changed: Readonly<Record<string, unknown>>): void {
@@ -20,12 +21,12 @@ export function changeSettings(home: string, changed: Readonly<Record<string, un
 }
 
 const fileOf = (home: string): string => join(home, 'console-link.json');
-/** Less than the day that it is valid. */
+/** Shorter than the day for which the link is valid. */
 const KEPT_MS = 23 * 60 * 60 * 1000;
 
 type Reckoner = (args: readonly string[]) => string;
 
-/** Makes a link for the server started next, which prints the same one. */
+/** Creates a link for the next start of the server, which prints the same link. */
 export function makeLink(home: string, reckoner: Reckoner): string {
   setAddress(home, addressAt(PORT));
   const url = linkFinance(reckoner);
@@ -33,7 +34,10 @@ export function makeLink(home: string, reckoner: Reckoner): string {
   return url;
 }
 
-/** The first time, the link that was made for this server; after that, a new one. */
+/**
+ * At the first start of the server, returns the link that was created for this start. At later starts, returns a new
+ * link.
+ */
 export function takeLink(home: string, port: string, reckoner: Reckoner): string {
   const file = fileOf(home);
   if (existsSync(file)) {
@@ -48,6 +52,6 @@ function linkFinance(reckoner: Reckoner): string {
   const { url } = JSON.parse(reckoner(['--by', ADMINISTRATOR, '--json', 'user', 'link', FINANCE, '--no-mail'])) as {
     url: string;
   };
-  // Use its host name, because passkeys belong to names.
+  // Passkeys belong to host names, not addresses.
   return url.replace('127.0.0.1', 'localhost');
 }

@@ -1,4 +1,4 @@
-/** The demo's users. Every role is assigned, so a second person can approve. */
+/** The demo's users. Every role is assigned, so that a second person can approve. */
 export const ADMINISTRATOR = 'ada@issuer.example';
 export const FINANCE = 'mara@issuer.example';
 export const PEOPLE = [

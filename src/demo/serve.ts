@@ -1,7 +1,7 @@
 /**
- * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new one. Prints the credentials of two partners for
- * the curl commands in docs/partners.md (one is invoiced, the other has a connected account) and a link to the console,
- * which has work to do (work.ts).
+ * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new sandbox. Prints the credentials of two partners
+ * for the curl commands in docs/partners.md: one partner is invoiced, the other has a connected account. Also prints a
+ * link to the console, whose work queue is not empty (work.ts).
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -22,7 +22,7 @@ const port = String(values.port);
 const ADDRESS = addressAt(port);
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
-/** The key that signs the demo's seals; a sandbox created here has none. */
+/** The key that signs the demo's seals. A sandbox that is created here has no key. */
 const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
 const env = {
   ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_USER: ADMINISTRATOR },
@@ -31,7 +31,7 @@ const env = {
 
 function reckoner(...args: string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
-  // 4: done, but something needs attention, as the demo intends.
+  // Exit 4 is intended: the command is done, and an item needs attention.
   if (status !== 0 && status !== 4) {
     process.stderr.write(`${stdout}${stderr}`);
     process.exit(status ?? 1);
@@ -64,7 +64,7 @@ process.stdout.write(
 );
 process.stdout.write(`\n# The console, as finance (once): ${link}\n\n`);
 const serving = spawn(process.execPath, [PROGRAM, 'serve', ...args], { env, stdio: 'inherit' });
-// Ctrl-C also reaches the server, which stops by itself.
+// Ctrl-C also reaches the server, which then stops by itself.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => serving.kill('SIGTERM'));
 serving.on('exit', (code) => process.exit(code ?? 1));

@@ -1,4 +1,3 @@
-/** The work that is waiting in a new demo's console. */
 import { join } from 'node:path';
 import { packageRoot } from '../package.ts';
 import { changeSettings } from './link.ts';
@@ -7,8 +6,9 @@ import { FINANCE } from './people.ts';
 const DATA = join(packageRoot, 'src', 'demo', 'data');
 
 /**
- * The work of November: October is due, but one partner's rows are missing; of three receipts, one states its invoice,
- * one pays three invoices less a fee, and one has an unknown payer; one invoice is disputed and another is on hold.
+ * Fills the work queue of November. October is due, but one partner's rows are missing. There are three receipts: one
+ * states its invoice, one pays three invoices less a fee, and one has an unknown payer. One invoice is disputed and
+ * another is on hold.
  */
 export function leaveWork(home: string, reckoner: (...args: string[]) => string): void {
   const receipts = JSON.parse(reckoner('--json', 'payment', 'list')) as unknown[];
@@ -16,7 +16,7 @@ export function leaveWork(home: string, reckoner: (...args: string[]) => string)
   const finance = (...args: string[]) => reckoner('--by', FINANCE, ...args);
   finance('ledger', 'import', join(DATA, '2026-10.csv'));
   finance('payment', 'import', join(DATA, '2026-10-bank.csv'));
-  // What a bank may deduct from a wire.
+  // The bank charges that finance accepts.
   changeSettings(home, { small_difference: { USD: '25.00', EUR: '10.00' } });
   finance('dispute', 'open', 'INV-2026-000003', '--reason', 'Two races were canceled');
   finance('invoice', 'hold', 'INV-2026-000013', '--reason', "Waiting for September's credit");

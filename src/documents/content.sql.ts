@@ -1,16 +1,15 @@
-/** A digest of documents' content, so that what was confirmed or approved is what is issued. */
+/** Hashes documents' content, to ensure that exactly the confirmed or approved content is issued. */
 import { query, type Transaction } from '../database/transaction.ts';
 
 /**
  * The content of a document `d` with its issuer's version `i` and its partner `p`: amounts, terms, addresses, the
- * issuer, and the e-mail addresses. Numbers and dates are left out, because they depend on the day.
+ * issuer, and the e-mail addresses. Numbers and dates are excluded, because they depend on the day.
  */
 export const CONTENT = `jsonb_build_array(
                 to_jsonb(d) - '{document_id,series,sequence,number,fact_id,issuer_version_id}'::text[]
                             - '{issued_on,due_on,issued_at,reopened_on,entry_on}'::text[],
                 i.content, p.contact_email)`;
 
-/** The SHA-256 of each of these documents' content and lines. */
 export const readContents = (
   tx: Transaction,
   numbers: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Whether a document may be corrected. Refusals: document_unknown, document_void, not_an_invoice, payment_applied,
- * credit_used, document_written_off.
+ * Checks whether a document may be corrected. Refusals: document_unknown, document_void, not_an_invoice,
+ * payment_applied, credit_used, document_written_off.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -10,7 +10,7 @@ import { Amount, isZero } from '../money.ts';
 import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { documentUnknown } from './unknown.ts';
 
-/** A live document, read under the ledger's lock, so that it does not change until the transaction ends. */
+/** A live document, read under the ledger's lock, so that the document does not change until the transaction ends. */
 export async function documentToCorrect(tx: Transaction, number: string): Promise<DocumentRow> {
   await lockLedgerWhole(tx);
   const [document] = await readDocuments(tx, { number });
@@ -20,7 +20,7 @@ export async function documentToCorrect(tx: Transaction, number: string): Promis
   return document;
 }
 
-/** A live invoice, as `documentToCorrect`, whose balance may be lowered or disputed. */
+/** A live invoice whose balance may be lowered or disputed, read under the ledger's lock. */
 export async function invoiceToCorrect(
   tx: Transaction,
   number: string,
@@ -32,7 +32,7 @@ export async function invoiceToCorrect(
   return invoice;
 }
 
-/** Why an invoice has no balance left. Its status is `paid` even if the rest was written off. */
+/** Why an invoice has no balance left. An invoice's status is `paid` even if a part was written off. */
 export const howSettled = ({ written_off }: Pick<DocumentRow, 'written_off'>): string =>
   isZero(written_off) ? 'is paid' : 'is written off; undoing the write-off reopens it';
 

@@ -1,4 +1,3 @@
-/** SQL of corrections: void, credit, write-off, hold and release. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './emails.sql.ts';
 
@@ -6,9 +5,8 @@ const REOPENED_ON = 'greatest(earliest_postable_date(), document_reopened_on(:do
 
 interface VoidFacts {
   readonly documents: readonly { readonly document_id: number; readonly reason: string }[];
-  /** `YYYY-MM-DD` in the issuer's zone. */
+  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly today: string;
-  /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
 }
@@ -65,9 +63,8 @@ export interface WriteOffFacts {
   readonly documentId: number;
   readonly amount: string;
   readonly reason: string;
-  /** `YYYY-MM-DD` in the issuer's zone. */
+  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly today: string;
-  /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
 }
@@ -83,7 +80,7 @@ export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Pro
   await requestLinkChecks(tx, [facts.documentId]);
 }
 
-/** Reverses the write-offs of an invoice that are not reversed yet, and asks delivery for its payment link again. */
+/** Reverses the write-offs of an invoice that are not reversed yet, and requests its payment link again. */
 export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...facts }: WriteOffFacts): Promise<void> {
   await execute(
     tx,
@@ -96,7 +93,7 @@ export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...f
   await requestLinkChecks(tx, [facts.documentId]);
 }
 
-/** Puts a document on hold, and its e-mail with it unless a worker is sending it. `why` is the e-mail's reason. */
+/** Puts a document on hold, with its e-mail unless a worker is sending it. `why` is the e-mail's hold reason. */
 export async function insertHold(
   tx: Transaction,
   facts: { documentId: number; reason: string; why: string; now: string; eventId: number },

@@ -1,5 +1,5 @@
 /**
- * Crediting an invoice: a credit note against it, an adjustment. Refusals: document_unknown, document_void,
+ * Issues a credit note against an invoice, called an adjustment. Refusals: document_unknown, document_void,
  * not_an_invoice, amount_invalid, credit_repeated, credit_exceeds_invoice, settings_incomplete, clock_behind.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -20,17 +20,17 @@ import { insertCreditApplications } from './placed-credit.sql.ts';
 
 interface CreditRequest {
   readonly number: string;
-  /** In the invoice's currency, before tax; the tax is added to it. */
+  /** The amount before tax, in the invoice's currency. The tax is added to the amount. */
   readonly amount: string;
   readonly reason: string;
-  /** Allows the same amount for the same reason a second time. */
+  /** Allows a second credit of the same amount for the same reason. */
   readonly again?: boolean | undefined;
 }
 
 /**
  * Issues a credit note against an invoice and returns its number. The credit is applied to the invoice at once, up to
- * its balance; the rest is open credit for the partner's next invoice. Credits never exceed the invoice. A second
- * credit of the same amount and reason counts as a repeated command and is refused, unless `again` is set.
+ * the balance. The rest is open credit for the partner's next invoice. Credits never exceed the invoice. A second
+ * credit of the same amount and reason is refused as a repeated command, unless `again` is set.
  */
 export async function creditInvoice(
   tx: Transaction,
@@ -76,7 +76,9 @@ export async function creditInvoice(
   return note.number;
 }
 
-/** Refuses a repeated credit, and one that exceeds what earlier credits and write-offs have left of the invoice. */
+/**
+ * Refuses a repeated credit, and a credit that exceeds what earlier credits and write-offs have left of the invoice.
+ */
 async function checkCredit(
   tx: Transaction,
   invoice: DocumentRow,

@@ -1,4 +1,3 @@
-/** SQL of the disputes of invoices. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 
@@ -8,23 +7,20 @@ export interface OpenDispute {
   readonly partner_name: string;
   readonly currency: string;
   readonly due_on: string | null;
-  /** The invoice's open balance now. */
   readonly balance: string;
-  /** The disputed amount; more than the balance if the rest was paid or credited since. */
+  /** The disputed amount, which exceeds the balance if the invoice was paid or credited since. */
   readonly amount: string;
   readonly reason: string;
-  /** Empty if no one is named. */
   readonly owner: string;
   readonly promised_on: string | null;
   readonly disputed_on: string;
 }
 
-/** Whether nothing is owed on the invoice any more, although the dispute is open. */
 export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
 
 /**
- * The open disputes of live invoices, or only of one invoice or some partners. Sorted by promised date; those without
- * one come last.
+ * The open disputes of live invoices, of one invoice, or of some partners. Disputes are sorted by promised date, those
+ * without one last.
  */
 export function readOpenDisputes(
   tx: Transaction,
@@ -65,7 +61,10 @@ export async function insertDispute(
   );
 }
 
-/** Ends the open dispute of a document. If the clock went back, the day on which the dispute was opened is used. */
+/**
+ * Closes the open dispute of a document. If the clock went back, the closing gets the day on which the dispute was
+ * opened.
+ */
 export async function insertDisputeClosing(
   tx: Transaction,
   closing: {

@@ -1,7 +1,7 @@
 /**
- * Disputes of invoices: a partner does not accept an invoice, or a part of it. The disputed amount stays due and is not
- * dunned until the dispute is closed. Card disputes, which a processor reports for payments, are in src/payments.
- * Refusals: document_unknown, document_void, not_an_invoice, amount_invalid, invoice_disputed, invoice_not_disputed,
+ * Disputes of invoices: a partner contests an invoice, or a part of it. The disputed amount stays due and is not dunned
+ * until the dispute is closed. src/payments has card disputes, which a processor reports for payments. Refusals:
+ * document_unknown, document_void, not_an_invoice, amount_invalid, invoice_disputed, invoice_not_disputed,
  * dispute_exceeds_balance, argument_invalid (a promised date in the past).
  */
 
@@ -20,9 +20,8 @@ import type { IssueContext } from './issue/context.ts';
 export interface DisputeRequest {
   readonly number: string;
   readonly reason: string;
-  /** In the invoice's currency; if omitted, everything that is open. */
+  /** The disputed amount in the invoice's currency. The default is the whole balance. */
   readonly amount?: string | undefined;
-  /** Who works on it. */
   readonly owner?: string | undefined;
   /** The date by which an answer is promised, `YYYY-MM-DD`. */
   readonly promisedOn?: string | undefined;
@@ -61,7 +60,7 @@ export async function openDispute(
   failpoint('dispute.recorded');
 }
 
-/** Closes the dispute of an invoice; `reason` states how it ended. The open amount is dunned again. */
+/** Closes the dispute of an invoice. `reason` states the outcome. The balance is dunned again. */
 export async function closeDispute(
   tx: Transaction,
   context: IssueContext,

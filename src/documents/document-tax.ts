@@ -1,67 +1,59 @@
 /**
- * The tax of an issued document as it is shown, and how a credit note against an invoice takes the tax of what it credits. Pure.
- * The totals by country, category and rate are computed in issue/tax.sql.ts, each rounded once (EN 16931, BR-CO-17).
+ * The tax of an issued document, and the tax that a credit note against an invoice reverses. All functions are pure.
+ * issue/tax.sql.ts computes the totals by country, category and rate, each rounded once (EN 16931, BR-CO-17).
  */
 import type { TaxCategory } from '../config/tax.ts';
 import { Amount } from '../money.ts';
 
-/** A tax as documents state it. Rates are percent, such as `19` or `7.5`. */
+/** A tax as stated on documents. Rates are percent, such as `19` or `7.5`. */
 export interface TaxRate {
   readonly category: TaxCategory;
   readonly rate: string;
-  /** Marked as a reduced rate, as a Japanese qualified invoice demands. */
+  /** Whether the rate is marked as reduced, as a Japanese qualified invoice requires. */
   readonly reduced: boolean;
-  /** Why no tax is charged; empty for the categories standard and zero. */
+  /** The reason why no tax is charged; empty for the categories standard and zero. */
   readonly reason: string;
   /** The reason's VATEX code; empty if none was configured. */
   readonly reason_code: string;
 }
 
-/** A total by country, category and rate, with reduced rates on their own. A document has at most one of each. */
+/**
+ * A total by country, category and rate. Reduced rates have their own totals. A document has each total at most once.
+ */
 export interface TaxTotal extends TaxRate {
-  /**
-   * The country of the partner, by which the rule was chosen; may be empty. A reversal has the country of what it
-   * reverses.
-   */
+  /** The partner's country, which selected the rule; may be empty. A reversal has the country of the reversed sale. */
   readonly country: string;
-  /** As printed: `VAT`. */
+  /** The printed name, such as `VAT`. */
   readonly name: string;
   readonly taxable: string;
   readonly tax: string;
 }
 
-/**
- * The fields that a document with tax has in addition to its other amounts. A document without tax has none of these
- * fields.
- */
 export interface DocumentTax {
-  /** The issuer's tax number in the partner's country; empty: the one of its address. */
+  /** The issuer's tax number in the partner's country. If the field is empty, the issuer's usual tax number applies. */
   readonly registration: string;
   readonly taxTotals: readonly TaxTotal[];
   /** The sum of the lines, `invoiceAmount`. */
   readonly net: string;
   readonly tax: string;
-  /** What is owed: net plus tax. */
   readonly gross: string;
 }
 
-/** The tax of a line: that of the total that it is part of. */
+/** The tax of a line, which is the tax of the line's total. */
 export type LineTax = TaxRate;
 
-/** A row of `document_taxes`. */
 export interface TaxRow extends TaxTotal {
   readonly position: number;
   readonly registration: string;
 }
 
-/** The amount of an invoice's tax total that credit notes have credited. */
 export interface CreditedTax {
   readonly position: number;
   readonly taxable: string;
   readonly tax: string;
 }
 
-/** A share of a credit note in one tax total of the invoice. */
+/** The part of a credit note that belongs to one tax total of the invoice. */
 export interface CreditShare {
   readonly position: number;
   readonly taxable: Amount;
@@ -70,8 +62,9 @@ export interface CreditShare {
 
 /**
  * Divides a credit before tax among an invoice's tax totals, in proportion to what earlier credits have left of each.
- * The tax of a share makes the tax of all credits equal the tax on their sum. So crediting the whole invoice credits
- * its exact tax, to the cent. If nothing is left there are no shares: such a credit exceeds the invoice.
+ * The tax of a share is chosen so that the tax of all credits equals the tax on their sum. Credits for the whole
+ * invoice therefore credit its exact tax, to the cent. If nothing is left, there are no shares, because the credit
+ * exceeds the invoice.
  */
 export function shareCredit(
   amount: Amount,
@@ -101,7 +94,7 @@ export function shareCredit(
   });
 }
 
-/** The fields of a document with tax, with the currency's digits; undefined for one without. */
+/** The additional fields of a document with tax, with the currency's digits; undefined without tax. */
 export function documentTax({
   currency,
   invoice_amount,
@@ -128,7 +121,7 @@ export function documentTax({
   };
 }
 
-/** The tax of a line by the position that it names; undefined on a document without tax. */
+/** The tax of a line by the position that the line names; undefined on a document without tax. */
 export function lineTax(position: number | null, taxes: readonly TaxRow[]): LineTax | undefined {
   const row = taxes.find((each) => each.position === position);
   if (row === undefined) return undefined;

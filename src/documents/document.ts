@@ -1,11 +1,11 @@
-/** A document as JSON and as a snapshot for the renderer. Amounts have exactly their currency's digits. */
+/** Converts a document to JSON and to a snapshot for the renderer. Amounts have exactly their currency's digits. */
 import type { Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
 import { documentTax, lineTax } from './document-tax.ts';
 import type { DocumentRow } from './documents.sql.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
 
-/** The JSON of a document, the same in the command line, the HTTP API and the export (contract, Documents). */
+/** The JSON of a document, which is the same in the command line, the HTTP API and the export (contract, Documents). */
 export type DocumentJson = ReturnType<typeof documentJson>;
 
 const sums = (
@@ -65,7 +65,7 @@ export function documentJson(row: DocumentRow) {
   };
 }
 
-/** The fields of a document without tax. */
+/** Removes the fields of a document with tax. */
 export function withoutTax({
   registration: _,
   taxTotals: __,
@@ -77,7 +77,6 @@ export function withoutTax({
   return { ...json, lines: json.lines.map(({ tax: ______, ...line }) => line) };
 }
 
-/** Delivery's additions to the document: its payment link and its payment instructions. */
 interface SnapshotAdditions {
   readonly paymentLink: string | null;
   readonly instructions: Instructions | null;

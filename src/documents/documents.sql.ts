@@ -1,5 +1,3 @@
-/** SQL that reads documents. */
-
 import type { EInvoiceFormat } from '../config/e-invoice.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
@@ -28,10 +26,10 @@ export interface DocumentRow {
   readonly partner_cut: string;
   readonly invoice_amount: string;
   readonly gross: string;
-  /** Its tax totals, in order; none on a document without tax. */
+  /** The tax totals, in order; none without tax. */
   readonly taxes: readonly TaxRow[];
   readonly credit_applied: string;
-  /** The credit notes that were applied when it was issued. */
+  /** The credit notes that were applied at issue. */
   readonly credit_notes: readonly { readonly number: string; readonly amount: string }[];
   readonly amount_due: string;
   readonly credited: string;
@@ -48,18 +46,17 @@ export interface DocumentRow {
   readonly tax_id: string;
   readonly purchase_order: string;
   readonly legal_note: string;
-  /** The e-invoice that its partner asked for, and the partner's data on it. */
+  /** The partner's e-invoice format, and the partner's data on the e-invoice. */
   readonly e_invoice: 'none' | EInvoiceFormat;
   readonly buyer_reference: string;
   readonly electronic_address: string;
   readonly issuer: Omit<Issuer, 'logo'>;
-  /** Null if there is none, or if it was not asked for. */
+  /** The issuer's logo, if there is one and the filter requests logos. */
   readonly logo: Logo | null;
   readonly sandbox: boolean;
   readonly lines: readonly LineRow[];
-  /** The link that its PDF prints. */
   readonly printed_link: string | null;
-  /** The link that opens its page now; null if it was revoked. */
+  /** The link that currently opens the payment page; null if it was revoked. */
   readonly payment_link: string | null;
   readonly pdf_sha256: string | null;
   readonly pdf_bytes: number | null;
@@ -69,42 +66,36 @@ export interface DocumentRow {
   readonly email_to: string[] | null;
   readonly message_id: string | null;
   readonly sent_at: string | null;
-  /** Numbers of the void document that this one replaces, and of the document that replaces this one. */
+  /** The numbers of the void document that this one replaces, and of the document that replaces this one. */
   readonly replaces: string | null;
   readonly replaced_by: string | null;
-  /** Number of the invoice that an adjustment credits. */
   readonly credits: string | null;
-  /** The day of issue of the document that it credits or replaces. */
+  /** The day of issue of the document that this one credits or replaces. */
   readonly corrects_issued_on: string | null;
   /**
-   * The amount an adjustment took off its invoice at once, and what then remained to be paid on the invoice; null for
+   * For an adjustment, the amount deducted from its invoice at once, and the invoice's balance after that; null for
    * other documents.
    */
   readonly invoice_lowered_by: string | null;
   readonly invoice_left: string | null;
   /** Why an adjustment was made; empty for other documents. */
   readonly reason: string;
-  /**
-   * For an item carried over by an opening: the cut-over day, and the amount for which it was issued; null for others.
-   */
+  /** For an item carried over by an opening, the cut-over day and the amount at issue; null for other documents. */
   readonly carried_over_on: string | null;
   readonly original_amount: string | null;
   readonly void_reason: string | null;
-  /** `YYYY-MM-DD` in the issuer's zone. */
+  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly voided_on: string | null;
   readonly written_off: string;
-  /** Small differences that were written to bank charges. */
   readonly bank_charges: string;
-  /** What was taken back of the credit that it was issued with. */
+  /** The part of the credit applied at issue that was released later. */
   readonly credit_taken_back: string;
-  /** The last seal before it was issued. */
   readonly seal: SnapshotSeal | null;
-  /** Since when it has been on hold, and why; null if it is not. */
+  /** The time and the reason of the current hold; null without a hold. */
   readonly held_at: string | null;
   readonly hold_reason: string | null;
 }
 
-/** The stored e-invoice of a document; undefined if it has none (yet). */
 export async function readEInvoice(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
   const rows = await query<{ xml: Buffer }>(tx, `SELECT xml FROM document_e_invoices WHERE document_id = :documentId`, {
     documentId,
@@ -112,7 +103,7 @@ export async function readEInvoice(tx: Transaction, documentId: number): Promise
   return rows[0]?.xml;
 }
 
-/** The possible states of a document's e-mail that was not withdrawn. */
+/** The states of an e-mail that was not withdrawn. */
 export const EMAIL_STATUSES = ['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced'] as const;
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
@@ -125,7 +116,7 @@ export interface LineRow {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
-  /** The position of its tax total; null on a document without tax. */
+  /** The position of the line's tax total; null on a document without tax. */
   readonly tax: number | null;
 }
 
@@ -134,14 +125,16 @@ export interface DocumentFilter {
   readonly number?: string | undefined;
   readonly months?: readonly Month[] | undefined;
   readonly partnerId?: string | undefined;
-  /** Only documents of these partners; null: of all. */
+  /** Selects the documents of these partners; null for all partners. */
   readonly partnerIds?: readonly string[] | null | undefined;
   readonly status?: string | undefined;
   readonly document?: DocumentKind | undefined;
-  /** Only documents after this one, by its number, in number order. */
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
-  /** With the issuer's logo, for rendering. Each document carries its own copy, so ask for a few at a time. */
+  /**
+   * Adds the issuer's logo, for rendering. Every document gets its own copy of the logo, so only a few should be read
+   * at a time.
+   */
   readonly withLogos?: boolean | undefined;
 }
 
@@ -199,7 +192,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
      LEFT JOIN LATERAL (
        SELECT * FROM document_emails s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
        ORDER BY s.email_id DESC LIMIT 1) AS s ON true
-     -- The last seal before it was issued, by the order in which facts were recorded: clocks may go back.
+     -- The last seal before the issue, in the order of recording, because clocks may go back.
      LEFT JOIN LATERAL (
        SELECT json_build_object('month', z.month, 'root', z.seal) AS seal FROM seals z
        WHERE z.facts_to < d.fact_id ORDER BY z.month DESC LIMIT 1) AS z ON true
@@ -212,7 +205,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
      WHERE ${condition}
      ORDER BY d.series, d.sequence LIMIT ${limit}`;
 
-/** Statements prepared for a single filter: planning takes 10 ms, longer than reading ten documents. */
+/** A prepared statement for each filter, because planning takes 10 ms, longer than reading ten documents. */
 const STATEMENTS = {
   all: prepared('documents.all', documentsWhere('true', 'false')),
   ids: prepared('documents.ids', documentsWhere('d.document_id = ANY (:ids::bigint[])', 'false')),
@@ -239,7 +232,6 @@ function statementFor(filter: DocumentFilter): keyof typeof STATEMENTS {
   return more.length === 0 && only in STATEMENTS ? (only as keyof typeof STATEMENTS) : 'several';
 }
 
-/** Documents with their lines, balances and the state of their delivery, in number order. */
 export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<DocumentRow[]> {
   return query(tx, STATEMENTS[statementFor(filter)], {
     ids: filter.ids ?? null,
@@ -260,11 +252,13 @@ const DOCUMENTS_TO_RENDER = prepared(
   documentsWhere('d.document_id = ANY (:ids::bigint[])', 'true'),
 );
 
-/** Documents with their logos, by a prepared statement: planning takes 10 ms, longer than reading ten documents. */
+/**
+ * Documents with their logos. The statement is prepared, because planning takes 10 ms, longer than reading ten
+ * documents.
+ */
 export const readDocumentsToRender = (tx: Transaction, ids: readonly number[]): Promise<DocumentRow[]> =>
   query(tx, DOCUMENTS_TO_RENDER, { ids });
 
-/** The PDF that was issued; undefined while there is none. */
 export async function readPdf(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
   const rows = await query<{ pdf: Buffer }>(tx, `SELECT pdf FROM document_pdfs WHERE document_id = :documentId`, {
     documentId,
@@ -280,7 +274,7 @@ export interface HeldDocument {
   readonly reason: string;
 }
 
-/** Documents on hold, the longest first, and how many there are. */
+/** Documents on hold, the oldest hold first, and their number. */
 export async function readHeldDocuments(
   tx: Transaction,
   limit: number,

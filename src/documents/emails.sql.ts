@@ -2,7 +2,6 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { IssueBatch } from './issue/issue.sql.ts';
 
-/** Queues the first e-mail of each document just issued, under a permanent Message-ID. */
 export async function queueIssuedDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(
     tx,
@@ -13,14 +12,13 @@ export async function queueIssuedDocuments(tx: Transaction, batch: IssueBatch): 
   );
 }
 
-/** Queues another e-mail of each document, under a permanent Message-ID. */
 export async function queueResends(
   tx: Transaction,
   {
     documents,
     ...given
   }: {
-    /** `addressed_to`: an address that replaces the partner's contacts. */
+    /** `addressed_to` is an address that replaces the partner's contacts. */
     documents: readonly { readonly document_id: number | null; readonly addressed_to: string | null }[];
     eventId: number;
     mailDomain: string;
@@ -36,15 +34,14 @@ export async function queueResends(
   );
 }
 
-/** Asks delivery to check documents: their payment links follow what has changed. */
+/** Requests that delivery sync the payment links of documents. */
 export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]): Promise<void> {
   await execute(tx, `SELECT request_link_checks(:ids::bigint[])`, { ids: documentIds });
 }
 
 /**
- * Withdraws the unsent e-mails of void documents and returns their new status. Leaves out those that a worker is
- * sending. An e-mail with an attempt of unknown outcome may have arrived: it becomes uncertain instead, for manual
- * review.
+ * Withdraws the unsent e-mails of void documents and returns their new status. Skips e-mails that a worker is sending.
+ * An e-mail with an attempt of unknown outcome may have arrived, so it becomes uncertain instead.
  */
 export function withdrawEmails(
   tx: Transaction,
@@ -53,12 +50,10 @@ export function withdrawEmails(
   return query(tx, `SELECT status, reason FROM withdraw_document_emails(:documentIds::bigint[])`, { documentIds });
 }
 
-/** Holds the unsent e-mail of a document. */
 export async function holdEmail(tx: Transaction, documentId: number, reason: string): Promise<void> {
   await execute(tx, `SELECT hold_document_emails(ARRAY[:documentId::bigint], :reason::text)`, { documentId, reason });
 }
 
-/** Queues the held e-mail of a document again. */
 export async function releaseEmail(tx: Transaction, documentId: number): Promise<void> {
   await execute(tx, `SELECT release_document_emails(ARRAY[:documentId::bigint])`, { documentId });
 }

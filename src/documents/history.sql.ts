@@ -1,8 +1,8 @@
-/** SQL of a document's history: its own actions, and those in the views of mail, delivery and payments. */
+/** Reads a document's history: its own actions, and those in the views of mail, delivery and payments. */
 import { query, type Transaction } from '../database/transaction.ts';
 
 export interface Happening {
-  /** ISO instant. */
+  /** An ISO instant. */
   readonly at: string;
   readonly action: string;
   readonly currency: string;
@@ -12,7 +12,7 @@ export interface Happening {
   readonly host: string | null;
 }
 
-/** What happened to the document itself. The ranks order what happened at the same instant. */
+/** The document's own actions. The ranks order actions of the same instant. */
 const OWN_ACTIONS = `
        SELECT 1, d.issued_at, 'issued',
               jsonb_build_object('replaces', r.number, 'credits', c.number, 'carried', o.cut_over_on),
@@ -57,8 +57,8 @@ const OWN_ACTIONS = `
        FROM documents WHERE replaces = :documentId`;
 
 /**
- * Credit applied to an invoice or from a credit note, and released by a void or a command. Credit applied at an
- * adjustment's own issue is left out: the invoice has `credited` for it.
+ * Credit applied to an invoice or from a credit note, and credit released by a void or a command. Credit applied when
+ * an adjustment was issued is omitted, because the invoice has the action `credited` for it.
  */
 const CREDIT_ACTIONS = `
        SELECT 2, a.recorded_at, CASE WHEN a.invoice_id = :documentId THEN 'credit_used' ELSE 'credit_given' END,
@@ -80,7 +80,6 @@ const CREDIT_ACTIONS = `
          ON o.document_id = CASE WHEN a.invoice_id = :documentId THEN a.credit_note_id ELSE a.invoice_id END
        WHERE a.invoice_id = :documentId OR a.credit_note_id = :documentId`;
 
-/** The history of a document in the order in which it happened. */
 export function readHappenings(tx: Transaction, documentId: number): Promise<Happening[]> {
   return query(
     tx,

@@ -1,16 +1,16 @@
-/** The history of a document: what happened to it, in order, from its issue to its payment or its void. */
+/** The history of a document, in order, from its issue to its payment or its void. */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { type Happening, readHappenings } from './history.sql.ts';
 
 export interface HistoryLine {
-  /** ISO instant. */
+  /** An ISO instant. */
   readonly at: string;
-  /** What happened, as a fixed word for programs. */
+  /** The action as a fixed word for programs. */
   readonly action: Action;
-  /** What happened, as a sentence for people. */
+  /** The action as a sentence for people. */
   readonly says: string;
-  /** Who requested it: the name given with `--by`, and the operating system's user and host. */
+  /** The user who requested the action: the name given with `--by`, and the operating system's user and host. */
   readonly by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
 }
 
@@ -29,7 +29,7 @@ const SENTENCES = {
   credit_taken_back: (f: Facts) => `${f['amount']} of credit from ${f['other']} taken back`,
   credit_recovered: (f: Facts) => `${f['amount']} taken back from ${f['other']}`,
   credited: (f: Facts) => `${f['amount']} credited by ${f['other']}: ${f['reason']}`,
-  // A link opens its page for anyone who has it, so the history contains no link. `invoice link` shows its URL.
+  // Anyone who has a link can open its page, so the history contains no link. `invoice link` shows its URL.
   linked: () => 'payment link made',
   link_rotated: (f: Facts) => `payment link replaced: ${f['reason']}`,
   link_revoked: (f: Facts) => `payment link taken back: ${f['reason']}`,
@@ -79,7 +79,7 @@ type Facts = Happening['facts'];
 const given = (before: string, text: string | null | undefined, after = ''): string =>
   text ? `${before}${text}${after}` : '';
 
-/** By the kind of the payment's reversal. */
+/** The reason why a payment no longer counts, by the kind of its reversal. */
 const UNPAID_BECAUSE = {
   returned: 'returned by the bank',
   refunded: 'refunded',
@@ -100,7 +100,6 @@ const REQUESTED_BY = {
   resend: 'a user',
 } as const;
 
-/** Why a link was closed at a processor. */
 const CLOSINGS = {
   void: 'deactivated because the document is void',
   paid: 'deactivated because nothing is due',
@@ -111,16 +110,14 @@ const CLOSINGS = {
   not_made: 'canceled before it was created',
 } as const;
 
-/** Why a session over several invoices ended without a payment. */
 const CHECKOUT_ENDINGS = {
-  replaced: 'ended for another one',
+  replaced: 'replaced by a different session',
   canceled: 'canceled by the contact',
   changed: 'ended because the balance of an invoice changed',
   expired: 'expired',
   failed: 'ordered a debit that failed',
 } as const;
 
-/** The history of a document, in the order in which it happened. */
 export async function readHistory(tx: Transaction, documentId: number): Promise<HistoryLine[]> {
   const happenings = await readHappenings(tx, documentId);
   return happenings.map(({ at, action, currency, facts, claimed_by, os_user, host }) => {

@@ -1,5 +1,5 @@
 /**
- * Puts a document on hold: its e-mail, if not sent yet, and its reminders wait until it is released. The balance stays
+ * Puts a document on hold: its unsent e-mail and its reminders wait until the document is released. The balance stays
  * due. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
  */
 
@@ -9,7 +9,6 @@ import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect } from './correctable.ts';
 import { insertHold, insertRelease } from './corrections.sql.ts';
 
-/** Why an e-mail waits whose document is on hold. */
 export const whyHeld = (since: string, reason: string): string =>
   `on hold since ${since}${reason === '' ? '' : `: ${reason}`}`;
 

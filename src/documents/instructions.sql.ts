@@ -1,5 +1,3 @@
-/** SQL of the payment instructions in force. */
-
 import type { Settings } from '../config/settings.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 

@@ -1,8 +1,8 @@
 /**
- * The payment instructions in force: what documents print. They come from settings.json and are adopted by an audit
- * event (`instructions.adopt`) that contains all of them; the latest such event is in force. If `approvals` has no rule
- * for this action, deliveries adopt the file automatically before they print. If it has one, only the action does. The
- * database refuses a PDF with other instructions.
+ * The payment instructions in force, which documents print. The instructions in settings.json take effect when an audit
+ * event (`instructions.adopt`) adopts all of them. The latest such event is in force. If `approvals` has no rule for
+ * this action, deliveries adopt the file automatically before they print. If there is a rule, only the action adopts
+ * the file. The database refuses a PDF with other instructions.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
@@ -19,7 +19,6 @@ const ADOPTION = 'instructions.adopt';
 export const instructionsOfFile = (settings: Settings): AllInstructions =>
   settings.file_instructions ?? settings.instructions;
 
-/** Whether only the action adopts the instructions of settings.json. */
 export const needsAdoption = ({ approvals }: Pick<Settings, 'approvals'>): boolean => ADOPTION in approvals;
 
 /** The settings with the instructions in force. The file's instructions stay in `file_instructions`. */
@@ -29,7 +28,7 @@ export async function settingsInForce(database: Database, settings: Settings): P
   return { ...settings, instructions: inForce, file_instructions: instructionsOfFile(settings) };
 }
 
-/** How settings.json differs from the instructions in force, in the order of the fields. */
+/** The differences between settings.json and the instructions in force, in the order of the fields. */
 const instructionChanges = (before: AllInstructions | undefined, after: AllInstructions): FieldChange[] =>
   changesBetween(fieldsOf(before ?? {}), fieldsOf(asJson(after)));
 
@@ -45,7 +44,7 @@ export async function adoptInstructions(tx: Transaction, context: ActorContext):
   return changes;
 }
 
-/** Adopts settings.json if no rule keeps it from taking effect automatically. */
+/** Adopts the instructions of settings.json automatically, unless a rule requires the action. */
 export async function adoptUnlessRuled(database: Database, context: ActorContext): Promise<void> {
   const { settings } = context;
   if (needsAdoption(settings)) return;
@@ -54,7 +53,7 @@ export async function adoptUnlessRuled(database: Database, context: ActorContext
 }
 
 /**
- * Adopts under the ledger's lock, so that no PDF is recorded at the same time. Undefined if there is nothing to change.
+ * Adopts under the ledger's lock, so that no PDF is recorded at the same time. Returns undefined if nothing changes.
  */
 async function adopt(
   tx: Transaction,
@@ -74,7 +73,7 @@ async function adopt(
 }
 
 /**
- * Fields of settings.json that are not in force, because a rule requires the action. Takes the result of
+ * Fields of settings.json that are not in force, because a rule requires the action. The argument is the result of
  * `settingsInForce`.
  */
 export const instructionsToAdopt = ({ instructions, file_instructions }: Settings): FieldChange[] =>

@@ -1,19 +1,18 @@
 /**
- * How documents write amounts and dates: in English, like all their words. Only the order of a date depends on the
- * country, because English dates are written differently there. The tables of the JavaScript engine are not used: they
- * change with its version and would change the bytes of documents. Minus signs are hyphens, which spreadsheets read; a
- * month is always a word, so that no date is ambiguous.
+ * Formats amounts and dates for documents. Documents are in English; only the order of a date depends on the country.
+ * The tables of the JavaScript engine are not used, because they change with its version and would change the bytes of
+ * documents. Minus signs are hyphens, which spreadsheets read. A month is always a word, so that no date is ambiguous.
  */
 import { type Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
 
-/** Countries that write December 1, 2026; all others write 1 December 2026. Unicode CLDR 48. */
+/** Countries that write December 1, 2026 (Unicode CLDR 48). All other countries write 1 December 2026. */
 const MONTH_FIRST: ReadonlySet<string> = new Set('AS CA FM GU MH MP PH PR PW UM US VI'.split(' '));
 
 export class Locale {
   private readonly monthFirst: boolean;
 
-  /** `country`: ISO 3166, or empty. */
+  /** `country` is an ISO 3166 code, or empty. */
   constructor(country: string) {
     this.monthFirst = MONTH_FIRST.has(country);
   }
@@ -23,7 +22,7 @@ export class Locale {
     return groupThousands(plain);
   }
 
-  /** `EUR 1,234.50`, or `-EUR 1,234.50`. A code, because a symbol such as the dollar's is ambiguous. */
+  /** `EUR 1,234.50`, or `-EUR 1,234.50`. The currency is a code, because a symbol such as the dollar's is ambiguous. */
   amount(amount: Amount): string {
     const [sign, size] = amount.isNegative() ? ['-', amount.negated()] : ['', amount];
     return `${sign}${amount.currency} ${groupThousands(size.toString())}`;

@@ -1,15 +1,14 @@
-/** The value of a document, and since when an invoice is overdue. Pure. */
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import type { DocumentRow } from './documents.sql.ts';
 
-/** A credit note counts against invoices. */
+/** The amount with its sign: negative for a credit note. */
 export const signed = (row: Pick<DocumentRow, 'document' | 'currency'>, text: string): Amount => {
   const value = Amount.of(text, row.currency);
   return row.document === 'credit_note' ? value.negated() : value;
 };
 
-/** Days since the due date of an open invoice; 0 for anything else. */
+/** Days since the due date of an open invoice; 0 for other documents. The function is pure. */
 export const daysOverdue = (
   { document, status, due_on }: Pick<DocumentRow, 'document' | 'status' | 'due_on'>,
   today: string,

@@ -1,7 +1,7 @@
 /**
- * Applies a credit note to any open invoice of its partner in its currency, and takes that back. Refusals:
- * document_unknown, document_void, credit_not_applicable, credit_amount_too_large, credit_not_applied,
- * credit_covers_invoice, amount_invalid, clock_behind.
+ * Applies a credit note to open invoices of its partner in its currency, and unapplies it. Refusals: document_unknown,
+ * document_void, credit_not_applicable, credit_amount_too_large, credit_not_applied, credit_covers_invoice,
+ * amount_invalid, clock_behind.
  */
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -16,11 +16,10 @@ import { dateOfAction, type IssueContext } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
 
 interface PlaceRequest {
-  /** The number of the credit note. */
   readonly creditNote: string;
   /** The number of the invoice. */
   readonly number: string;
-  /** In their currency; if omitted: as much as possible. */
+  /** The amount in the documents' currency. If omitted, as much as possible. */
   readonly amount?: string | undefined;
 }
 
@@ -32,7 +31,6 @@ export interface PlacedCredit {
   readonly amount: string;
 }
 
-/** Applies open credit to an issued invoice. */
 export async function applyCredit(
   tx: Transaction,
   context: IssueContext,
@@ -59,8 +57,8 @@ export async function applyCredit(
 }
 
 /**
- * Takes back all credit that is applied from a credit note to an invoice, however it was applied. An invoice that was
- * issued with nothing due must be reissued instead: it states no amount due, so no one could pay it.
+ * Releases all credit that is applied from a credit note to an invoice. An invoice that was issued with nothing due
+ * must be reissued instead, because it states no amount due and could not be paid.
  */
 export async function unapplyCredit(
   tx: Transaction,

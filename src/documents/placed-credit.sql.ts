@@ -1,4 +1,3 @@
-/** SQL of placed credit: applying it to invoices and taking it back. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { requestLinkChecks } from './emails.sql.ts';
 
@@ -6,18 +5,17 @@ interface NewCreditApplication {
   readonly credit_note_id: number;
   readonly invoice_id: number;
   readonly amount: string;
-  /** The date of the application, or the later document's issue date if that is later. */
+  /** The date of the application, or the issue date of the later document if that is later. */
   readonly applied_on: string;
 }
 
 interface CreditAction {
-  /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
 }
 
 /**
- * Applies credit to issued invoices, and asks delivery to follow their balances. The entry date is no earlier than the
+ * Applies credit to issued invoices, and requests that delivery sync their links. The entry date is no earlier than the
  * day on which the credit or the invoice was last reopened.
  */
 export async function insertCreditApplications(
@@ -49,7 +47,6 @@ interface LiveCreditApplication {
   readonly amount: string;
 }
 
-/** The amount applied from a credit note to an invoice now. */
 export function readCreditOn(
   tx: Transaction,
   placed: { creditNoteId: number; invoiceId: number },
@@ -62,7 +59,7 @@ export function readCreditOn(
   );
 }
 
-/** Takes credit back from an invoice, on a day that is not before it was applied. */
+/** Releases credit from an invoice, on a day no earlier than that of the application. */
 export async function insertCreditReleases(
   tx: Transaction,
   { now, eventId, today, ids, invoiceId }: CreditAction & { today: string; ids: readonly number[]; invoiceId: number },

@@ -1,4 +1,7 @@
-/** The tax statement of a document: a row for each rate, the total with tax, and the reasons. Empty without tax. */
+/**
+ * The tax statement of a document: a row for each rate, the total with tax, and the reasons. The statement is empty
+ * without tax.
+ */
 import { Amount } from '../money.ts';
 import { documentTax, lineTax, type TaxTotal } from './document-tax.ts';
 import type { DocumentRow, LineRow } from './documents.sql.ts';
@@ -7,7 +10,6 @@ import { fill, type Labels, readTemplate } from './pdf/template.ts';
 import type { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
 
 export interface PresentedTax {
-  /** The label of the total of the lines. */
   readonly label: string;
   /** A row for each rate, and the total with tax. */
   readonly steps: readonly { readonly label: string; readonly amount: Amount }[];
@@ -73,7 +75,7 @@ function labelOf(
   });
 }
 
-/** The total before tax, a row for each rate, and the total with tax, in the words of the PDF. Empty without tax. */
+/** The total before tax, a row for each rate, and the total with tax, in the words of the PDF; none without tax. */
 export function taxSteps(row: DocumentRow): { readonly label: string; readonly amount: Amount }[] {
   const tax = documentTax(row);
   if (tax === undefined) return [];
@@ -83,7 +85,7 @@ export function taxSteps(row: DocumentRow): { readonly label: string; readonly a
   return [{ label, amount: Amount.of(invoiceAmount, currency) }, ...steps];
 }
 
-/** The tax of a line: `19%`, or its category if it has none. Empty on a document without tax. */
+/** The tax of a line: `19%`, or its category if no tax is charged; empty on a document without tax. */
 export function lineTaxText({ tax }: LineRow, { taxes }: DocumentRow): string {
   const found = lineTax(tax, taxes);
   if (found === undefined) return '';

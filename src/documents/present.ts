@@ -1,7 +1,7 @@
 /**
- * The content of an invoice, credit note or statement: its title, facts, amounts and payment instructions, in the words
- * of templates/document.json and the locale of the partner's country. The PDF, the payment page, the e-mail and the
- * command line take the content from here and only lay it out.
+ * The content of an invoice, credit note or statement: its title, facts, amounts and payment instructions. The words
+ * are from templates/document.json, and the locale is that of the partner's country. The PDF, the payment page, the
+ * e-mail and the command line only lay out this content.
  */
 import type { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
@@ -20,7 +20,6 @@ type Clean = (text: string) => string;
 
 export interface Fact {
   readonly label: string;
-  /** Empty if the document has no such fact. */
   readonly value: string;
 }
 
@@ -48,7 +47,7 @@ export interface PaymentFact extends Fact {
   readonly field: PaymentField;
   /** An account holder or a bank, a number that payers copy, or a word. */
   readonly kind: 'party' | 'number' | 'word';
-  /** Null except for a party. */
+  /** The address of a party; null for other kinds. */
   readonly address: Address | null;
 }
 
@@ -60,12 +59,12 @@ export interface Presentation {
   /** `Invoice`, `Credit note` or `Statement`. */
   readonly title: string;
   readonly number: string;
-  /** `October 2026`. */
+  /** The month, such as `October 2026`. */
   readonly month: string;
   readonly issuedOn: string;
-  /** Empty if nothing is due. */
+  /** The due date; empty if nothing is due. */
   readonly dueOn: string;
-  /** Whether the due date is that of the invoice that this one replaces, not counted from this one's issue. */
+  /** Whether the due date is that of the replaced invoice, and not counted from this document's issue. */
   readonly dueDateKept: boolean;
   /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
   readonly amount: string;
@@ -74,10 +73,8 @@ export interface Presentation {
    * the partner has kept its own.
    */
   readonly showsSales: boolean;
-  /** The total of the lines, before tax. */
   readonly total: Total;
   readonly tax: PresentedTax;
-  /** The credit that was applied, by credit note. */
   readonly credit: readonly Total[];
   /** For an adjustment, the rest to pay on its invoice; empty on other documents. */
   readonly leaves: string;
@@ -86,14 +83,14 @@ export interface Presentation {
   readonly reason: string;
   readonly issuer: string;
   readonly partner: { readonly name: string; readonly purchaseOrder: string };
-  /** The issuer's e-mail and phone; empty if it gave neither. */
+  /** The issuer's e-mail and phone; may be empty. */
   readonly reach: string;
-  /** How to pay by bank, if something is due. */
+  /** The ways to pay by bank, if something is due. */
   readonly ach: readonly PaymentFact[] | null;
   readonly wire: readonly PaymentFact[] | null;
 }
 
-/** `isVoid`: presents the copy of a void document, on which nothing is due. */
+/** With `isVoid`, presents the copy of a void document, on which nothing is due. */
 export function present(
   snapshot: DocumentSnapshot,
   clean: Clean = (text) => text,
@@ -149,7 +146,7 @@ export function present(
   };
 }
 
-/** What is owed, including tax if there is any. */
+/** The amount owed, including tax. */
 export const grossOf = ({ gross, invoiceAmount }: Pick<DocumentSnapshot, 'gross' | 'invoiceAmount'>): string =>
   gross ?? invoiceAmount;
 
@@ -179,7 +176,7 @@ function creditOf(snapshot: DocumentSnapshot, { totals }: Labels, clean: Clean):
   }));
 }
 
-/** The amount an adjustment took off its invoice, the rest to pay, and the part that is open credit. */
+/** For an adjustment: the amount deducted from its invoice, the rest to pay on it, and the part that is open credit. */
 function leavesOf(
   { lowered, ...snapshot }: DocumentSnapshot,
   { adjustment }: Labels,
@@ -202,9 +199,8 @@ function leavesOf(
   ].join(' ');
 }
 
-// --- Payment instructions -------------------------------------------------------------------------------------------------
+// --- Payment instructions --------------------------------------------------------------------------------------------
 
-/** Rows of bank details, without those that the settings leave out. */
 function paymentFacts(labels: Labels, clean: Clean) {
   const row =
     (kind: PaymentFact['kind']) =>
@@ -250,7 +246,7 @@ function wireFacts({ intermediary, ...wire }: WireInstructions, labels: Labels, 
   ];
 }
 
-// --- Names and addresses --------------------------------------------------------------------------------------------------
+// --- Names and addresses ---------------------------------------------------------------------------------------------
 
 export const documentTitle = (document: DocumentKind): string => readTemplate().labels.title[document];
 
@@ -260,7 +256,7 @@ const ROW_KIND_NAMES: Readonly<Record<RowKind, string>> = {
   reversal: 'reversal',
 };
 
-/** A kind of ledger row, in the plural unless there is just one: `enrollments`. */
+/** A kind of ledger row, in the plural unless the count is 1: `enrollments`. */
 export const rowKindName = (kind: RowKind, count?: number): string =>
   `${ROW_KIND_NAMES[kind]}${count === 1 ? '' : 's'}`;
 
@@ -272,7 +268,7 @@ export function addressLine(
   return listed(...[line1, line2, city, spaced(region, postal_code), country].filter(Boolean).map(clean));
 }
 
-/** An address as the lines of an envelope, the country by its name. */
+/** An address as the lines of an envelope, with the country's name. */
 export function addressLines(address: Address, { theme, countries }: Template, clean: Clean): string[] {
   const { line1, line2, city, region, postal_code, country } = address;
   const town = theme.postal_code_after_town.includes(country)

@@ -1,5 +1,5 @@
 /**
- * Whether a document can be printed. Each of its characters needs a glyph, in the program's fonts or in those that the
+ * Checks whether a document can be printed. Each character needs a glyph in the program's fonts or in fonts that the
  * installation adds (documents/pdf/added-fonts.ts). Refusal: characters_unprintable.
  */
 import { join } from 'node:path';
@@ -17,13 +17,12 @@ export type NamedText = readonly [field: string, text: string];
 
 export const fontFolder = ({ home }: Pick<Environment, 'home'>): string => join(home, 'templates', 'fonts');
 
-/** The fonts that the installation adds. */
 export const installedFonts = (environment: Pick<Environment, 'home'>): readonly AddedFont[] =>
   addedFontsIn(fontFolder(environment));
 
 /**
- * The added fonts that these texts need. Refuses if a character has no glyph in any font. For a document already
- * `issued`, the refusal names the rerun that corrects it.
+ * The added fonts that these texts need. Refuses if a character has no glyph in any font. For a document that is
+ * already `issued`, the refusal names the rerun that corrects it.
  */
 export function fontsFor(
   environment: Pick<Environment, 'home'>,
@@ -78,5 +77,5 @@ export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
 
 export const addressText = (address: Address): string => Object.values(address).join(' ');
 
-/** Characters that JSON escapes are never shown on a page. */
+/** The instructions as JSON. JSON's escapes do not matter, because the escaped characters never appear on a page. */
 export const instructionsText = (instructions: Instructions | null): string => JSON.stringify(instructions);

@@ -1,4 +1,4 @@
-/** SQL of reruns: which documents would differ now, and what replaced them. */
+/** Finds the documents that would differ if issued now, and the documents that replaced others. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind } from './snapshot.ts';
@@ -14,25 +14,23 @@ export interface RerunCandidate {
   readonly written_off: string;
   readonly held_at: string | null;
   readonly hold_reason: string | null;
-  /** Its open dispute, or null. */
+  /** The open dispute of the invoice, or null. */
   readonly disputed_on: string | null;
   readonly disputed: string | null;
-  /** What its snapshot would show differently now, in words. */
+  /** The differences between the document and a new one, in words. */
   readonly differences: string[];
 }
 
 interface RerunQuestion {
   readonly month: Month;
-  /** One partner's documents only. */
   readonly partnerId?: string | undefined;
   readonly issuerVersionId: number;
-  /** The payment instructions of each currency in the current settings. */
   readonly instructions: Readonly<Record<string, unknown>>;
   readonly termsDays: number;
   readonly newTerms: boolean;
 }
 
-/** The body of a WITH: the lines and the tax of each draft, as JSON. A change of tax can split a line. */
+/** The lines and the tax of each draft, as JSON. A change of tax can split a line. The SQL is for use inside a WITH. */
 const DRAFTED = `summed AS (
        SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
               sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
@@ -52,7 +50,7 @@ const DRAFTED = `summed AS (
        FROM pg_temp.draft_taxes GROUP BY partner_id, currency, arrangement
      )`;
 
-/** The same as printed on document `d`, with the ledger's signs, `s.sign`. */
+/** The lines and the tax printed on document `d`, with the ledger's signs, `s.sign`. */
 const PRINTED = `CROSS JOIN LATERAL (
        SELECT jsonb_agg(jsonb_build_array(t.country, t.registration, t.name, t.category, t.rate, t.reduced, t.reason,
                                           t.reason_code, s.sign * t.taxable, s.sign * t.tax)
@@ -69,12 +67,12 @@ const PRINTED = `CROSS JOIN LATERAL (
              FROM document_lines WHERE document_id = d.document_id GROUP BY policy_id, kind, month) AS l) AS f`;
 
 /**
- * The last document of each chain of replacements in the month of the drafts, compared with its draft. The ledger is
- * compared too: the rows of a closed month cannot change, but if they ever did, it would show here.
+ * The last document of each chain of replacements in the month of the drafts, compared with its draft. The comparison
+ * includes the ledger rows, although the rows of a closed month should never change.
  */
 export async function readRerunCandidates(tx: Transaction, question: RerunQuestion): Promise<RerunCandidate[]> {
-  // The planner may have no statistics yet for the documents of a month just closed: joining 2,000 of them to their
-  // lines and balances took 60 s by their own table, and 0.3 s by this one.
+  // The planner may have no statistics yet for the documents of a newly closed month. Joining 2,000 of them to their
+  // lines and balances took 60 s with the documents table, and 0.3 s with this table.
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.last_documents`);
   await execute(
     tx,
@@ -132,7 +130,6 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
   );
 }
 
-/** The numbers that replace void documents. */
 export function readReplacements(
   tx: Transaction,
   documentIds: readonly number[],

@@ -1,9 +1,8 @@
 /**
- * Reruns documents: they are recomputed from the ledger and the partners' current details. A void document without a
- * replacement is issued again; a live one that would differ is voided and replaced. Refusals: document_unknown,
+ * Reruns documents: recomputes them from the ledger and the partners' current details. A void document without a
+ * replacement is issued again. A live document that would differ is voided and replaced. Refusals: document_unknown,
  * document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off, document_on_hold,
- * month_not_closed, partner_unknown, settings_incomplete, clock_behind,
- * tax_rule_missing.
+ * month_not_closed, partner_unknown, settings_incomplete, clock_behind, tax_rule_missing.
  */
 import { instructionsFor } from '../config/instructions.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -27,39 +26,36 @@ import { recordIssuerVersion } from './issue/issuer-version.sql.ts';
 import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
 export interface RerunOptions {
-  /** Whether a replacement is due by the current terms, counted from today, instead of on the old due date. */
+  /** Whether the due date of a replacement is counted from today by the current terms, instead of kept. */
   readonly newTerms: boolean;
   /** Finds the documents that would show a different payment link under the current settings. */
   readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
 }
 
 interface MonthRerunOptions extends RerunOptions {
-  /** Also replaces live documents that differ; without it they are only listed. */
+  /** Also replaces live documents that differ, instead of only listing them. */
   readonly changed: boolean;
-  /** Only the documents of this partner. */
   readonly partnerId?: string | undefined;
 }
 
 export interface Rerun {
   readonly month: Month;
-  /** Documents that would not differ. */
   readonly unchanged: readonly string[];
   readonly replaced: readonly {
     readonly number: string;
     readonly replaced_by: string;
     readonly why: readonly string[];
   }[];
-  /** Documents issued to replace void ones without a replacement. */
+  /** Documents issued to replace void documents. */
   readonly issued: readonly { readonly number: string; readonly replaces: string }[];
   /** Documents that differ but were left unchanged, because only missing documents were requested. */
   readonly differing: readonly {
     readonly number: string;
     readonly why: readonly string[];
-    /** Why it could not be replaced either; null if it could. */
+    /** Why the document could not be replaced either; null for a replaceable document. */
     readonly refused: string | null;
     readonly remedies: readonly Remedy[];
   }[];
-  /** Documents that differ but may not be replaced, with the reason. */
   readonly refused: readonly {
     readonly number: string;
     readonly code: string;
@@ -69,8 +65,8 @@ export interface Rerun {
 }
 
 /**
- * Reruns one document and touches no other. A void document gets its replacement, if it has no live one. Refuses a live
- * document that differs but may not be replaced.
+ * Reruns one document. A void document gets its replacement, unless it has a live one. Refuses a live document that
+ * differs but may not be replaced.
  */
 export async function rerunDocument(
   tx: Transaction,
@@ -86,7 +82,7 @@ export async function rerunDocument(
   return rerun(tx, context, document.month, { ...options, changed: true }, own, number);
 }
 
-/** The live document with that number; for a void document, its last replacement if that is void too. */
+/** The live document with this number; for a void document, its last replacement if that is void too. */
 async function documentToRerun(
   tx: Transaction,
   number: string,
@@ -112,7 +108,7 @@ async function documentToRerun(
   return { number: last.number, month, partner_id };
 }
 
-/** Issues what is missing in a month, and with `changed` replaces the documents that differ. */
+/** Issues the missing documents of a month, and replaces the documents that differ if `changed` is set. */
 export async function rerunMonth(
   tx: Transaction,
   context: IssueContext,

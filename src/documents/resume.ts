@@ -1,7 +1,7 @@
 /**
- * Resumes a paused ledger. After a restore, documents may exist that are not in the ledger. Their numbers are skipped
- * permanently, with a fact that explains the gap, so that no number identifies two documents. Refusals: not_paused,
- * numbers_missing, numbers_not_ahead, numbers_implausible.
+ * Resumes a paused ledger. After a restore, documents may exist that are not in the ledger. The numbers of such
+ * documents are skipped permanently, so that no number identifies two documents. A fact explains the gap. Refusals:
+ * not_paused, numbers_missing, numbers_not_ahead, numbers_implausible.
  */
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
@@ -13,30 +13,29 @@ import { type ActorContext, type Installation, recordEvent } from '../people/aud
 import { insertResumptions, type Pause, readPauses } from '../people/pauses.sql.ts';
 import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
 
-/** A larger number is more likely to be a typing error than a lost month. */
+/** A larger gap is more likely a typing error than a lost month. */
 const MOST_SKIPPED = 100_000;
 
-/** A number such as INV-2026-000176, read into its parts. */
+/** The parts of a number such as INV-2026-000176. */
 export interface NumberParts {
   readonly series: string;
   readonly sequence: number;
 }
 
-/** INV-2026-000176. */
 export const numberOf = ({ series, sequence }: NumberParts): string => `${series}-${String(sequence).padStart(6, '0')}`;
 
-/** Invoices, credit notes, statements. */
+/** The series of invoices, credit notes and statements. */
 const KINDS = ['INV', 'CN', 'ST'];
 const NUMBER = new RegExp(`^((?:${KINDS.join('|')})-\\d{4})-(\\d{6,9})$`);
 
-/** The parts of a document's number, or of the 000000 before the first one; undefined for anything else. */
+/** The parts of a document's number, or of the number 000000 before the first document; undefined for other texts. */
 export function partsOf(number: string): NumberParts | undefined {
   const [, series, digits] = NUMBER.exec(number) ?? [];
   const parts = series === undefined ? undefined : { series, sequence: Number(digits) };
   return parts !== undefined && numberOf(parts) === number ? parts : undefined;
 }
 
-/** The series in which a restored ledger may lack numbers that were given; none for any other pause. */
+/** The series in which a restored ledger may lack issued numbers; none for any other pause. */
 export function seriesInDoubt(pauses: readonly Pause[], { environment, settings }: Installation): string[] {
   const states = pauses.flatMap(({ state_of: at }) => (at === null ? [] : [DateTime.fromISO(at)]));
   if (states.length === 0) return [];
@@ -47,8 +46,8 @@ export function seriesInDoubt(pauses: readonly Pause[], { environment, settings 
 }
 
 /**
- * Ends every open pause and skips all numbers up to those in the request. After a restore, it needs one number for each
- * series in doubt, or none at all if no document was issued. Returns the ranges that it skipped.
+ * Ends every open pause and skips all numbers up to the numbers in the request. After a restore, the request must have
+ * one number for each series in doubt, or none at all if no document was issued. Returns the skipped ranges.
  */
 export async function resumeLedger(
   tx: Transaction,
@@ -60,7 +59,7 @@ export async function resumeLedger(
   const [pause] = pauses;
   if (pause === undefined) throw refuse('not_paused', {});
   const last = new Map((await readLastNumbers(tx)).map((each) => [each.series, each.last]));
-  // If a series were forgotten, its numbers would be used again.
+  // The numbers of an omitted series would be used again.
   const missing = seriesInDoubt(pauses, { environment, settings })
     .filter((series) => !numbersAfter.some((each) => each.series === series))
     .map((series) => numberOf({ series, sequence: last.get(series) ?? 0 }));
@@ -84,7 +83,7 @@ export async function resumeLedger(
   return ranges;
 }
 
-/** The range to skip so that the next number follows this one; empty if it already does. */
+/** The range to skip so that the next number follows the given one; empty if the next number already does. */
 function rangeTo({ series, sequence }: NumberParts, last: number, year: string): SkippedRange[] {
   const number = numberOf({ series, sequence });
   if (sequence === last) return [];

@@ -1,4 +1,4 @@
-/** SQL of document numbers: the last of each series, given or skipped. */
+/** The last number of each series, assigned or skipped. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 interface LastNumber {
@@ -6,7 +6,6 @@ interface LastNumber {
   readonly last: number;
 }
 
-/** The last number of each series that has one. */
 export const readLastNumbers = (tx: Transaction): Promise<LastNumber[]> =>
   query(
     tx,
@@ -22,7 +21,6 @@ export interface SkippedRange {
   readonly last: number;
 }
 
-/** Records ranges of numbers that are never given. */
 export async function insertSkippedNumbers(
   tx: Transaction,
   given: { ranges: readonly SkippedRange[]; pauseId: number; now: string; eventId: number },
@@ -36,7 +34,7 @@ export async function insertSkippedNumbers(
   );
 }
 
-/** When and why a number was skipped; none if it was not. */
+/** When and why a number was skipped; empty if the number was not skipped. */
 export const readSkipped = (
   tx: Transaction,
   given: { series: string; sequence: number },

@@ -1,6 +1,6 @@
 /**
- * The snapshot of a document: all frozen data that its PDF shows. Rendering is a pure function of this value: the same
- * snapshot under the same renderer version gives the same bytes.
+ * The snapshot of a document: all frozen data that its PDF shows. Rendering is a pure function of the snapshot and the
+ * renderer version, so equal snapshots give equal bytes.
  */
 
 import type { Instructions } from '../config/instructions.ts';
@@ -12,7 +12,7 @@ import type { DocumentTax, LineTax } from './document-tax.ts';
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
 export type RowKind = (typeof ROW_KINDS)[number];
-/** `opening`: carried over from the previous system; we have no PDF of it. */
+/** An `opening` was carried over from the previous system, so there is no PDF of it. */
 export type Purpose = 'month' | 'adjustment' | 'missing_shares' | 'opening';
 
 /** The sum of the ledger rows of one policy, kind and month. Amounts have exactly the currency's digits. */
@@ -20,33 +20,33 @@ export interface SnapshotLine {
   readonly policy_id: string;
   readonly policy_name: string;
   readonly kind: RowKind;
-  /** The month of the rows themselves; earlier than the document's for late rows. */
+  /** The month of the rows, which for late rows is earlier than the document's month. */
   readonly month: Month;
   readonly count: number;
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
-  /** Omitted on a document without tax. */
+  /** The tax of the line; omitted on a document without tax. */
   readonly tax?: LineTax;
 }
 
-/** The seal of a closed month, by which anyone can verify that the ledger up to that month has not changed. */
+/** The seal of a closed month, with which anyone can verify that the ledger up to that month has not changed. */
 export interface SnapshotSeal {
   readonly month: Month;
-  /** The seal, 64 hexadecimal digits: the SHA-256 of its seal record, which names the root of the rows. */
+  /** The seal, 64 hexadecimal digits: the SHA-256 of the seal record, which names the root of the rows. */
   readonly root: string;
 }
 
-/** With tax, the fields of `DocumentTax` too, and `amount_due` is gross less credit. */
+/** With tax, a snapshot also has the fields of `DocumentTax`, and `amount_due` is gross less credit. */
 export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly document: DocumentKind;
   readonly purpose: Purpose;
   readonly number: string;
   readonly month: Month;
   readonly currency: string;
-  /** `YYYY-MM-DD` in the issuer's zone. */
+  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly issued_on: string;
-  /** Null for a credit note and a statement: nothing is due. */
+  /** The due date; null for credit notes and statements, because nothing is due. */
   readonly due_on: string | null;
   readonly terms_days: number | null;
   readonly sandbox: boolean;
@@ -61,21 +61,20 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly partner: {
     readonly partner_id: string;
     readonly name: string;
-    /** For whose attention; may be empty. */
     readonly contact_name: string;
     readonly address: Address;
     readonly tax_id: string;
     readonly purchase_order: string;
     readonly legal_note: string;
   };
-  /** This month's lines, then those of earlier months. A credit note's are negated; an adjustment has none. */
+  /** This month's lines, then those of earlier months. A credit note's lines are negated. An adjustment has none. */
   readonly lines: readonly SnapshotLine[];
   readonly enrollments: number;
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
   readonly credit_applied: string;
-  /** The credit notes that were applied when it was issued; omitted: none. */
+  /** The credit notes that were applied at issue; omitted if there were none. */
   readonly credit_notes?: readonly { readonly number: string; readonly amount: string }[];
   readonly amount_due: string;
   /** The number of the void document that this one replaces. */
@@ -83,17 +82,15 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   /** The number of the invoice that an adjustment credits. */
   readonly credits: string | null;
   /**
-   * The amount an adjustment took off its invoice at once, and what then remained to be paid on the invoice; omitted on
+   * For an adjustment, the amount deducted from its invoice at once, and the invoice's balance after that; omitted on
    * other documents.
    */
   readonly lowered?: { readonly by: string; readonly left: string } | null;
-  /** Why an adjustment was made. */
   readonly reason: string | null;
-  /** The last seal before the document was issued. */
   readonly seal: SnapshotSeal | null;
-  /** Null if nothing is due. */
+  /** The URL of the payment link; null if nothing is due. */
   readonly payment_link: string | null;
-  /** Null if nothing is due, and on credit notes and statements. */
+  /** The payment instructions; null if nothing is due, and on credit notes and statements. */
   readonly instructions: Instructions | null;
   /** Whether the instructions differ from those on this partner's previous invoice in this currency. */
   readonly instructions_changed: boolean;
@@ -101,16 +98,16 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
 
 /** The void, as the copy of a void document describes it. */
 export interface VoidMark {
-  /** `YYYY-MM-DD`, the day of the void. */
+  /** The day of the void, `YYYY-MM-DD`. */
   readonly on: string;
   readonly reason: string;
-  /** The number of the document that replaces it; null if there is none yet. */
+  /** The number of the replacement; null if there is none yet. */
   readonly replacedBy: string | null;
 }
 
 /**
- * Whether a replacement is due on the same day as the invoice that it replaces. If so, its terms would contradict its
- * due date.
+ * Whether a replacement keeps the due date of the replaced invoice. The terms of such a replacement would contradict
+ * its due date.
  */
 export function keepsDueDate({
   replaces,

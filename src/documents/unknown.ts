@@ -1,11 +1,12 @@
-/** The refusal of a number that no document has. */
-
 import type { Transaction } from '../database/transaction.ts';
 import { type Refusal, refuse } from '../errors/refusals.ts';
 import { partsOf } from './resume.ts';
 import { readSkipped } from './skipped-numbers.sql.ts';
 
-/** document_unknown, with the reason if the number was skipped. */
+/**
+ * The refusal document_unknown for a number that no document has. The refusal includes the reason if the number was
+ * skipped.
+ */
 export async function documentUnknown(tx: Transaction, number: string): Promise<Refusal> {
   const parts = partsOf(number);
   const [skipped] = parts === undefined ? [] : await readSkipped(tx, parts);

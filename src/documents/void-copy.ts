@@ -1,6 +1,6 @@
 /**
- * The copy of a void document: the document as issued, but marked as void on each page. Refusals: document_not_void,
- * characters_unprintable.
+ * Renders the copy of a void document: the document as issued, but marked as void on each page. Refusals:
+ * document_not_void, characters_unprintable.
  */
 import type { Environment } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -9,10 +9,8 @@ import type { DocumentRow } from './documents.sql.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from './pdf/render.ts';
 import { fontsFor, textsOf } from './printable.ts';
 
-/** Renders the copy from the snapshot on request. It is not stored, and the issued PDF does not change. */
 export async function renderVoidCopy(environment: Pick<Environment, 'home'>, row: DocumentRow): Promise<Buffer> {
   if (row.voided_on === null) throw refuse('document_not_void', { number: row.number });
-  // A void copy offers no way to pay.
   const snapshot = documentSnapshot(row, { paymentLink: null, instructions: null, instructionsChanged: false });
   const reason = row.void_reason ?? '';
   const fonts = fontsFor(environment, `The void copy of ${row.number}`, [

@@ -1,6 +1,6 @@
 /**
- * Voids a document, by a new fact dated today. The document keeps its number and its content; its rows are unbilled
- * until a replacement bills them. Refusals: document_unknown, document_void, payment_applied, credit_used,
+ * Voids a document by a new fact dated today. The document keeps its number and its content. The document's rows are
+ * unbilled until a replacement bills them. Refusals: document_unknown, document_void, payment_applied, credit_used,
  * document_written_off, carried_over, clock_behind.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Writes off what is still open on an invoice, and undoes that, as when the partner pays after all.
- * Refusals: document_unknown, document_void, not_an_invoice, nothing_to_write_off, not_written_off, clock_behind.
+ * Writes off an invoice's balance, and undoes the write-off, for example when the partner pays later. Refusals:
+ * document_unknown, document_void, not_an_invoice, nothing_to_write_off, not_written_off, clock_behind.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -25,7 +25,7 @@ export async function writeOffInvoice(tx: Transaction, context: IssueContext, re
   await insertWriteOff(tx, await begin(tx, context, 'invoice.write_off', { ...request, invoice, amount }));
 }
 
-/** Undoes the write-offs of an invoice, dated today: the amount is open again, and bad debts decrease by it. */
+/** Undoes the write-offs of an invoice, dated today. The amount is open again, and bad debts decrease by it. */
 export async function undoWriteOff(tx: Transaction, context: IssueContext, request: WriteOffRequest): Promise<Amount> {
   const invoice = await invoiceToCorrect(tx, request.number, 'reopened');
   const amount = Amount.of(invoice.written_off, invoice.currency);

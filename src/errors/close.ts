@@ -1,4 +1,3 @@
-/** Refusals about ledger rows, the month close and verification. */
 import { fieldName } from '../field-names.ts';
 import { SEE, toDo, toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
@@ -24,8 +23,8 @@ export const CLOSE = {
   ),
   not_sealed: refused<{ subject: string }>((f) =>
     says(
-      `No seal covers ${f.subject} yet, so it cannot be proved. The next month close seals it: export the proof ` +
-        'after that.',
+      `No seal covers ${f.subject} yet, so a proof cannot be exported. The next month close seals it. ` +
+        'Export the proof after that.',
       toDo('Close what is due', 'month.close'),
     ),
   ),
@@ -55,9 +54,8 @@ export const CLOSE = {
       partner_id: string;
       policy_id: string;
       country: string;
-      /** The tax point. */
       date: string;
-      /** The rules that would apply on other days. */
+      /** The rules that apply on other days. */
       other_days: string;
     }[];
   }>((f) => {
@@ -93,7 +91,7 @@ export const CLOSE = {
   earlier_books_open: refused<{ month: string; open: string }>((f) =>
     says(
       `The books of ${f.month} cannot be closed while those of ${f.open} are open.`,
-      toDo(`Close those of ${f.open} first`, 'books.close', { month: f.open }),
+      toDo(`Close the books of ${f.open} first`, 'books.close', { month: f.open }),
     ),
   ),
   bank_feed_behind: refused<{
@@ -143,7 +141,6 @@ export const CLOSE = {
   feeds_missing: undecided<{
     month: string;
     partners: readonly { partner_id: string; name: string }[];
-    /** The partners that the command named already. */
     without?: readonly string[] | undefined;
   }>((f) =>
     says(

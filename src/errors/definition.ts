@@ -1,4 +1,3 @@
-/** The definition of a refusal: exit status, HTTP status and sentence. */
 import type { Remedy } from '../remedy.ts';
 
 /** Exit statuses: 0 done · 1 failed · 2 bad usage or input · 3 refused by a rule · 4 done, but needs attention. */
@@ -6,16 +5,13 @@ export const EXIT = { done: 0, failed: 1, badInput: 2, refused: 3, attention: 4 
 
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
-/**
- * What happened, to which item, and what to do now. The sentence states everything, or the remedies are given as data.
- */
+/** States what happened, to which item, and what to do now. The remedy is part of the sentence, or given as data. */
 export type Said = string | { readonly says: string; readonly remedies: readonly Remedy[] };
 
 export const says = (sentence: string, ...remedies: readonly Remedy[]): Said => ({ says: sentence, remedies });
 
 export interface Definition<Facts> {
   readonly exit: ExitStatus;
-  /** The HTTP status of the answer. */
   readonly http: number;
   readonly sentence: (facts: Facts) => Said;
 }
@@ -31,14 +27,10 @@ const define = <Facts>(
 export const badInput = <Facts>(sentence: (facts: Facts) => Said, http?: number) =>
   define(EXIT.badInput, sentence, http);
 export const refused = <Facts>(sentence: (facts: Facts) => Said, http?: number) => define(EXIT.refused, sentence, http);
-/**
- * Nothing was done, and an operator must decide. It exits with 4, so that an unattended run raises no alarm about a
- * fault.
- */
+/** A refusal that needs an operator's decision. With exit status 4, an unattended run does not report a fault. */
 export const undecided = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.attention, sentence, 422);
 export const failed = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.failed, sentence);
 
-/** A refusal that only the HTTP API returns. */
 export const defineAnswer = <Facts>(http: number, sentence: (facts: Facts) => Said): Definition<Facts> =>
   define(http === 422 || http === 409 ? EXIT.refused : http >= 500 ? EXIT.failed : EXIT.badInput, sentence, http);
 
@@ -47,7 +39,7 @@ export interface FieldProblem {
   readonly reason: string;
 }
 
-/** A problem of a line of a file. `path` states the line, such as `line 3`; `code` is for programs. */
+/** A problem in a line of a file. `path` is for people, such as `line 3`; `code` is for programs. */
 export interface LineProblem extends FieldProblem {
   readonly code: string;
   readonly line: number | null;
@@ -55,11 +47,11 @@ export interface LineProblem extends FieldProblem {
   readonly field?: string;
 }
 
-/** One line for each problem. `whole` is the subject of a problem without a field. */
+/** Lists the problems, one on each line. `whole` names the subject of problems without a field. */
 export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)') =>
   problems.map(({ path, reason }) => `  ${cut(path, LONGEST_QUOTE) || whole}: ${withShortQuotes(reason)}`).join('\n');
 
-/** A path and a reason may quote a file. Our own sentences are shorter than the limit. */
+/** A path or reason may quote a file. Sentences without a quotation are shorter than these limits. */
 const LONGEST_QUOTE = 200;
 const LONGEST_REASON = 4000;
 
@@ -71,9 +63,9 @@ const withShortQuotes = (reason: string): string =>
 
 const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
 
-/** How long a command may take to read a file; a server gets less time. */
+/** The time that a command has to read a file. A server has less time to read a file. */
 export const COMMAND_SECONDS = 600;
 
-/** The first three names, and how many more there are. */
+/** Returns the first three names and the number of the others. */
 export const someOf = (names: readonly string[]): string =>
   names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');

@@ -1,20 +1,19 @@
-/** Refusals about documents, their corrections and their e-mails. */
 import { fieldName } from '../field-names.ts';
 import { DELIVER, type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
 import { badInput, refused, says } from './definition.ts';
 
-/** Characters of a field that no font has. */
+/** The characters of a field that no installed font can show. */
 export interface UnprintableField {
   readonly field: string;
   readonly characters: readonly string[];
 }
 
-/** Hebrew, Arabic and related scripts, whose words would be in the wrong order on a page. */
+/** Right-to-left scripts, whose words would be in the wrong order on a page. */
 const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
 const MOST_SHOWN = 8;
 
-/** `株式 (U+682A U+5F0F)` */
+/** Returns a text such as `株式 (U+682A U+5F0F)`. */
 function shown(characters: readonly string[]): string {
   const some = characters.slice(0, MOST_SHOWN);
   const codes = some.map((each) => `U+${(each.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`);
@@ -25,7 +24,7 @@ function shown(characters: readonly string[]): string {
 export const DOCUMENTS = {
   document_unknown: badInput<{
     number: string;
-    /** The day on which the number was skipped, and the reason why the ledger was paused then. */
+    /** The day on which the number was skipped, and the reason for the pause at that time. */
     skipped?: { on: string; reason: string } | undefined;
   }>(
     (f) =>
@@ -68,7 +67,7 @@ export const DOCUMENTS = {
     subject: string;
     fields: readonly UnprintableField[];
     folder: string;
-    /** The issued document that contains these fields permanently, if a rerun can replace it. */
+    /** The issued document with these fields, if a rerun can replace the document. */
     number?: string | undefined;
   }>((f) => {
     const fields = f.fields.map(({ field, characters }) => `${shown(characters)} in ${field}`);
@@ -137,7 +136,7 @@ export const DOCUMENTS = {
   ),
   credit_exceeds_invoice: refused<{ number: string; amount: string; left: string }>(
     (f) =>
-      `${f.amount} exceeds what can still be credited on ${f.number}: ${f.left}. ` +
+      `${f.amount} exceeds the amount that can still be credited on ${f.number}: ${f.left}. ` +
       'Credits and write-offs together cannot exceed the invoice.',
   ),
   credit_not_applicable: refused<{ credit_note: string; number: string; reason: string }>((f) =>
@@ -163,12 +162,12 @@ export const DOCUMENTS = {
   ),
   nothing_to_write_off: refused<{ number: string }>((f) => `${f.number} has no open balance to write off.`),
   not_written_off: refused<{ number: string }>(
-    (f) => `Nothing of ${f.number} is written off, so there is nothing to undo.`,
+    (f) => `No part of ${f.number} was written off, so there is nothing to undo.`,
   ),
   link_missing: refused<{ number: string }>(
     (f) =>
-      `${f.number} has no payment link of ours to change: it has not been delivered, asks for no payment, or prints ` +
-      "another page's link.",
+      `${f.number} has no payment link that can be changed: it has not been delivered, asks for no payment, ` +
+      "or prints another page's link.",
   ),
   link_revoked: refused<{ number: string }>(({ number }) =>
     says(
@@ -190,7 +189,7 @@ export const DOCUMENTS = {
   ),
   invoice_not_disputed: refused<{ number: string }>((f) => says(`${f.number} has no open dispute.`, SEE.disputes)),
   dispute_exceeds_balance: refused<{ number: string; amount: string; balance: string }>(
-    (f) => `${f.amount} exceeds what is open on ${f.number}: ${f.balance}. Only an open amount can be disputed.`,
+    (f) => `${f.amount} exceeds the open balance of ${f.number}: ${f.balance}. Only an open amount can be disputed.`,
   ),
   document_not_on_hold: refused<{ number: string }>((f) => `${f.number} is not on hold.`),
   email_unknown: badInput<{ email: number }>((f) =>

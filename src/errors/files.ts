@@ -1,4 +1,3 @@
-/** Refusals about arguments, files, backups and exports. */
 import { fieldName } from '../field-names.ts';
 import type { AmountProblem } from '../money.ts';
 import { type Remedy, toRun } from '../remedy.ts';
@@ -24,7 +23,7 @@ export const FILES = {
   ),
   usage: badInput<{
     reason: string;
-    /** The command that was called, such as `invoice void`; left out if it is not known. */
+    /** The command that was called, such as `invoice void`, if it is known. */
     command?: string | undefined;
   }>((f) =>
     says(

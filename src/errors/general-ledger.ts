@@ -1,4 +1,3 @@
-/** Refusals of the general-ledger hand-off. */
 import { fieldName } from '../field-names.ts';
 import { SEE, toDo, toRun } from '../remedy.ts';
 import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';
@@ -13,7 +12,7 @@ export const GENERAL_LEDGER = {
   ),
   accounts_unmapped: refused<{ month: string; accounts: readonly string[] }>(
     (f) =>
-      `Nothing of ${f.month} was exported: accounts.json has no account for\n` +
+      `${f.month} was not exported: accounts.json has no account for\n` +
       `${f.accounts.map((account) => `  ${account}`).join('\n')}\n` +
       'Add a rule for each and run the command again. docs/general-ledger.md shows how.',
   ),
@@ -26,9 +25,10 @@ export const GENERAL_LEDGER = {
   ),
   gl_decimals_unsupported: badInput<{ month: string; format: string; currencies: readonly string[] }>(
     (f) =>
-      `Nothing of ${f.month} was exported: these currencies have more than two decimals: ${f.currencies.join(', ')}. NetSuite takes ` +
-      'two in every currency (its setting "Currency Precision"), so the import would fail or round. Export the month with ' +
-      `${fieldName('format', 'generic')}, which has the exact amounts, and enter the amounts of these currencies as your accountant decides.`,
+      `${f.month} was not exported: these currencies have more than two decimals: ${f.currencies.join(', ')}. ` +
+      'NetSuite takes two decimals in every currency (its setting "Currency Precision"), so the import would fail or ' +
+      `round. Export the month with ${fieldName('format', 'generic')}, which has the exact amounts. Enter the amounts of ` +
+      'these currencies as your accountant decides.',
   ),
   gl_name_unusable: refused<{ partners: readonly string[] }>(
     (f) =>

@@ -1,4 +1,4 @@
-/** Refusals about HTTP requests, callers and webhooks. Only the HTTP API returns them. */
+/** Refusals that only the HTTP API returns. */
 import { plural } from '../text.ts';
 import { bullets, defineAnswer, type FieldProblem } from './definition.ts';
 

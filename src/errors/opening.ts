@@ -1,4 +1,3 @@
-/** Refusals about openings: the open items of the previous system. */
 import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { badInput, bullets, type LineProblem, refused, says } from './definition.ts';

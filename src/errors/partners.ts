@@ -1,4 +1,3 @@
-/** Refusals about partners, their API clients and their webhooks. */
 import { fieldName } from '../field-names.ts';
 import { SEE, toDo, toRun } from '../remedy.ts';
 import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';

@@ -26,7 +26,8 @@ export const PAUSES = {
   paused,
   already_paused: refused<OpenPause>((f) =>
     says(
-      `The ledger has already been paused since ${minuteOf(f.since)}: ${f.reason}. To give another reason, end the pause and ` +
+      `The ledger has already been paused since ${minuteOf(f.since)}: ${f.reason}. ` +
+        'To give a different reason, end the pause and ' +
         'pause again.',
       END_PAUSE,
     ),

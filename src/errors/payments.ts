@@ -1,4 +1,3 @@
-/** Refusals about bank files, payments, payouts and processor events. */
 import { fieldName } from '../field-names.ts';
 import { type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
 import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';
@@ -55,7 +54,7 @@ export const PAYMENTS = {
     payment_id: number;
     number: string;
     reason: string;
-    /** For a payment without a known payer. */
+    /** Given if the payer of the payment is unknown. */
     remedies?: readonly Remedy[];
   }>((f) => says(`Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`, ...(f.remedies ?? []))),
   bank_fee_not_applicable: refused<{ payment_id: number; fee: string; reason: string }>(

@@ -1,4 +1,3 @@
-/** Refusals about users, their roles, and signing in to the console. */
 import { SEE, toDo, toRun } from '../remedy.ts';
 import { minuteOf } from '../text.ts';
 import { badInput, defineAnswer, refused, says } from './definition.ts';
@@ -25,7 +24,7 @@ export const PEOPLE = {
     ),
   ),
   role_needed: refused<{ login: string; role: string; some_partners?: boolean; all_partners?: boolean }>(
-    // Do not reveal whether another partner's item exists.
+    // The sentence must not reveal whether another partner's item exists.
     (f) =>
       f.some_partners
         ? `${f.login} has the role ${f.role} for some partners only. This concerns other partners, or does not exist.`
@@ -64,7 +63,7 @@ export const PEOPLE = {
     approvers: string[];
     expires_at: string;
     is_new: boolean;
-    /** Amounts above the rule's limit; none if the rule applies to any amount. */
+    /** The amounts above the rule's limit. Empty if the rule applies to any amount. */
     above: readonly { currency: string; amount: string; before: string; above: string }[];
   }>((f) => {
     const isApprovable = f.approvers.length > 0;
@@ -109,7 +108,7 @@ export const PEOPLE = {
           (f.is_alone
             ? `no one else can approve it now. ${f.login} can repeat the action, which then needs no approval.`
             : 'another user must decide it.'),
-        toRun('Take it back', `approval withdraw ${f.request_id}`, `/console/approvals/${f.request_id}`),
+        toRun('Withdraw it', `approval withdraw ${f.request_id}`, `/console/approvals/${f.request_id}`),
       ),
     403,
   ),
@@ -125,7 +124,6 @@ export const PEOPLE = {
   ),
 } as const;
 
-/** Refusals that only the console returns. */
 export const CONSOLE = {
   sign_in_link_invalid: defineAnswer<Record<string, never>>(
     403,

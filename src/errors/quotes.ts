@@ -1,4 +1,4 @@
-/** Refusals about quotes, requotes and a partner's documents. Only the HTTP API returns them. */
+/** Refusals about quotes, requotes and a partner's documents, which only the HTTP API returns. */
 import { plural } from '../text.ts';
 import { defineAnswer } from './definition.ts';
 
@@ -88,8 +88,8 @@ export const QUOTES = {
   reversal_reused: defineAnswer<{ reversal_id: string; quote_id: string }>(
     409,
     (f) =>
-      `Reversal ${f.reversal_id} is recorded with other content, for quote ${f.quote_id}. Use a new reversal_id for each ` +
-      'reversal.',
+      `Reversal ${f.reversal_id} was already recorded with different content, for quote ${f.quote_id}. ` +
+      'Use a new reversal_id for each reversal.',
   ),
   reversal_exceeds: defineAnswer<{ quote_id: string; reason: string }>(
     422,

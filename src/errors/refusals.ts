@@ -1,6 +1,6 @@
 /**
  * The catalogue of refusals. A refusal is an expected failure with a code, typed facts, a sentence for people, an exit
- * status and an HTTP status. A bug is an ordinary exception, never a refusal.
+ * status and an HTTP status. A bug is an ordinary exception instead.
  */
 
 import { asOption, inNames, type NameOf } from '../field-names.ts';
@@ -22,7 +22,6 @@ import { SPLITS } from './splits.ts';
 
 export { EXIT, type FieldProblem, type LineProblem } from './definition.ts';
 
-/** Refusals that only the HTTP API returns. */
 const CALLS = { ...HTTP, ...QUOTES };
 
 const CATALOGUE = {
@@ -44,35 +43,31 @@ const CATALOGUE = {
 export type RefusalCode = keyof typeof CATALOGUE;
 /** Refusals of actions that are both a command and an API call. */
 const BOTH = ['partner_not_connected', 'settlement_invalid'] as const satisfies readonly (keyof typeof SPLITS)[];
-/** Codes that the HTTP API returns. */
 export type CallRefusalCode = keyof typeof CALLS | (typeof BOTH)[number];
 type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Definition<infer Facts> ? Facts : never;
 
-/** All codes. A test reproduces each of them. */
+/** A test causes each of these refusals. */
 const REFUSAL_CODES = Object.keys(CATALOGUE) as RefusalCode[];
 export const CALL_REFUSAL_CODES = [...Object.keys(CALLS), ...BOTH] as CallRefusalCode[];
-/** Codes that a command can be refused with. */
 export type CommandRefusalCode = Exclude<RefusalCode, keyof typeof CALLS | ConsoleRefusalCode>;
 export const COMMAND_REFUSAL_CODES = REFUSAL_CODES.filter(
   (code) => !(code in CALLS) && !(code in CONSOLE),
 ) as CommandRefusalCode[];
-/** Codes that only the console returns. */
 export type ConsoleRefusalCode = keyof typeof CONSOLE;
 export const CONSOLE_REFUSAL_CODES = Object.keys(CONSOLE) as ConsoleRefusalCode[];
 
 export const httpStatusOf = (code: RefusalCode): number => CATALOGUE[code].http;
 
-/** An expected failure, with the facts that decided it. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
   readonly facts: Readonly<Record<string, unknown>>;
   readonly exit: ExitStatus;
 
-  /** What to do about it, unless the message states that. */
+  /** Remedies that the message does not state. */
   readonly remedies: readonly Remedy[];
 
-  /** The same refusal with an interface's names for fields. */
+  /** Returns the refusal with an interface's own names for fields. */
   readonly named: (nameOf: NameOf) => Refusal;
 
   constructor(
@@ -94,24 +89,23 @@ export class Refusal extends Error {
   }
 }
 
-/** The exit status of a command or a job that ended with this error. */
 export const exitOf = (error: unknown): ExitStatus => (error instanceof Refusal ? error.exit : EXIT.failed);
 
-/** Creates a refusal: `throw refuse('month_not_ended', { month, … })`. The code decides which facts it needs. */
+/** Creates a refusal: `throw refuse('month_not_ended', { month, … })`. The code determines the facts required. */
 export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code>, cause?: unknown): Refusal {
   const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => Said;
   const said = sentence(facts);
   const { says, remedies } = typeof said === 'string' ? { says: said, remedies: [] } : said;
-  // A caller may supply remedies. They are not among the facts that the HTTP API returns.
+  // Remedies that a caller supplies are not facts. The HTTP API returns only the facts.
   const { remedies: _, ...others } = facts as Record<string, unknown>;
   return new Refusal(code, others, says, { cause, remedies });
 }
 
-/** The facts of a refusal with this code; undefined for any other. */
+/** Returns the facts of a refusal if it has this code, and otherwise undefined. */
 export const factsOf = <Code extends RefusalCode>(refusal: Refusal, code: Code): FactsOf<Code> | undefined =>
   refusal.code === code ? (refusal.facts as unknown as FactsOf<Code>) : undefined;
 
-/** The message of a caught value, for a log line or a `reason`. */
+/** Returns the message of a caught value, for a log line or a `reason`. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -1,4 +1,3 @@
-/** Refusals about the environment, the settings, and the PostgreSQL server. */
 import { toRun } from '../remedy.ts';
 import { duration, plural } from '../text.ts';
 import { badInput, bullets, type FieldProblem, failed, refused, says, someOf } from './definition.ts';

@@ -1,4 +1,3 @@
-/** Refusals about connected accounts. */
 import { fieldName } from '../field-names.ts';
 import { type Remedy, SEE, toDo, toRun } from '../remedy.ts';
 import { badInput, bullets, type FieldProblem, failed, type LineProblem, refused, says } from './definition.ts';

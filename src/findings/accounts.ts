@@ -1,4 +1,3 @@
-/** Connected accounts, and the webhooks of partners. */
 import { accountKeyVariable, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import type { WebhookHealth } from '../partner-events/health.ts';
 import { PAUSED_AFTER_HOURS } from '../partner-events/send.ts';
@@ -44,7 +43,7 @@ export function openAtProcessors({ open, unknown, payouts }: AccountHealth, toda
     ...(unknown > 0
       ? [
           troubleOf('accounts', 'balance transactions of unknown quotes', {
-            urgent: `${plural(unknown, 'balance transaction')} of connected accounts for unknown quotes.`,
+            urgent: `${plural(unknown, 'balance transaction')} of connected accounts with unknown quotes.`,
             ...{ since: today, remedies: [SEE_MONTH], count: unknown },
           }),
         ]
@@ -62,7 +61,7 @@ export function openAtProcessors({ open, unknown, payouts }: AccountHealth, toda
   ];
 }
 
-/** A partner's server may be down for a while before anyone here needs to know. */
+/** The hours that a partner's server may be down before a finding reports the webhook. */
 const LATE_HOURS = 1;
 
 export function troubledWebhooks(

@@ -1,4 +1,4 @@
-/** Requests for approval that are neither decided nor expired. */
+/** Findings for undecided requests for approval that have not expired. */
 
 import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
@@ -8,7 +8,6 @@ import { toRun } from '../remedy.ts';
 import { minuteOf } from '../text.ts';
 import type { Finding, ReadFindings } from './finding.ts';
 
-/** The names of partners, by their ids. */
 async function readNamesOf(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await query<{ partner_id: string; name: string }>(
     tx,
@@ -18,7 +17,6 @@ async function readNamesOf(tx: Transaction, ids: readonly string[]): Promise<Map
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
 
-/** Oldest first. */
 export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => {
   const open = await readRequests(tx, { undecided: true, scope, ...(limit !== null && { limit }) });
   const requests = open.filter((request) => statusOf(request, now) === 'waiting').reverse();

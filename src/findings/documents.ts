@@ -1,4 +1,4 @@
-/** Documents on hold, void documents without a replacement, and invoices in dispute. */
+/** Findings for documents on hold, void documents without a replacement, and disputed invoices. */
 import { query } from '../database/transaction.ts';
 import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { toDo } from '../remedy.ts';
@@ -34,7 +34,7 @@ export const readHolds: ReadFindings = async (tx, { scope, limit }) => {
     return {
       ...about(document),
       ...{ item: `hold:${number}`, kind: 'holds', state: 'on hold', tone: 'warn', since, reason },
-      // Finance knows about the holds that it placed.
+      // Only holds placed by the close are urgent. Finance placed the other holds itself.
       urgent: by_close ? `${number} was held by the close because of an unusual total: check it.` : null,
       remedies: [toDo('Release it', 'invoice.release', { number })],
     };

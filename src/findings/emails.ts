@@ -1,4 +1,4 @@
-/** E-mails and payment links that need a person, and a mail server that accepts nothing. */
+/** Findings for e-mails and payment links that need a person, and for a mail server that accepts nothing. */
 import { query, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
 import type { EmailStatus } from '../mail/email.ts';
@@ -19,20 +19,18 @@ interface WaitingDocument {
   readonly currency: string;
   readonly amount: string;
   readonly queued_at: string;
-  /** `YYYY-MM-DD` */
   readonly since: string;
   readonly reason: string | null;
 }
 
 const HOUR_MS = 3_600_000;
-/** Deliveries run every ten minutes, so if an e-mail has been queued for longer, no mail server accepts it. */
+/** Deliveries run every ten minutes. If an e-mail is queued for longer than this, no mail server accepts it. */
 const QUEUED_TOO_LONG_MS = HOUR_MS;
-/** An e-mail that waits this long is urgent. */
+/** An e-mail that has waited this long is urgent. */
 const OVERDUE_HOURS = 24;
 
 const before = (now: number, milliseconds: number): string => new Date(now - milliseconds).toISOString();
 
-/** Oldest first. */
 function readWaitingDocuments(tx: Transaction, { scope, now, limit }: FindingQuestion): Promise<WaitingDocument[]> {
   return query(
     tx,
@@ -64,7 +62,7 @@ const TONES = {
 
 const isOverdue = (queuedAt: string, now: number): boolean => Date.parse(queuedAt) < now - OVERDUE_HOURS * HOUR_MS;
 
-/** Consecutive refusals are one finding, about the mail server. */
+/** Reports consecutive refusals as one finding, about the mail server. */
 export const readDeliveries: ReadFindings = async (tx, question) => {
   const waiting = await readWaitingDocuments(tx, question);
   const refused = waiting.some(({ what }) => what === 'failed') ? await readRefusedInARow(tx) : null;
@@ -104,7 +102,6 @@ function urgentOf({ what, number, reason }: WaitingDocument): string {
   return `${number} ${said[what]}`;
 }
 
-/** E-mails without a document. */
 export const readOtherEmails: ReadFindings = async (tx, { scope, now, limit }) => {
   const unfinished = await readEmails(tx, { unfinished: true, withoutDocument: true, scope, limit });
   const listed = unfinished.filter((email) => needsWork(email, now));
@@ -149,7 +146,6 @@ const OTHER_STATES: Readonly<Record<Exclude<EmailStatus, 'sent' | 'withdrawn'>, 
   bounced: ['was returned', ' Correct the address.'],
 };
 
-/** The state of documents with payment-link problems. */
 function readLinkedDocuments(tx: Transaction, asked: { numbers: readonly string[]; scope: Scope }) {
   return query<Omit<WaitingDocument, 'email_id' | 'what' | 'queued_at' | 'reason'>>(
     tx,
@@ -161,7 +157,7 @@ function readLinkedDocuments(tx: Transaction, asked: { numbers: readonly string[
   );
 }
 
-/** A processor outage shorter than this needs no attention. */
+/** An outage of the processor that is shorter than this needs no attention. */
 const LINK_LATE_SECONDS = 3600;
 
 export const readLinks: ReadFindings = async (tx, { scope }) => {
@@ -187,7 +183,7 @@ function urgentOfLink({ number, active, kind, reason, waited_seconds: waited }: 
   const because = reason === null ? '' : ` (${reason})`;
   if (active) {
     return (
-      `${number}: a payment link for more than is owed is still active${because}. If it stays active, deactivate it ` +
+      `${number}: an active payment link asks for more than the balance${because}. If it stays active, deactivate it ` +
       'at the processor by hand.'
     );
   }
@@ -197,7 +193,7 @@ function urgentOfLink({ number, active, kind, reason, waited_seconds: waited }: 
   return waited > LINK_LATE_SECONDS ? `${number}: no payment link for more than an hour${because}.` : null;
 }
 
-/** Consecutive refusals point to the mail server, and are one thing to correct. */
+/** Returns one finding for consecutive refusals, because the likely cause is the mail server. */
 export function refusedInARow(refused: RefusedInARow | null): Finding[] {
   if (refused === null) return [];
   const { since, documents, others, reason } = refused;
@@ -221,7 +217,7 @@ export function refusedInARow(refused: RefusedInARow | null): Finding[] {
   ];
 }
 
-/** A mail failure shorter than this needs no attention. */
+/** A failure of the mail server that is shorter than this needs no attention. */
 const MAIL_LATE_HOURS = 1;
 
 export const mailFailure = (failing: { since: string; reason: string } | null, now: number): Finding[] =>

@@ -1,45 +1,46 @@
 /**
- * What needs a person, item by item. Nothing is stored: a finding exists as long as the state behind it. The work queue
- * lists the findings that finance decides. The status, its e-mail and the exit status of jobs cover all urgent ones.
+ * A finding is a thing that needs a person. Findings are not stored: each is derived from the current state of the
+ * ledger or the machine. The work queue lists the findings that finance decides. The status, its e-mail and the exit
+ * status of jobs cover all urgent findings.
  *
- * To add a kind: add its name here, and a function that reads it in the file of its noun (findings/documents.ts).
+ * To add a kind, add its name here, and add a function that reads its findings (findings/documents.ts).
  */
 import type { Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { Remedy } from '../remedy.ts';
 
-/** The tabs of the work queue. */
 export const FINDING_KINDS = [
   ...(['approvals', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
 ] as const;
 export type QueueKind = (typeof FINDING_KINDS)[number];
-/** The kinds that are not tabs appear only in the status: operations resolves them, or the close does. */
+/**
+ * Kinds that are not in the work queue appear only in the status. Operations or the close resolves findings of these
+ * kinds.
+ */
 export type FindingKind = QueueKind | 'months' | 'machine' | 'accounts' | 'webhooks';
 
 export interface Finding {
-  /** Its name while it exists: `dispute:INV-2026-000003`. */
+  /** A name such as `dispute:INV-2026-000003`, valid while the finding exists. */
   readonly item: string;
   readonly kind: FindingKind;
-  /** In a few words: `on hold`, `unknown payer`. */
+  /** A few words such as `on hold` or `unknown payer`. */
   readonly state: string;
   readonly tone: 'good' | 'warn' | 'bad';
-  /** Its subject, such as a document's number. */
+  /** The subject, such as a document's number. */
   readonly title: string;
-  /** The partners that it affects; none: the whole ledger. */
+  /** The partners affected. Empty means the whole ledger. */
   readonly partners: readonly { readonly id: string; readonly name: string }[];
   readonly money: { readonly amount: string; readonly currency: string } | null;
-  /** `YYYY-MM-DD` */
   readonly since: string;
-  /** As a user wrote it. */
   readonly reason: string;
-  /** Why it is urgent, in one sentence without the remedy; null: it is not. */
+  /** One sentence on why the finding is urgent, without the remedy. Null if the finding is not urgent. */
   readonly urgent: string | null;
   readonly remedies: readonly Remedy[];
-  /** How many things it stands for; default: one. An increase is reported again. */
+  /** The number of things that the finding stands for; 1 by default. An increase is reported again. */
   readonly count?: number;
 }
 
-/** Something urgent about the whole ledger, or the machine. */
+/** Returns an urgent finding about the whole ledger or the machine. */
 export const troubleOf = (
   kind: FindingKind,
   item: string,
@@ -52,7 +53,7 @@ export const troubleOf = (
 
 interface FindingDetails {
   readonly urgent: string;
-  /** A day, or a time. */
+  /** A date or a time. */
   readonly since: string;
   readonly remedies?: readonly Remedy[];
   readonly count?: number;
@@ -61,13 +62,11 @@ interface FindingDetails {
 export const isUrgent = (finding: Finding): finding is Finding & { readonly urgent: string } => finding.urgent !== null;
 
 export interface FindingQuestion {
-  /** The partners whose findings are read; null: all partners, and findings without a partner. */
+  /** The partners whose findings are read. Null reads all partners and the findings without a partner. */
   readonly scope: Scope;
-  /** `YYYY-MM-DD` */
   readonly today: string;
-  /** In milliseconds. */
   readonly now: number;
-  /** The most findings of each kind; null: all. */
+  /** The most findings of each kind. Null means no limit. */
   readonly limit: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** All findings, except those made from what the status reads anyway (reports/status.ts). */
+/** Reads all findings, except findings that the status derives from its own data (reports/status.ts). */
 import type { Transaction } from '../database/transaction.ts';
 import { SEE, type ToRun, toRun } from '../remedy.ts';
 import { readApprovals } from './approvals.ts';
@@ -18,10 +18,10 @@ export async function readFindings(tx: Transaction, question: FindingQuestion): 
   return found;
 }
 
-/** How many findings of a kind are named where all kinds are listed. */
+/** The number of findings of a kind that a list of all kinds names. */
 const NAMED = 20;
 
-/** The list of all findings of a kind. */
+/** Returns the command or page that lists all findings of a kind. */
 const listOf = (kind: FindingKind): ToRun =>
   kind === 'receipts'
     ? SEE.exceptions
@@ -29,7 +29,10 @@ const listOf = (kind: FindingKind): ToRun =>
       ? SEE.approvals
       : toRun('See all of them', `work list --kind ${kind}`, `/console/queue?queue=${kind}`);
 
-/** The first of each kind in the queue, and how many more there are. Machine findings are all named. */
+/**
+ * Returns the first findings of each kind in the work queue, with a count of the others. Machine findings are not
+ * limited.
+ */
 export function capped(findings: readonly Finding[]): Finding[] {
   const counts = new Map<FindingKind, number>();
   const shown = findings.filter(({ kind }) => {

@@ -1,4 +1,4 @@
-/** The clock, a forgotten pause, the jobs, and what the nightly jobs found. */
+/** Findings about the clock, forgotten pauses, jobs, and differences that the nightly jobs found. */
 import { query, type Transaction } from '../database/transaction.ts';
 import { END_PAUSE } from '../errors/pauses.ts';
 import type { Pause } from '../people/pauses.sql.ts';
@@ -20,7 +20,7 @@ export const wrongClock = (ahead: number, today: string): Finding[] =>
 
 const FORGOTTEN_HOURS = 24;
 
-/** A pause is intentional, unless it has been forgotten. After a restore someone must decide. */
+/** Reports an intentional pause only after FORGOTTEN_HOURS. A pause after a restore always needs a decision. */
 export const forgottenPause = (pause: Pick<Pause, 'cause' | 'reason' | 'paused_at'> | null, now: number): Finding[] =>
   pause === null || (pause.cause === 'command' && now - Date.parse(pause.paused_at) < FORGOTTEN_HOURS * 3_600_000)
     ? []
@@ -34,16 +34,16 @@ export const forgottenPause = (pause: Pick<Pause, 'cause' | 'reason' | 'paused_a
         }),
       ];
 
-/** How often, in hours, each job of jobs/crontab runs, and `deliver --watch` records that it runs. */
+/** The hours between two runs of each job in jobs/crontab, or between two records of `deliver --watch`. */
 const PERIOD_HOURS: Readonly<Record<string, number>> = {
   'month-close': 1,
   deliver: 1 / 6,
   worker: 1 / 6,
   ...{ watch: 24, remind: 24, verify: 24, reconcile: 24, backup: 24, purge: 24 },
 };
-/** A job is late after twice its period plus this many hours. */
+/** A job is late after twice its period plus these hours. */
 const JOB_GRACE_HOURS = 1;
-/** A job that has not run for this long was retired on purpose. */
+/** A job that has not run for this long was retired. */
 const JOB_GIVEN_UP_DAYS = 30;
 
 export interface LastRun {
@@ -93,7 +93,7 @@ export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
     ];
   });
 
-/** The latest findings of verify and reconcile. */
+/** Returns the latest findings of verify and reconcile. */
 export const readJobFindings: ReadFindings = async (tx: Transaction, { scope }) => {
   if (scope !== null) return [];
   const found = await query<{ job: 'verify' | 'reconcile'; item: string; count: number; since: string }>(
@@ -107,7 +107,7 @@ export const readJobFindings: ReadFindings = async (tx: Transaction, { scope }) 
       ...{ item: `${job}:${item}`, kind: 'findings', state: job, tone: 'bad', title: item, partners: [], money: null },
       ...{ since, count },
       reason: isVerify
-        ? `${plural(count, 'difference')}: do not change the database; find out what did`
+        ? `${plural(count, 'difference')}: do not change the database; find the cause`
         : `${count} open with the processor`,
       urgent: isVerify ? `${item}: ${plural(count, 'difference')} in the last verify.` : null,
       remedies: [isVerify ? SEE.differences : seeMonthOfAccounts('See what is open', item)],

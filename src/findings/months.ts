@@ -1,4 +1,6 @@
-/** What keeps months and their books from being closed, sealed and exported to the general ledger. */
+/**
+ * Findings about obstacles to closing months and their books, sealing them, and exporting them to the general ledger.
+ */
 import { closeAnyway, type Feeds, isIncomplete, missingFeeds } from '../close/feeds.ts';
 import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Month } from '../month.ts';
@@ -17,7 +19,7 @@ export const openMonths = (overdue: readonly { readonly month: Month; readonly e
     }),
   );
 
-/** Books that the job could not close on their day. The next run closes those that nothing keeps open. */
+/** Reports books that the job could not close when due. The next run closes books that have no obstacle left. */
 export const openBooks = (
   due: readonly {
     readonly month: Month;
@@ -59,7 +61,7 @@ export const missingHandOffs = (
     }),
   );
 
-/** Seals are signed but the key is missing: nothing closes until the key is back or replaced. */
+/** Reports a missing signing key. If seals are signed, nothing closes until the key is restored or replaced. */
 export const missingKey = ({ key, latest }: SigningStatus, today: string): Finding[] =>
   key !== null || latest === null
     ? []
@@ -72,7 +74,10 @@ export const missingKey = ({ key, latest }: SigningStatus, today: string): Findi
         }),
       ];
 
-/** A checkpoint is taken each day. After two days without one, the jobs are not running or are refused. */
+/**
+ * Reports missing checkpoints. The jobs take a checkpoint each day. After two days without a checkpoint, the jobs do
+ * not run or are refused.
+ */
 export const missingCheckpoints = (
   { last, overdue_days: days }: { readonly last: string | null; readonly overdue_days: number },
   today: string,
@@ -103,7 +108,7 @@ export const missingTimeStamps = (late: readonly string[], today: string): Findi
         }),
       ];
 
-/** A month that has ended but is not closed by the hourly job, because feeds are missing. */
+/** Reports a month that has ended, but that the hourly job does not close because feeds are missing. */
 export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, today: string): Finding[] {
   if (feeds === null || !feeds.due || !isIncomplete(feeds)) return [];
   const ids = missingFeeds(feeds).map(({ partner_id }) => partner_id);
@@ -126,7 +131,7 @@ export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, 
   ];
 }
 
-/** Changed payment instructions that are not in force: documents still print the old ones. */
+/** Reports changed payment instructions that are not in force yet. Documents still print the old ones. */
 export const notInForce = (fields: readonly string[], today: string): Finding[] =>
   fields.length === 0
     ? []

@@ -1,4 +1,4 @@
-/** Receipts that wait for a decision, and reported money that did not arrive. */
+/** Findings for receipts that need a decision, and for reported money that did not arrive. */
 
 import { moneyText } from '../money.ts';
 import type { PaymentException } from '../payments/exceptions.sql.ts';
@@ -8,7 +8,7 @@ import type { ToldNotSeen } from '../splits/payouts.sql.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
 import { type Finding, troubleOf } from './finding.ts';
 
-/** A receipt as it is known without looking for what it may pay. */
+/** Returns the finding for a receipt, without suggestions. */
 export function receiptOf(receipt: PaymentException): Finding {
   const { exception, kind, partner_id, amount, currency, since, reason } = receipt;
   const money = amount === null || currency === null ? null : { amount, currency };
@@ -26,7 +26,7 @@ export const stateOf = ({ kind }: Pick<PaymentException, 'kind'>): Pick<Finding,
   tone: kind === 'suggestion' ? 'good' : 'warn',
 });
 
-/** Payouts arrive within days and bank files within weeks: older money may never have been sent. */
+/** Payouts arrive within days and bank files within weeks. Money older than this may never have been sent. */
 const TOLD_DAYS = 60;
 
 export const notPaidOut = (told: readonly ToldNotSeen[], now: number): Finding[] =>

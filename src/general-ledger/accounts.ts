@@ -1,6 +1,6 @@
 /**
- * accounts.json: maps our accounts to the general ledger's (docs/general-ledger.md). Refusals: accounts_missing,
- * accounts_invalid, file_unreadable.
+ * Reads accounts.json, which maps our accounts to the general ledger's (docs/general-ledger.md). Refusals:
+ * accounts_missing, accounts_invalid, file_unreadable.
  */
 import { z } from 'zod';
 import type { Environment } from '../config/environment.ts';
@@ -14,8 +14,8 @@ export const GL_FORMATS = ['generic', 'quickbooks', 'xero', 'netsuite'] as const
 export type GlFormat = (typeof GL_FORMATS)[number];
 
 /**
- * Text that is written unchanged to a file for the general-ledger program. Text that a spreadsheet could run as a
- * formula is refused. An apostrophe in front, as in our other CSV files, would be imported as part of the name.
+ * A text for the files of the general-ledger program. Texts that a spreadsheet could run as a formula are refused. Our
+ * other CSV files put an apostrophe in front instead, but the program would import the apostrophe as part of the name.
  */
 const written = (max: number) =>
   line(max)
@@ -24,29 +24,29 @@ const written = (max: number) =>
 const name = (max = 200) => written(max).min(1, 'must not be empty');
 
 const ruleSchema = z.strictObject({
-  /** A control account such as `income:sales`, or one with its subaccount, `assets:bank:0001`. */
+  /** A control account such as `income:sales`, optionally with its subaccount: `assets:bank:0001`. */
   account: line(300).min(1, 'must not be empty'),
   partner: line(128).min(1).optional(),
   policy: line(128).min(1).optional(),
   currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').optional(),
   /** The general ledger's account, by name or number. */
   to: name(),
-  /** Whether each partner has its own line, with its name. Default: true for receivables. */
+  /** Whether each partner has its own line, with the partner's name. The default is true for receivables. */
   by_partner: z.boolean().optional(),
   class: written(200).default(''),
   location: written(200).default(''),
 });
 type AccountRule = z.output<typeof ruleSchema>;
 
-/** A luxon format. Journals are dated the last day of a month, so no program can mistake the day for the month. */
+/** A luxon date format. A journal is dated the last day of a month, so no program can mistake its day for the month. */
 const dateFormat = z.enum(['yyyy-MM-dd', 'MM/dd/yyyy', 'dd/MM/yyyy', 'dd.MM.yyyy', 'd LLL yyyy']);
 
 const accountsSchema = z
   .strictObject({
     accounts: z.array(ruleSchema).min(1, 'must name at least one account'),
-    /** The partner's name in the general ledger, by partner_id. If omitted, its name here is used. */
+    /** Partners' names in the general ledger, by partner_id. A partner without an entry keeps its own name. */
     names: z.record(z.string(), name()).default({}),
-    /** The name on lines by partner for an unknown payer. */
+    /** The name for an unknown payer on lines by partner. */
     unknown_payer: name().default('Unknown payer'),
     generic: z.strictObject({ date_format: dateFormat.default('yyyy-MM-dd') }).prefault({}),
     quickbooks: z.strictObject({ date_format: dateFormat.default('MM/dd/yyyy') }).prefault({}),
@@ -55,7 +55,7 @@ const accountsSchema = z
         date_format: dateFormat.default('d LLL yyyy'),
         /** The name of the tax rate on every line. The journal's amounts must not be taxed again. */
         tax_rate: name().default('Tax Exempt'),
-        /** The tracking categories of classes and locations. */
+        /** The names of the tracking categories for classes and locations. */
         class: name().default('Class'),
         location: name().default('Location'),
       })
@@ -68,14 +68,13 @@ const accountsSchema = z
     const known = new Set<string>();
     for (const [index, { account, partner, policy, currency }] of accounts.entries()) {
       const key = JSON.stringify([account, partner, policy, currency]);
-      const message = 'maps the same as an earlier rule';
+      const message = 'maps the same postings as an earlier rule';
       if (known.has(key)) context.addIssue({ code: 'custom', path: ['accounts', index], message });
       known.add(key);
     }
   });
 export type Accounts = z.output<typeof accountsSchema>;
 
-/** The current map, with its defaults. */
 export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
   const file = accountsFile(environment);
   return readFieldsFile(file, {
@@ -86,14 +85,12 @@ export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
   });
 }
 
-/** The map of an earlier export, as stored. */
 export const storedAccounts = (stored: unknown): Accounts => accountsSchema.parse(stored);
 
-/** The posting that a rule is looked up for. */
+/** The part of a posting that rules match. */
 export interface PostingKey {
-  /** The control account, `income:sales`. */
   readonly control: string;
-  /** The account with its subaccount, `income:sales:skis`. */
+  /** The control account with its subaccount, such as `income:sales:skis`. */
   readonly account: string;
   readonly partner_id: string | null;
   readonly policy_id: string | null;
@@ -101,8 +98,8 @@ export interface PostingKey {
 }
 
 /**
- * The most specific rule for a posting; undefined if none matches. A rule that names the subaccount precedes one that
- * names the partner, then the policy, then the currency.
+ * The most specific rule for a posting; undefined if no rule matches. A rule that names the subaccount comes first,
+ * then one that names the partner, the policy, and the currency.
  */
 export function ruleOf(rules: readonly AccountRule[], posted: PostingKey): AccountRule | undefined {
   let best: { rule: AccountRule; rank: number } | undefined;

@@ -1,6 +1,6 @@
 /**
- * Exports a month's journal for the general ledger. All parts of a month in a format together are its journal. The
- * first part is the whole journal. A later one contains what was posted since, or what moves to other accounts. An
+ * Exports a month's journal for the general ledger. The journal consists of all parts of the month in a format. The
+ * first part contains the whole month. A later part contains newer postings, or amounts that move to other accounts. An
  * exported part never changes. Refusals: before_first_month, month_not_closed, books_open, accounts_missing,
  * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported,
  * gl_not_tied.
@@ -53,17 +53,16 @@ export interface GlRequest {
 }
 
 export interface GlExportResult {
-  /** The part that this call recorded, or the last one if it recorded none. Undefined if the month has no postings. */
+  /** The newly recorded part, or the last part if this call recorded none; undefined if the month has no postings. */
   readonly part: GlExport | undefined;
   readonly recorded: boolean;
   readonly files: readonly GlFile[];
-  /** The lines of the part. */
   readonly lines: readonly GlLine[];
-  /** Our accounts that the map now assigns to a different account than they were exported to, if nothing was moved. */
+  /** Exported lines that the map now assigns to a different account, and that this call did not move. */
   readonly movable: readonly GlLine[];
 }
 
-/** Records the journal of a month, or its changes. If there are no changes, returns the last part. */
+/** Records the journal of a month, or its changes. If nothing has changed, returns the last part. */
 export async function exportGl(tx: Transaction, context: ActorContext, request: GlRequest): Promise<GlExportResult> {
   const { month, format } = request;
   // Nothing is posted or exported between this read and the commit.
@@ -101,7 +100,10 @@ export async function exportGl(tx: Transaction, context: ActorContext, request: 
   return { part, recorded: true, files, lines, movable };
 }
 
-/** The seal that names the journal, and the month before it; '' for the first, which includes everything before it. */
+/**
+ * The seal that the journal names, and the month before. `after` is '' for the first month, whose journal includes
+ * everything earlier.
+ */
 async function readState(
   tx: Transaction,
   { month, preliminary }: GlRequest,
@@ -119,8 +121,8 @@ async function readState(
 }
 
 /**
- * A rule for a partner or policy that does not exist is a typo. Its postings would go to the account of a more general
- * rule, and no one would notice.
+ * Refuses a rule for a partner or policy that does not exist, because such a rule is a typo. The postings meant for
+ * such a rule would silently go to the account of a more general rule.
  */
 async function checkRules(tx: Transaction, { accounts }: Accounts, file: string): Promise<void> {
   const named = (field: 'partner' | 'policy') => [...new Set(accounts.flatMap((rule) => rule[field] ?? []))];
@@ -134,7 +136,10 @@ async function checkRules(tx: Transaction, { accounts }: Accounts, file: string)
   throw refuse('accounts_invalid', { file, problems });
 }
 
-/** The postings must equal the difference between the trial balances at the ends of both months, account by account. */
+/**
+ * Checks, account by account, that the postings equal the difference between the trial balances at the ends of both
+ * months.
+ */
 async function checkTies(
   tx: Transaction,
   { month, after, postings }: { month: Month; after: Month | ''; postings: readonly Posting[] },
@@ -160,7 +165,8 @@ interface ExportInput {
 }
 
 /**
- * What is left to export, with its targets. Refuses postings without an account, and names that no file can contain.
+ * The lines that are not exported yet, with their targets. Refuses postings without an account, and names that no file
+ * can contain.
  */
 async function linesToExport(
   tx: Transaction,
@@ -198,21 +204,20 @@ async function linesToExport(
 }
 
 /**
- * The currencies with more decimals than a program accepts. How QuickBooks and Xero handle such a currency is not
- * known.
+ * The currencies with more decimals than the program accepts. How QuickBooks and Xero handle such currencies is
+ * unknown.
  */
 const tooPrecise = (format: GlFormat, lines: readonly GlLine[]): string[] =>
   format === 'netsuite'
     ? [...new Set(lines.map(({ currency }) => currency))].filter((each) => (minorDigits(each) ?? 0) > 2).sort()
     : [];
 
-/** If the map no longer contains an account, it is not reported as moving. */
+/** Selects lines whose account the map still contains, because lines of other accounts are not reported as movable. */
 function isMapped(lines: readonly GlLine[]): (line: GlLine) => boolean {
   const known = new Set(lines.map(({ account, currency }) => `${account} ${currency}`));
   return ({ account, currency }) => known.has(`${account} ${currency}`);
 }
 
-/** Each account once, with the currencies that it has. */
 function unmappedAccounts(unmapped: readonly { account: string; currency: string }[]): string[] {
   const currencies = new Map<string, Set<string>>();
   for (const { account, currency } of unmapped) {

@@ -1,11 +1,10 @@
-/** SQL of the general-ledger hand-off. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { GlFormat } from './accounts.ts';
 import type { GlFile, GlKind } from './files.ts';
 import type { GlLine, Posting } from './journal.ts';
 
-/** The postings of a month by account, partner, policy and currency. The first month includes everything before it. */
+/** The postings of a month by account, partner, policy and currency. The first month includes everything earlier. */
 export function readPostings(
   tx: Transaction,
   { after, month }: { after: Month | ''; month: Month },
@@ -29,7 +28,6 @@ export async function readPartnerNames(tx: Transaction, ids: readonly string[]):
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
 
-/** The ids among these that no partner, or no policy, has. */
 export function readUnknownIds(
   tx: Transaction,
   { partners, policies }: { partners: readonly string[]; policies: readonly string[] },
@@ -45,7 +43,7 @@ export function readUnknownIds(
   );
 }
 
-/** The seal of a month, and that of its books; null while they are open. */
+/** The seal of a month and the seal of its books, which is null while they are open. */
 export function readSealsOf(tx: Transaction, month: Month): Promise<{ seal: string; books_seal: string | null }> {
   return queryOne(
     tx,
@@ -54,7 +52,6 @@ export function readSealsOf(tx: Transaction, month: Month): Promise<{ seal: stri
   );
 }
 
-/** A journal that was exported. */
 export interface GlExport {
   readonly gl_export_id: number;
   readonly month: Month;
@@ -62,12 +59,10 @@ export interface GlExport {
   readonly part: number;
   readonly kind: GlKind;
   readonly seal: string;
-  /** Whether the month's books were closed when it was exported. */
   readonly books_closed: boolean;
   readonly recorded_at: string;
 }
 
-/** The parts of a month in a format, in order. */
 export function readParts(tx: Transaction, { month, format }: { month: Month; format: GlFormat }): Promise<GlExport[]> {
   return query(
     tx,
@@ -77,7 +72,6 @@ export function readParts(tx: Transaction, { month, format }: { month: Month; fo
   );
 }
 
-/** The lines of exports, in the order of their recording. */
 export function readLines(tx: Transaction, ids: readonly number[]): Promise<GlLine[]> {
   return query(
     tx,
@@ -99,7 +93,6 @@ export function readFiles(tx: Transaction, id: number): Promise<StoredFile[]> {
   );
 }
 
-/** One file by the export's id and its name. */
 export function readFile(
   tx: Transaction,
   { id, name }: { id: number; name: string },
@@ -147,7 +140,6 @@ export async function insertLines(tx: Transaction, id: number, lines: readonly G
   );
 }
 
-/** Their hashes are computed by the database. */
 export async function insertFiles(tx: Transaction, id: number, files: readonly GlFile[]): Promise<void> {
   await execute(
     tx,
@@ -161,19 +153,17 @@ export async function insertFiles(tx: Transaction, id: number, files: readonly G
   );
 }
 
-/** An export as `gl list` shows it. */
 export interface ListedExport extends GlExport {
   readonly login: string | null;
   /**
-   * The state of a month's parts in a format together: `final` matches the month's closed books, `preliminary` waits
-   * for them, and `outdated` no longer matches them.
+   * The state of a month's parts in a format. `final` matches the month's closed books, `preliminary` waits for the
+   * books to close, and `outdated` no longer matches them.
    */
   readonly state: 'final' | 'preliminary' | 'outdated';
   readonly totals: readonly { readonly currency: string; readonly debit: string }[];
   readonly files: readonly { readonly name: string; readonly sha256: string; readonly bytes: number }[];
 }
 
-/** The latest exports, newest month first; for one month if given. */
 export function readExports(
   tx: Transaction,
   { month = null, limit }: { month?: Month | null | undefined; limit: number },
@@ -205,7 +195,6 @@ export function readExports(
   );
 }
 
-/** Months with closed books and something to export that were never exported, latest first. */
 export async function readUnexported(tx: Transaction, { limit }: { limit: number }): Promise<Month[]> {
   const months = await query<{ month: Month }>(
     tx,

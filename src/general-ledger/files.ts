@@ -1,7 +1,7 @@
 /**
- * The files of a journal for each program. Pure: the same journal gives the same bytes, and `verify` writes them again.
- * Texts are written unchanged, because an importer must read the name that the program knows; text that a spreadsheet
- * could run was refused before (accounts.ts, journal.ts).
+ * Writes the files of a journal for each general-ledger program. All functions are pure: equal journals give equal
+ * bytes, because `verify` writes the files again. Names are written unchanged, because the importer must recognize
+ * them. accounts.ts and journal.ts have already refused names that a spreadsheet could run.
  */
 import { stringify } from 'csv-stringify/sync';
 import { DateTime } from 'luxon';
@@ -9,9 +9,7 @@ import { lastDay, type Month, monthName } from '../month.ts';
 import type { Accounts, GlFormat } from './accounts.ts';
 import { balancedParts, type CurrencyJournal, type GlLine, type JournalLine, summarise } from './journal.ts';
 
-/**
- * Increase this when the files written below change. Exports by an older writer keep their bytes and are not rewritten.
- */
+/** Increase this when the files change. Files by an older writer keep their bytes and are not rewritten. */
 export const WRITER = 2;
 
 export type GlKind = 'journal' | 'difference' | 'reclassification';
@@ -21,7 +19,7 @@ export interface Journal {
   readonly format: GlFormat;
   readonly part: number;
   readonly kind: GlKind;
-  /** The seal of the month's books, or of the month while they are open. */
+  /** The seal of the month's books; while the books are open, the seal of the month. */
   readonly seal: string;
   readonly books_closed: boolean;
   readonly accounts: Accounts;
@@ -34,13 +32,12 @@ export interface GlFile {
 }
 
 /**
- * The journal's id in the general-ledger program, `2026-09-1-USD-3f9a2c`: month, part, currency and seal. It reveals a
- * second import of the journal.
+ * The journal's id in the general-ledger program, such as `2026-09-1-USD-3f9a2c`: month, part, currency and seal. The
+ * id reveals a second import of the journal.
  */
 export const externalId = ({ month, part, seal }: Pick<Journal, 'month' | 'part' | 'seal'>, currency: string): string =>
   `${month}-${part}-${currency}-${seal.slice(0, 6)}`;
 
-/** The most lines in a Xero template. */
 export const XERO_LINES = 300;
 
 /**
@@ -56,7 +53,7 @@ const WRITERS: Readonly<Record<GlFormat, (journal: Journal, of: readonly Currenc
   netsuite: (journal, of) => [csvFile(journal, '', netsuiteRows(journal, of))],
 };
 
-/** Empty if all lines cancel out. */
+/** The files of a journal; none if all lines cancel out. */
 export function filesOf(journal: Journal): GlFile[] {
   const of = summarise(journal.lines);
   return of.length === 0 ? [] : WRITERS[journal.format](journal, of);
@@ -72,11 +69,11 @@ const csvFile = (journal: Journal, suffix: string, rows: readonly (readonly stri
 const dateOf = ({ month, accounts, format }: Journal): string =>
   DateTime.fromISO(lastDay(month), { zone: 'utc' }).setLocale('en').toFormat(accounts[format].date_format);
 
-/** `Reckoner September 2026`, with the kind of journal. */
+/** The title `Reckoner September 2026`, with the kind of journal. */
 const titleOf = ({ month, kind, books_closed }: Journal): string =>
   `Reckoner ${monthName(month)}${kind === 'journal' ? '' : ` ${kind}`}${books_closed ? '' : ' (books open)'}`;
 
-/** Debit and credit; one of them is empty. */
+/** The debit and the credit of a line, one of which is empty. */
 const sidesOf = ({ amount }: JournalLine): [debit: string, credit: string] =>
   amount.isNegative() ? ['', amount.negated().toString()] : [amount.toString(), ''];
 
@@ -85,7 +82,6 @@ const GENERIC = [
   ...['credit', 'memo'],
 ] as const;
 
-/** The same as a table and as JSON. */
 function genericFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
   const { month, part, kind, seal, books_closed } = journal;
   const date = dateOf(journal);
@@ -116,8 +112,9 @@ const QUICKBOOKS =
   'Journal No.,Journal Date,Account Name,Debits,Credits,Description,Name,Currency,Location,Class'.split(',');
 
 /**
- * A journal there has one currency, so each currency is a journal. If a journal is too long for a file, it becomes
- * several, each balanced and with its own number. Otherwise a file contains as many whole journals as fit.
+ * A QuickBooks journal has one currency, so each currency has its own journal. A journal that is too long for a file
+ * becomes several journals, each balanced and with its own number. Otherwise a file contains as many whole journals as
+ * fit.
  */
 function quickbooksFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
   const files: string[][][] = [];
@@ -144,8 +141,9 @@ const XERO = [
 ];
 
 /**
- * Manual journals there are in the organization's currency and have no name, so each currency has its own files, and
- * the description names the partner. Rows with the same narration are one journal, so each file has its own narration.
+ * A Xero journal is in the organization's currency, so each currency has its own files. A Xero journal has no name
+ * field, so the description names the partner. Rows with the same narration become one journal, so each file has its
+ * own narration.
  */
 function xeroFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
   return of.flatMap(({ currency, lines }) => {
@@ -170,7 +168,9 @@ const NETSUITE = [
   ...['Credit', 'Line Memo', 'Name', 'Class', 'Location'],
 ];
 
-/** The exchange rate is left to the program's own rates on that date. */
+/**
+ * The rows of a NetSuite file. The rows contain no exchange rate, because NetSuite applies its own rates for the date.
+ */
 const netsuiteRows = (journal: Journal, of: readonly CurrencyJournal[]): string[][] => {
   const period = DateTime.fromISO(lastDay(journal.month), { zone: 'utc' }).setLocale('en').toFormat('LLL yyyy');
   const { subsidiary } = journal.accounts.netsuite;

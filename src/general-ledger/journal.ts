@@ -1,6 +1,6 @@
 /**
- * Turns a month's postings into lines of general-ledger accounts: maps them, compares them with what was exported, and
- * summarizes them. Pure.
+ * Converts a month's postings to lines of general-ledger accounts: maps them, compares them with earlier exports, and
+ * summarizes them. All functions are pure.
  */
 import { Amount } from '../money.ts';
 import { couldRun } from '../text.ts';
@@ -12,13 +12,13 @@ export interface Posting extends PostingKey {
   readonly amount: string;
 }
 
-/** Where a posting goes in the general ledger. A field is '' if it has no value. */
+/** The destination of a posting in the general ledger. A field without a value is ''. */
 interface Target {
   readonly to_account: string;
   readonly class: string;
   readonly location: string;
   readonly name: string;
-  /** Our account that the line in the file names. */
+  /** Our account, which the line in the file names. */
   readonly memo: string;
 }
 
@@ -26,11 +26,11 @@ export interface GlLine extends Posting, Target {}
 
 const keyOf = ({ account, partner_id, policy_id, currency }: PostingKey): string =>
   JSON.stringify([account, partner_id, policy_id, currency]);
-/** A partner's new name moves nothing; only gaining or losing a name does. */
+/** A key that changes if a line gains or loses a name, but not if the partner is renamed. */
 const targetKey = (line: Target): string =>
   JSON.stringify([line.to_account, line.class, line.location, line.name !== '', line.memo]);
 
-/** Where a posting goes; undefined if no rule matches. */
+/** The destination of a posting; undefined if no rule matches. */
 function targetOf(accounts: Accounts, posted: PostingKey, partnerName: string | undefined): Target | undefined {
   const rule = ruleOf(accounts.accounts, posted);
   if (rule === undefined) return undefined;
@@ -45,16 +45,16 @@ function targetOf(accounts: Accounts, posted: PostingKey, partnerName: string | 
   };
 }
 
-/**
- * Lines with their partners' current names. Exported amounts stay in their accounts, but a customer may have been
- * renamed.
- */
+/** Updates the partner names of exported lines, because a customer may have been renamed. */
 export const renamed = (accounts: Accounts, lines: readonly GlLine[], names: ReadonlyMap<string, string>): GlLine[] =>
   lines.map((line) =>
     line.name === '' ? line : { ...line, name: nameOf(accounts, line.partner_id, names.get(line.partner_id ?? '')) },
   );
 
-/** The partner's name in the map. Its id may be the name of a property that every object has, such as `constructor`. */
+/**
+ * The name on a partner's line. hasOwn is needed because an id may be the name of an inherited property, such as
+ * `constructor`.
+ */
 function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownName: string | undefined): string {
   if (partner === null) return unknown_payer;
   return (Object.hasOwn(names, partner) ? names[partner] : ownName) ?? partner;
@@ -62,11 +62,10 @@ function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownN
 
 interface MappedLines {
   readonly lines: readonly GlLine[];
-  /** Postings that no rule matches. */
   readonly unmapped: readonly PostingKey[];
 }
 
-/** Postings with their targets: from `known` if there is one, otherwise from the map. */
+/** Postings with their targets. A target in `known` takes precedence over the map. */
 export function mapped(
   accounts: Accounts,
   postings: readonly Posting[],
@@ -83,20 +82,20 @@ export function mapped(
   return { lines, unmapped };
 }
 
-/** The names that a spreadsheet could run as a formula. A file would contain them unchanged. */
+/** The partners whose names a spreadsheet could run as a formula. A file would contain the names unchanged. */
 export const runnableNames = (lines: readonly GlLine[]): string[] => [
   ...new Set(lines.filter(({ name }) => couldRun(name)).map(({ partner_id }) => partner_id ?? '')),
 ];
 
-/** Several payers that share a name. Null is an unknown payer. */
+/** Several payers with the same name. A partner is null for an unknown payer. */
 interface SharedName {
   readonly name: string;
   readonly partners: readonly (string | null)[];
 }
 
 /**
- * The line names that several payers share. A program identifies a customer only by name, so they would be one customer
- * there. If `names` gives each of them the name, one customer is intended.
+ * The line names that several payers share. A program identifies a customer only by name and would merge payers with
+ * the same name. A name that `names` gives to each of these payers is intended and not listed.
  */
 export function sharedNames({ names }: Accounts, lines: readonly GlLine[]): SharedName[] {
   const payers = new Map<string, Set<string | null>>();
@@ -108,7 +107,6 @@ export function sharedNames({ names }: Accounts, lines: readonly GlLine[]): Shar
     .filter(({ partners }) => partners.length > 1 && !partners.every(isMeant));
 }
 
-/** The current target of each of our accounts, after reclassifications. */
 export const latestTargets = (exported: readonly GlLine[]): Map<string, Target> =>
   new Map(
     summed(exported, (line) => keyOf(line) + targetKey(line)).map((line) => {
@@ -117,7 +115,7 @@ export const latestTargets = (exported: readonly GlLine[]): Map<string, Target> 
     }),
   );
 
-/** What was posted since the last export: the postings less what was exported, for each of our accounts. */
+/** The postings less the exported amounts, for each of our accounts. */
 export function postedSince(postings: readonly Posting[], exported: readonly GlLine[]): Posting[] {
   return summed([...postings, ...exported.map(negated)], keyOf).map(
     ({ control, account, partner_id, policy_id, currency, amount }) => ({
@@ -126,7 +124,7 @@ export function postedSince(postings: readonly Posting[], exported: readonly GlL
   );
 }
 
-/** The amounts that move from the exported accounts to those of the lines. */
+/** The amounts that move from the exported accounts to the accounts of `lines`. */
 export const moved = (lines: readonly GlLine[], exported: readonly GlLine[]): GlLine[] =>
   summed([...lines, ...exported.map(negated)], (line) => keyOf(line) + targetKey(line));
 
@@ -135,7 +133,7 @@ const negated = (line: GlLine): GlLine => ({
   amount: Amount.of(line.amount, line.currency).negated().toString(),
 });
 
-/** One line for each key, in order of first occurrence, without those that sum to zero. */
+/** Sums lines by key, in order of first occurrence, without sums of zero. */
 function summed<Line extends Posting>(lines: readonly Line[], key: (line: Line) => string): Line[] {
   const sums = new Map<string, { line: Line; amount: Amount }>();
   for (const line of lines) {
@@ -149,17 +147,16 @@ function summed<Line extends Posting>(lines: readonly Line[], key: (line: Line) 
     .map(({ line, amount }) => ({ ...line, amount: amount.toString() }));
 }
 
-/** A line of a file: what goes to one account, class, location and name. */
+/** A line of a file: the amount for one account, class, location and name. */
 export interface JournalLine extends Target {
-  /** A debit is above zero. */
+  /** The amount, above zero for a debit. */
   readonly amount: Amount;
 }
 
-/** The lines of one currency, by account, name and kind. Debits equal credits. */
+/** The lines of one currency, by account, name and kind, with debits equal to credits. */
 export interface CurrencyJournal {
   readonly currency: string;
   readonly lines: readonly JournalLine[];
-  /** The total of the debits, and so of the credits. */
   readonly total: Amount;
 }
 
@@ -193,7 +190,7 @@ const order = (one: string, other: string): number => (one < other ? -1 : one > 
 
 /**
  * Divides a journal into balanced parts with at most `most` lines each. Debits are matched with credits in turn, and a
- * line that does not fit is divided between two parts. A journal that fits is one part. `most` is at least 2.
+ * line that does not fit is divided between two parts. A short journal stays one part. `most` is at least 2.
  */
 export function balancedParts(lines: readonly JournalLine[], most: number): JournalLine[][] {
   if (lines.length <= most) return [[...lines]];

@@ -1,9 +1,7 @@
-/** The exports for the general ledger, each with its state compared with the month's closed books. */
 import type { Sheet } from '../sheet.ts';
 import type { ListedExport } from './exports.sql.ts';
 import { externalId } from './files.ts';
 
-/** A line for each currency of each export. */
 export const glListSheet = (exports: readonly ListedExport[]): Sheet => ({
   name: 'General ledger',
   columns: {

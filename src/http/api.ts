@@ -1,4 +1,3 @@
-/** The API's handlers: each works in one transaction and responds. */
 import type { FastifyInstance } from 'fastify';
 import type { DateTime } from 'luxon';
 import type { z } from 'zod';
@@ -106,7 +105,7 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     const months = month === undefined ? undefined : [month as Month];
     const found = await readDocuments(tx, {
       ...{ partnerId, months, status, document, after },
-      // Reads one more to know whether there is another page.
+      // The limit plus one, to know whether there is another page.
       limit: limit + 1,
     });
     return pageOf(shared, operations.listInvoices, {
@@ -155,10 +154,10 @@ function addEvents(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, listEvents, read, publish);
 }
 
-/** This many events take 8 ms of the event loop; other callers are served between slices. */
+/** Reading this many events takes 8 ms. Between slices, the server handles other callers. */
 const EVENTS_OF_SLICE = 100;
 
-/** Reads in one snapshot, so the slices are one page. */
+/** All slices are read in one database snapshot, so they form one page. */
 async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter): Promise<PartnerEvent[]> {
   const events: PartnerEvent[] = [];
   for (let after = filter.after; events.length < limit; after = (events.at(-1) as PartnerEvent).position) {
@@ -170,17 +169,16 @@ async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter):
   return events;
 }
 
-/** After how many seconds to try again for a PDF that does not exist yet. */
+/** The seconds after which a client may retry while a PDF does not exist yet. */
 const PDF_SECONDS = 60;
 
-/** The partner's own document. Another partner's is refused as unknown. */
+/** Returns a document of the caller. Refuses another partner's document as unknown. */
 async function documentOf(tx: Transaction, { partnerId }: Caller, number: string): Promise<DocumentRow> {
   const [document] = await readDocuments(tx, { partnerId, number });
   if (document === undefined) throw refuse('invoice_unknown', { number });
   return document;
 }
 
-/** A cursor is one of the caller's own items. Another partner's is refused as unknown. */
 function refuseUnknownCursor(known: boolean): void {
   if (known) return;
   const reason = 'is not an item of this list: use the Link header of a page';
@@ -253,9 +251,9 @@ function requoteAnswer(requote: RequoteState, quote: QuoteState, now: DateTime):
   };
 }
 
-/** The payment values of service.md 2.2, or 2.3 for a requote, with the split plan of a connected account. */
+/** Returns the payment values of service.md 2.2, or 2.3 for a requote. A connected account also gets its split plan. */
 function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operations.SplitQuery): object {
-  // What the partner of a connected account must request from its processor (service.md 7).
+  // The plan states what the partner must request from its processor (service.md 7).
   const plan = routed && planAcceptance(routed, query);
   const { quoteId, requoteId, enrollmentId, currency, acceptedAt } = accepted;
   const facts = { quote_id: quoteId, enrollment_id: enrollmentId, currency, accepted_at: acceptedAt };
@@ -266,7 +264,8 @@ function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operati
 }
 
 /**
- * A page of a list; `items` has one more than the limit if there is another page, whose URL is in `Link` (RFC 8288).
+ * Returns a page of a list. If `items` has one more than the limit, the header `Link` has the URL of the next page (RFC
+ * 8288).
  */
 function pageOf<Item, Cursor extends string | number, Query extends { limit: number; cursor?: Cursor | undefined }>(
   shared: Shared,
@@ -287,8 +286,8 @@ function pageOf<Item, Cursor extends string | number, Query extends { limit: num
 }
 
 /**
- * A call that accepts, batched with others that arrive at the same time. A call with an idempotency key, which an
- * acceptance does not need, runs alone: one transaction stores its response and its key.
+ * Serves acceptances in batches of calls that arrive at the same time. A call with an idempotency key runs alone,
+ * because its key and response are stored in the same transaction. Acceptances do not need keys.
  */
 function serveAcceptances<Params extends z.ZodType>(
   app: FastifyInstance,

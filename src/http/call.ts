@@ -1,7 +1,4 @@
-/**
- * What every call of the API goes through: the caller, the rate limit, the request's parts, its transaction and its
- * idempotency key.
- */
+/** The steps of every API call: caller, rate limit, validation, transaction and idempotency key. */
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -29,11 +26,11 @@ interface Call<Params, Body, Query> {
 interface JsonAnswer {
   readonly status: number;
   readonly text: string;
-  /** The response was already given for the same idempotency key. */
+  /** Whether this response was stored for an idempotency key. */
   readonly replayed?: boolean;
 }
 
-/** A response that is not plain JSON: a file, or JSON with its own headers. */
+/** A response that is a file, or JSON with additional headers. */
 export class Content {
   readonly body: string | Buffer | Readable;
   readonly headers: Readonly<Record<string, string>>;
@@ -44,7 +41,7 @@ export class Content {
   }
 }
 
-/** The JSON of an earlier result: 200 if the operation's own status is 201. */
+/** An earlier result, which has status 200 even if the operation's own status is 201. */
 export class EarlierResult {
   readonly result: unknown;
 
@@ -54,7 +51,6 @@ export class EarlierResult {
 }
 type Answer = JsonAnswer | Content;
 
-/** An idempotency key and the request that it stands for. */
 interface RequestKey {
   readonly key: string;
   readonly sha256: string;
@@ -73,8 +69,8 @@ type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query
 ) => Promise<unknown>;
 
 /**
- * A call that does one action in its own transaction. Its result is the JSON response, or the Content. `before` runs
- * before that transaction begins, and passes its result to `work`.
+ * Serves an operation in its own transaction. The result of `work` is the JSON response, or a Content. `before` runs
+ * before the transaction, and its result is passed to `work`.
  */
 export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType, Before>(
   app: FastifyInstance,
@@ -95,8 +91,8 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
 }
 
 /**
- * Responds in one transaction, for a client that is not revoked. If the key has a stored response, returns that. A
- * refusal rolls back, so its key stays unused.
+ * Responds in one transaction, unless the client is revoked. A request with a known idempotency key gets the stored
+ * response. A refusal is rolled back, so its idempotency key stays unused.
  */
 export function answerOnce(
   shared: Shared,
@@ -111,7 +107,7 @@ export function answerOnce(
   });
 }
 
-/** Checks every call before it does anything: the caller, the rate limit and the request. */
+/** Adds a route that checks the caller, the rate limit and the request before `action` runs. */
 export function route<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
@@ -142,7 +138,7 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
   const { file } = operation;
   app.route({
     ...{ method: [...operation.methods], url, handler },
-    // Checked before the body is read: without a token, the body is not read.
+    // Checks the token before the body is read.
     onRequest: (request: FastifyRequest, reply: FastifyReply) => countCall(request, reply, shared),
     config: { bound: boundFor(operation), ...(file !== undefined && { mediaType: file.type }) },
     ...(file !== undefined && { bodyLimit: file.bytes }),
@@ -157,7 +153,7 @@ function boundFor({ action, file, answer, query }: Operation): BoundName {
   return 'limit' in ((query as { shape?: object }).shape ?? {}) ? 'lists' : 'reads';
 }
 
-/** Reads in one snapshot. A write starts again if another request took the idempotency key first. */
+/** Runs a read in one snapshot. Restarts a write if another request with the same key was answered first. */
 async function insideTransaction(
   { database }: Shared,
   operation: Operation,
@@ -172,7 +168,7 @@ async function insideTransaction(
   }
 }
 
-/** Another request with the same key was answered first: roll back and return that response. */
+/** Rolls back, because another request with the same key was answered first. */
 class KeyTaken extends Error {}
 
 async function onceByKey(
@@ -187,7 +183,7 @@ async function onceByKey(
     return { status: kept.status, text: kept.answer, replayed: true };
   }
   const answer = await answering();
-  if (answer instanceof Content) throw new Error('a file is not kept under an idempotency key');
+  if (answer instanceof Content) throw new Error('a response with a file cannot be stored for an idempotency key');
   const first = await keepAnswer(tx, {
     partnerId,
     key,
@@ -200,15 +196,15 @@ async function onceByKey(
   return answer;
 }
 
-/** A hash of the request that ignores the order and spacing of its fields. */
+/** Returns a hash of the request that does not depend on the order and spacing of its JSON fields. */
 const fingerprint = (request: FastifyRequest, body: unknown): string =>
   createHash('sha256')
     .update(`${request.method} ${request.url}\n${JSON.stringify(body ?? null)}`)
     .digest('hex');
 
 /**
- * The caller. Counts the call against the rate limit of its client, or of its address if there is no valid token. Sets
- * headers that state what is left. Refusals: token_missing, token_invalid, rate_limited.
+ * Identifies the caller and counts the call against the client's rate limit. Without a valid token, the network's limit
+ * applies. Sets the RateLimit headers. Refusals: token_missing, token_invalid, rate_limited.
  */
 export async function countCall(
   request: FastifyRequest,
@@ -234,7 +230,7 @@ function bearerToken(request: FastifyRequest): string {
   return token;
 }
 
-/** service.md 5.4. Checked when present, even if it is not required. */
+/** Checks the partner header if present, even if the operation does not require it (service.md 5.4). */
 function checkPartnerHeader(
   request: FastifyRequest,
   name: string,
@@ -249,7 +245,7 @@ function checkPartnerHeader(
   if (given !== caller.partnerId) throw refuse('partner_header_mismatch', { header: name });
 }
 
-/** Browsers, proxies and link previews mark requests that no user has made yet. */
+/** Recognizes prefetches and previews, which browsers and proxies send before a user makes a request. */
 function isPrefetch(request: FastifyRequest): boolean {
   const { purpose, 'sec-purpose': secPurpose, 'x-moz': xMoz, 'x-purpose': xPurpose } = request.headers;
   return [purpose, secPurpose, xMoz, xPurpose].flat().some((value) => /prefetch|preview|prerender/i.test(value ?? ''));
@@ -264,7 +260,7 @@ function idempotencyKey(request: FastifyRequest): string | undefined {
   });
 }
 
-/** A malformed id is refused like an unknown one; any other parameter as an invalid request. */
+/** Refuses a malformed id as unknown, and any other invalid parameter as an invalid request. */
 function readParams(operation: Operation, request: FastifyRequest): unknown {
   const parsed = operation.params.safeParse(request.params);
   if (parsed.success) return parsed.data;
@@ -296,12 +292,10 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   });
 }
 
-/** The most problems that a refusal of a body lists. */
 const PROBLEMS_TOLD = 20;
 
 const malformed = (reason: string) => refuse('request_invalid', { problems: [{ path: '', reason }] });
 
-/** Refuses a body of a different type, and a missing body. */
 function checkMediaType({ headers, body }: FastifyRequest, expected: string, form: RegExp): void {
   const type = headers['content-type'] ?? '';
   if (form.test(type)) return;
@@ -309,7 +303,7 @@ function checkMediaType({ headers, body }: FastifyRequest, expected: string, for
   throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type', expected });
 }
 
-/** The text of a file as sent, including a byte order mark, so that its hash is that of the bytes. */
+/** Returns the text of a file with its byte order mark, so that the text's hash is the file's hash. */
 function readFile(type: 'text/csv', request: FastifyRequest): string {
   checkMediaType(request, type, /^text\/csv *(; *(charset="?utf-8"?|header="?present"?) *)*$/i);
   try {

@@ -1,4 +1,7 @@
-/** Notes when each API client last called: at most once every few minutes per client, and without delaying the call. */
+/**
+ * Records when each API client last called. Each process writes at most once every few minutes per client, without
+ * delaying the call.
+ */
 import type { DateTime } from 'luxon';
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
@@ -8,14 +11,12 @@ const EVERY_SECONDS = 300;
 
 export class ClientUses {
   readonly #service: ClientUsesService;
-  /** When this process last noted each client, by performance.now(). */
   readonly #noted = new Map<string, number>();
 
   constructor(service: ClientUsesService) {
     this.#service = service;
   }
 
-  /** A client with a valid token called. */
   called(clientId: string): void {
     const at = performance.now();
     const noted = this.#noted.get(clientId);
@@ -23,7 +24,7 @@ export class ClientUses {
     this.#noted.set(clientId, at);
     const { database, environment, log } = this.#service;
     const use = { clientId, now: environment.now().toISO(), atMostEverySeconds: EVERY_SECONDS };
-    // A call is answered even if this cannot be noted.
+    // Not awaited, because the call is answered even if recording its use fails.
     void database
       .transaction((tx) => noteClientUse(tx, use))
       .catch((err: unknown) => log.warn({ err, client_id: clientId }, 'the use of a client was not noted'));

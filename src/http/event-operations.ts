@@ -1,4 +1,3 @@
-/** The operation that reads a partner's events. `operations.ts` lists it; it has its own file because it is long. */
 import { z } from 'zod';
 import { ExactNumber } from '../json.ts';
 import { EVENT_TYPES } from '../partner-events/event.ts';

@@ -1,16 +1,16 @@
-/** The schemas of a partner's events, by their names in the OpenAPI description. A webhook's body is an Event. */
+/** The schemas of partner events in the OpenAPI description. The body of a webhook is an Event. */
 import { z } from 'zod';
 import { EVENT_TYPES, type EventType } from '../partner-events/event.ts';
 import { acceptance, documentAnswer, named, requoteAcceptance, reversalAnswer } from './schemas.ts';
 
 const text = z.string();
 const { currency } = acceptance.shape;
-/** The fields of a ledger row that are not in the response of the call that records it. */
+/** Fields of a ledger row that the response to its call does not contain. */
 const ofRow = {
   policy_id: text,
   enrollment_id: text.nullable().meta({ description: 'null if the row was imported without one' }),
-  month: text.meta({ description: 'The month that it belongs to, YYYY-MM' }),
-  posted_month: text.meta({ description: 'The month whose document bills it' }),
+  month: text.meta({ description: 'The month to which the row belongs, YYYY-MM' }),
+  posted_month: text.meta({ description: 'The month whose document bills the row' }),
 };
 const fields = documentAnswer.shape;
 const amountText = (description: string) =>
@@ -33,7 +33,7 @@ const issued = named(
     amount_due: fields.amount_due,
     issued_on: fields.issued_on,
     due_on: fields.due_on,
-    replaces: text.nullable().meta({ description: 'The void document that it replaces' }),
+    replaces: text.nullable().meta({ description: 'The void document that this document replaces' }),
     credits: text.nullable().meta({ description: 'The invoice that this credit note credits' }),
   }),
 );
@@ -75,7 +75,10 @@ const eventOf = (type: EventType) =>
     data: DATA[type],
   });
 
-/** One alternative for each type, so a generated client knows an event's data by its type. An event never changes. */
+/**
+ * One alternative for each type, so that a generated client knows an event's data by the event's type. Published events
+ * never change.
+ */
 export const eventAnswer = named(
   'Event',
   z.discriminatedUnion('type', EVENT_TYPES.map(eventOf) as [ReturnType<typeof eventOf>]),

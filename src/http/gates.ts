@@ -1,40 +1,40 @@
 /**
- * How much of each kind of work a server does at once. The rest is queued, or refused if it would wait too long.
- * Callers take turns, so that many requests of one caller do not block another. Refusals: busy, unavailable.
+ * Limits how much of each kind of work a server does at once. Further requests wait, or are refused if they would wait
+ * too long. Callers take turns, so that one caller's requests do not block another caller. Refusals: busy, unavailable.
  */
 import type { FastifyContextConfig, FastifyReply } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
 
 interface Bound {
   readonly atOnce: number;
-  /** In total; one caller may use half of them. */
+  /** The most waiting requests of all callers. One caller may have half of the waiting requests. */
   readonly waiting: number;
-  /** How long a request waits for its turn; default: LONGEST_WAIT_MS. */
+  /** The longest wait for a turn. By default, LONGEST_WAIT_MS. */
   readonly longestWaitMs?: number;
 }
 
 /**
- * Every route names its bound; without one the server does not start. `fixed` is answered from memory. The others use
- * database connections: a server has 16 for transactions and 16 for acceptances.
+ * Every route must name one of these bounds. `fixed` responses come from memory. The other bounds use database
+ * connections: a server has 16 for transactions and 16 for acceptances.
  */
 const BOUNDS = {
   fixed: { atOnce: Number.POSITIVE_INFINITY, waiting: 0 },
   pages: { atOnce: 3, waiting: 200 },
   screens: { atOnce: 4, waiting: 200 },
   console: { atOnce: 2, waiting: 100 },
-  /** They call the payment processor, which may be slow. */
+  /** These requests call the payment processor, which may be slow. */
   checkouts: { atOnce: 4, waiting: 20 },
   files: { atOnce: 2, waiting: 100 },
-  /** Rows have their own limit, see row-streams.ts; this one applies until the stream is open. */
+  /** The limit applies until a stream of rows is open. Open streams have their own limit (row-streams.ts). */
   rows: { atOnce: 4, waiting: 50 },
   exchanges: { atOnce: 3, waiting: 400 },
   webhooks: { atOnce: 4, waiting: 100 },
   reads: { atOnce: 4, waiting: 400 },
   lists: { atOnce: 2, waiting: 100 },
   changes: { atOnce: 10, waiting: 800 },
-  /** With the time to read a file (reading/aside.ts), less than LONGEST_ANSWER_MS. */
+  /** The wait and the time to read a file (reading/aside.ts) together are less than LONGEST_ANSWER_MS. */
   uploads: { atOnce: 1, waiting: 20, longestWaitMs: 6_000 },
-  // They share transactions: see quotes/acceptances.ts.
+  // Acceptances share transactions (quotes/acceptances.ts).
   acceptances: { atOnce: 1000, waiting: 1000 },
 } as const satisfies Record<string, Bound>;
 
@@ -42,18 +42,17 @@ export type BoundName = keyof typeof BOUNDS;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** How many of its kind may run at once. */
     bound?: BoundName;
   }
   interface FastifyRequest {
-    /** Called when its response is ready, while it has a slot. */
+    /** Called when the response of a request with a slot is ready. */
     onAnswer: (() => void) | null;
   }
 }
 
 /**
- * How long a request waits for its turn, and how long in total for its response. Both are shorter than the time that
- * the server waits for a silent connection.
+ * The longest wait for a turn, and the longest time to a response. Both are shorter than the server's timeout for
+ * silent connections.
  */
 const LONGEST_WAIT_MS = 15_000;
 const LONGEST_ANSWER_MS = 27_000;
@@ -66,7 +65,7 @@ interface Waiting {
 
 export class Gate {
   readonly #bound: Bound;
-  /** By caller, in order of their turns. */
+  /** The waiting requests by caller. The first caller has the next turn. */
   readonly #waiting = new Map<string, Waiting[]>();
   #running = 0;
   #queued = 0;
@@ -79,13 +78,13 @@ export class Gate {
     return this.#running;
   }
 
-  /** Resolves when it is the caller's turn: it holds a slot until it leaves. */
+  /** Resolves at the caller's turn. The caller then holds a slot until `leave`. */
   async enter(caller: string): Promise<void> {
     if (this.#running < this.#bound.atOnce) this.#running += 1;
     else await this.#turn(caller);
   }
 
-  /** Passes the slot to the first request of the next caller. */
+  /** Gives the slot to the first request of the next caller. */
   leave(): void {
     const [turn] = this.#waiting;
     if (turn === undefined) {
@@ -135,16 +134,15 @@ export const openGates = (): Readonly<Record<BoundName, Gate>> =>
 
 export const busy = () => refuse('busy', { retry_after: RETRY_SECONDS });
 
-/** The bound of a route, which it must have. */
 export function boundOf(url: string, config: FastifyContextConfig | undefined): BoundName {
   if (config?.bound === undefined) throw new Error(`${url} has no bound`);
   return config.bound;
 }
 
 /**
- * The response of a handler that has entered a gate. It leaves the gate when the response is ready, not when the client
- * has read it. If the database has vanished, the caller gets a response before the connection is dropped, and the slot
- * stays taken until the work has ended.
+ * Returns the response of a handler that has entered a gate. The handler leaves the gate when the response is ready,
+ * before the client has read it. If the database does not respond, the caller gets a refusal in time, and the slot
+ * stays taken until the work ends.
  */
 export function answerWithin(
   gate: Gate,

@@ -1,4 +1,4 @@
-/** Endpoints for operations: /healthz, /readyz and /metrics; and the contact for vulnerabilities. */
+/** The operations endpoints /healthz, /readyz and /metrics, and security.txt. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -10,7 +10,7 @@ import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
 import { addressList, isBehindUnknownProxy, issuerOf, type Shared } from './shared.ts';
 
-/** Probes and scrapes come every few seconds; more frequent callers get a response up to this old. */
+/** Probes come every few seconds. More frequent callers get the previous response, if it is not older than this. */
 const REMEMBERED_MS = 1000;
 
 export function addHealth(app: FastifyInstance, shared: Shared): void {
@@ -18,8 +18,8 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   const fixed = { config: { bound: 'fixed' } } as const;
   app.get('/healthz', fixed, async () => ({ status: 'ok', version: packageVersion }));
 
-  // Ready: the database answers, has this version's migrations and accepts writes, and the clocks agree. A server is
-  // ready even while the ledger is paused: reads work as always, and routing writes elsewhere would not help.
+  // A server is ready if the database responds, accepts writes and has this version's migrations, and the clocks agree.
+  // A pause of the ledger does not matter: reads still work, and other servers could not write either.
   const ready = remembered(REMEMBERED_MS, async () => {
     const done = await database.reading(readMigrationNames);
     const pending = missingMigrations(done).map(migrationName);
@@ -45,7 +45,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** Does the work once for all concurrent callers and those shortly after, whether or not it succeeds. */
+/** Runs the work once for concurrent callers. Keeps its result or failure for some time. */
 function remembered<Result>(milliseconds: number, work: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<Result> | undefined;
   return () => {
@@ -59,8 +59,8 @@ function remembered<Result>(milliseconds: number, work: () => Promise<Result>): 
 }
 
 /**
- * Who may read the metrics. Callers through a proxy that the settings do not name may not, because the address would be
- * the proxy's. By default, nginx adds no headers to what it forwards, but it speaks HTTP/1.0.
+ * Returns whether a caller may read the metrics. A caller through a proxy that the settings do not name may not,
+ * because its address would be the proxy's. By default, nginx forwards requests without extra headers, but as HTTP/1.0.
  */
 function metricsReaders({ settings }: { settings: Settings }): (request: FastifyRequest) => boolean {
   const allowed = addressList(settings.http.metrics_allow);
@@ -68,7 +68,7 @@ function metricsReaders({ settings }: { settings: Settings }): (request: Fastify
     allowed(request.ip) && !isBehindUnknownProxy(request, settings) && request.raw.httpVersion !== '1.0';
 }
 
-/** RFC 9116. Undefined if the settings name no contact. */
+/** Returns security.txt (RFC 9116), or undefined if the settings name no contact. */
 function securityText({ settings, environment }: { settings: Settings; environment: Environment }) {
   const contact = settings.security_contact || settings.issuer.email;
   if (contact === '') return undefined;

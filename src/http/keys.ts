@@ -1,6 +1,6 @@
 /**
- * The keys that sign access tokens. Each process makes its own keys and keeps the private half in memory. The public half
- * is stored in the database, so that every machine can verify a token until it expires.
+ * The keys that sign access tokens. Each process generates its own keys and keeps the private keys in memory. The
+ * public keys are stored in the database, so that every server can verify a token until it expires.
  */
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { DateTime } from 'luxon';
@@ -8,12 +8,12 @@ import type { Database } from '../database/database.ts';
 import { insertSigningKey, readSigningKeys } from './server.sql.ts';
 
 export const TOKEN_SECONDS = 3600;
-/** A key signs for a day. The next key is published this long before it signs, so that caches have it by then. */
+/** A key signs for a day. The next key is published an hour before it signs, so that caches have it by then. */
 const SIGNS_SECONDS = 24 * 3600;
 const AHEAD_SECONDS = 3600;
-/** How long a key outlives its last token, to allow for clock differences. */
+/** A key stays published this long after its last token expires, in case clocks differ. */
 const SLACK_SECONDS = 300;
-/** A token with an unknown key makes the store read the keys again, but at most once in this time. */
+/** A token with an unknown key makes the server read the keys again, at most once in this time. */
 const READ_AGAIN_MILLISECONDS = 1000;
 
 interface SigningKey {
@@ -43,27 +43,24 @@ export class KeyStore {
     this.#now = now;
   }
 
-  /** The current signing key. */
   async signing(): Promise<{ kid: string; privateKey: CryptoKey }> {
     const at = this.#seconds();
     const current = this.#own.find((key) => key.signsFrom <= at && at < key.signsUntil);
     if (current === undefined) return this.#createOnce(at);
     const isLast = this.#own.at(-1) === current;
     if (isLast && at >= current.signsUntil - AHEAD_SECONDS) {
-      // Publish the next key ahead of time. If that fails, this key continues and the next token tries again.
+      // Publishes the next key ahead of time. If that fails, the current key continues, and the next token tries again.
       void this.#createOnce(current.signsUntil).catch(() => {});
     }
     return current;
   }
 
-  /** The published key with that id, or undefined if it does not exist or has expired. */
   async verifying(kid: string): Promise<CryptoKey | undefined> {
     if (!this.#published.has(kid)) await this.#refresh();
     const found = this.#published.get(kid);
     return found !== undefined && found.until > this.#seconds() ? found.key : undefined;
   }
 
-  /** The public keys of all machines, for /.well-known/jwks.json. */
   async published(): Promise<JWK[]> {
     await this.#refresh();
     return [...this.#published.values()].filter(({ until }) => until > this.#seconds()).map(({ jwk }) => jwk);
@@ -73,7 +70,6 @@ export class KeyStore {
     return this.#now().toSeconds();
   }
 
-  /** Concurrent requests share one new key. */
   #createOnce(signsFrom: number): Promise<SigningKey> {
     this.#creating ??= this.#create(signsFrom).finally(() => {
       this.#creating = undefined;

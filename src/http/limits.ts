@@ -1,8 +1,8 @@
 /**
- * Rate limits. Requests are limited by client or network, and by kind, so that one kind does not use up another's
- * limit. Wrong secrets at the token exchange are limited by network and by client of a network. All servers of a
- * database share the counts: requests through shared-counts.ts, wrong secrets and link requests one by one. A right
- * secret is never refused: it has 256 random bits, so it cannot be guessed. Refusal: rate_limited.
+ * Rate limits. Requests are limited by client or network, separately for each kind. Wrong secrets are limited by
+ * network, and by client within a network. All servers of a database share the counts. Requests are counted in
+ * shared-counts.ts; wrong secrets and requests for links are counted in the database at once. A valid secret is never
+ * refused: it has 256 random bits and cannot be guessed. Refusal: rate_limited.
  */
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
@@ -13,7 +13,6 @@ import { countFailures } from './server.sql.ts';
 import type { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';
 
-/** What is left of a limit, for a response's RateLimit headers. */
 interface Allowance {
   readonly limit: number;
   readonly remaining: number;
@@ -21,45 +20,42 @@ interface Allowance {
   readonly reset: number;
 }
 
-/** The headers of draft-ietf-httpapi-ratelimit-headers-07. */
 export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<string, string> => ({
   'RateLimit-Limit': String(limit),
   'RateLimit-Remaining': String(remaining),
   'RateLimit-Reset': String(reset),
 });
 
-/** `call`: by client if it has a valid token. Everything else is counted by network. */
+/** A `call` with a valid token is counted by client, and every other request by network. */
 type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
 
 export interface Limits {
-  /** Counts a request of a client, or of an address while the client is unknown. */
+  /** Counts a request. `key` is the client, or the address if the client is unknown. */
   readonly request: (kind: RequestKind, key: string) => Allowance;
-  /**
-   * Counts a wrong secret, and refuses if there are too many: for the client from this network, or from the network.
-   */
+  /** Counts a wrong secret. Refuses if the network, or the client within the network, sent too many wrong secrets. */
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
-  /** Counts a sign-in with a wrong link, passkey or provider's answer, and refuses if its network had too many. */
+  /** Counts a failed sign-in with a link, passkey or provider. Refuses a network with too many failed sign-ins. */
   readonly failedSignIn: (address: string) => Promise<void>;
-  /** Counts a request for a sign-in link, and refuses if its page or network had too many. */
+  /** Counts a request for a sign-in link. Refuses if the page or network had too many requests. */
   readonly askedForLink: (page: string, address: string) => Promise<void>;
-  /** Refuses a network that has sent too many webhooks with a bad signature. */
+  /** Refuses a network that sent too many webhooks with an invalid signature. */
   readonly webhook: (address: string) => void;
   readonly badSignature: (address: string) => void;
   readonly close: () => void;
 }
 
-/** For public routes: counts the request against its address. */
+/** Counts a request of a public route against its address. */
 export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
   void limits.request('other', request.ip);
 
-/** Several clients with old secrets may share a network. */
+/** The network's limit is higher, because several clients with old secrets may share a network. */
 const FAILURES = { ofClient: 10, ofNetwork: 100, minutes: 15 };
-/** Stands for the client in people's sign-ins. No client has this name. */
+/** Takes the place of a client id in the counts of failed sign-ins. No client has this name. */
 export const SIGN_IN = 'sign-in';
-/** Each sends an e-mail to a partner. */
+/** Each request sends an e-mail to a partner. */
 const ASKED_LINKS = { ofPage: 3, ofNetwork: 20, minutes: 15 };
 const BAD_SIGNATURES_PER_MINUTE = 60;
-/** How many refused networks and clients are remembered, so that nothing is written for their next wrong secret. */
+/** The most refused networks and clients kept in memory. Further wrong secrets from these cause no database writes. */
 const MOST_REFUSED = 10_000;
 
 interface LimitOptions {
@@ -134,7 +130,7 @@ function failuresOf(
   return async (clientId, address) => {
     const network = networkOf(address);
     const ofClient = `${network} ${clientId}`;
-    // A name that no client can have is not counted as a client's failure.
+    // A name that no client can have is counted only for the network.
     const keys = IDENTIFIER.test(clientId) ? [network, ofClient].sort() : [network];
     const now = environment.now();
     const already = keys.map((key) => refused.get(key)).find((each) => each !== undefined && each.until > now);
@@ -154,8 +150,8 @@ function failuresOf(
 }
 
 /**
- * What counts as one caller: an IPv4 address, or the /64 of an IPv6 address, which belongs to one subscriber. Anything
- * else, such as a client, is returned unchanged.
+ * Returns the network of an IP address: an IPv4 address itself, or the /64 of an IPv6 address, which belongs to one
+ * subscriber. Returns other keys, such as a client id, unchanged.
  */
 export function networkOf(key: string): string {
   const plain = key.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');

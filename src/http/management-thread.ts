@@ -1,15 +1,13 @@
-/** The thread of the management port. See management.ts. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Answer, FromThread, ManagementData } from './management.ts';
 import { FORWARDED } from './shared.ts';
 
-/** After this long without a heartbeat, the main thread is stalled: no task takes that long. */
+/** Without a heartbeat for this long, the main thread counts as stalled. No task of the main thread takes this long. */
 const STALLED_MS = 5000;
-/** How long the main thread may take to respond. */
 const PATIENCE_MS = 5000;
-/** More frequent callers get the same response again. */
+/** More frequent callers get the previous response. */
 const REMEMBERED_MS = 1000;
 const MOST_REMEMBERED = 100;
 
@@ -35,7 +33,7 @@ function health(): Reply {
   return json(stalled ? 503 : 200, { status: stalled ? 'stalled' : 'ok', version, heartbeat_ms: since });
 }
 
-/** Asks the main thread: one request at a time, and at most one a second. */
+/** Asks the main thread, with one request at a time and at most one a second for each caller and URL. */
 function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
   const address = socket.remoteAddress ?? '';
   const key = `${url} ${address}`;
@@ -60,7 +58,10 @@ function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
   return reply;
 }
 
-/** The address of a proxied request would be the proxy's. By default, nginx adds no header, but it speaks HTTP/1.0. */
+/**
+ * A proxied request would have the proxy's address. By default, nginx adds no header, but forwards requests as
+ * HTTP/1.0.
+ */
 const isForwarded = ({ headers, httpVersion }: IncomingMessage): boolean =>
   httpVersion === '1.0' || FORWARDED.some((name) => headers[name] !== undefined);
 

@@ -1,6 +1,6 @@
 /**
- * The management port: /healthz, /readyz and /metrics served by a separate thread, which API callers cannot block.
- * /healthz checks the main thread's heartbeat; the others query the main thread, as its own routes would.
+ * The management port: /healthz, /readyz and /metrics, served by a separate thread that API callers cannot block.
+ * /healthz checks the main thread's heartbeat. /readyz and /metrics ask the main thread.
  */
 import { Worker } from 'node:worker_threads';
 import type { FastifyInstance } from 'fastify';
@@ -13,11 +13,10 @@ export interface ManagementData {
   readonly host: string;
   readonly port: number;
   readonly version: string;
-  /** One BigInt64: the main thread's last heartbeat, by process.hrtime, which is one clock for all threads. */
+  /** One BigInt64 with the main thread's last heartbeat by process.hrtime, a clock that all threads share. */
   readonly heartbeat: SharedArrayBuffer;
 }
 
-/** A request that the main thread answers. */
 interface Question {
   readonly id: number;
   readonly url: string;
@@ -41,7 +40,7 @@ interface Management {
   readonly close: () => Promise<void>;
 }
 
-/** Rejects with the error if it cannot listen. */
+/** Opens the management port. Rejects if the port cannot be opened. */
 export async function openManagement(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },

@@ -1,6 +1,6 @@
 /**
- * Metrics in the Prometheus format. Requests are counted as they happen; the database is measured on demand, but for at
- * most a fiftieth of the time, however often the metrics are read.
+ * Metrics in the Prometheus format. Requests are counted as they happen. The database is measured on demand, but
+ * measuring takes at most a fiftieth of the time.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Environment } from '../config/environment.ts';
@@ -24,13 +24,11 @@ export interface Metrics {
   readonly connections: Gauge;
   readonly busy: Gauge<'bound'>;
   readonly contentType: string;
-  /** Sets gauges before each reading. */
   readonly onRead: (set: () => void) => void;
-  /** The text of /metrics. */
   readonly read: () => Promise<string>;
 }
 
-/** Counting the open rows of a month of ten million takes 3 seconds. */
+/** Counting the open rows of a month with ten million rows takes 3 seconds. */
 const SHARE_OF_TIME = 50;
 
 export function openMetrics({ environment, database }: { environment: Environment; database: Database }): Metrics {
@@ -81,14 +79,17 @@ export function openMetrics({ environment, database }: { environment: Environmen
 
 type OpenGauge = (name: string, help: string, labelNames?: string[]) => Gauge;
 
-/** Measures the backlog in the database, or returns the previous values if they are recent relative to their cost. */
+/**
+ * Returns a function that measures the backlog in the database, or keeps the previous values if they are recent
+ * relative to their cost.
+ */
 function measureBacklog(
   gauge: OpenGauge,
   { environment, database }: { environment: Environment; database: Database },
 ): () => Promise<void> {
   const deliveries = gauge('deliveries', 'Documents by delivery state', ['status']);
   const depth = gauge('delivery_queue_depth', 'Documents waiting to be sent');
-  const age = gauge('delivery_queue_oldest_seconds', 'How long the oldest of them has waited');
+  const age = gauge('delivery_queue_oldest_seconds', 'How long the oldest waiting document has waited');
   const openRows = gauge('open_entries', 'Ledger rows that no document bills yet');
   const lastClose = gauge('last_close_timestamp_seconds', 'When the last month was closed');
   const webhooks = gauge('webhooks', 'Webhooks of partners by their state', ['state']);
@@ -99,11 +100,11 @@ function measureBacklog(
   return sparingly(async () => {
     const now = environment.now().toISO();
     await database.reading(async (tx) => {
-      // A scrape must not take the cores that acceptances need.
+      // A scrape must not take the CPU cores that acceptances need.
       await execute(tx, 'SET LOCAL max_parallel_workers_per_gather = 0');
       const counts = await countDeliveries(tx);
       const onHold = await countOnHold(tx);
-      // Documents that a person put on hold raise no alarm.
+      // Documents that a person put on hold are reported separately, because they raise no alarm.
       const told = { ...counts, held: counts.held - onHold, on_hold: onHold };
       for (const [status, count] of Object.entries(told)) deliveries.set({ status }, count);
       const facts = await readBacklog(tx, now);
@@ -124,7 +125,6 @@ function measureBacklog(
   });
 }
 
-/** The gauges of jobs, set for one job at a time. */
 function gaugeJobs(gauge: OpenGauge): (health: JobHealth) => void {
   const lastExit = gauge(
     'job_last_exit_status',
@@ -144,7 +144,10 @@ function gaugeJobs(gauge: OpenGauge): (health: JobHealth) => void {
   };
 }
 
-/** Does the work once for all concurrent callers, and not again until SHARE_OF_TIME times its duration has passed. */
+/**
+ * Runs the work once for concurrent callers. The next run starts after SHARE_OF_TIME times the duration of the previous
+ * one.
+ */
 function sparingly(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let notBefore = 0;

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 description, made from the operations and the schemas that check their requests. */
+/** The OpenAPI 3.1 description, generated from the operations and their schemas. */
 import { z } from 'zod';
 import type { Settings } from '../config/settings.ts';
 import { httpStatusOf, type RefusalCode } from '../errors/refusals.ts';
@@ -16,7 +16,6 @@ const EVERYWHERE: readonly RefusalCode[] = [
   ...(['rate_limited', 'busy', 'unavailable', 'internal'] as const),
 ];
 
-/** Request fields that accept more than one notation. */
 const WRITTEN = new Map<unknown, Json>([
   [
     decimal,
@@ -29,7 +28,7 @@ const WRITTEN = new Map<unknown, Json>([
   [pageLimit, { type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'At most this many' }],
 ]);
 
-/** JSON Schema 2020-12, the dialect of OpenAPI 3.1. A response may gain fields, so it is open; a request is closed. */
+/** JSON Schema 2020-12, the dialect of OpenAPI 3.1. Responses may have additional fields, and requests may not. */
 const options = (io: 'input' | 'output') =>
   ({
     io,
@@ -44,13 +43,12 @@ const options = (io: 'input' | 'output') =>
     },
   }) satisfies Parameters<typeof z.toJSONSchema>[1];
 
-/** The schema of a request. */
 function requestSchema(schema: z.ZodType): Json {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, options('input'));
   return rest;
 }
 
-/** A reference to a named schema, or a list of them. */
+/** Returns a reference to a named schema, or a list of references. */
 function answerSchema(schema: z.ZodType): Json {
   const id = SCHEMAS.get(schema)?.id;
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` };
@@ -58,7 +56,6 @@ function answerSchema(schema: z.ZodType): Json {
   throw new Error('a response has no name in the description');
 }
 
-/** Every named schema. */
 function namedSchemas(): Json {
   const { schemas } = z.toJSONSchema(SCHEMAS, { ...options('output'), uri: (id) => `#/components/schemas/${id}` });
   return Object.fromEntries(Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]));
@@ -70,7 +67,7 @@ const HEADERS = {
   'X-Request-Id': header('The id of the request. Give it to support.'),
   'RateLimit-Limit': header('Requests allowed per minute', whole),
   'RateLimit-Remaining': header('Requests left', whole),
-  'RateLimit-Reset': header('Seconds until all of them are available again', whole),
+  'RateLimit-Reset': header('Seconds until the full limit is available again', whole),
   'Retry-After': header('Seconds to wait before the next try', whole),
   'WWW-Authenticate': header('How to authenticate (RFC 6750)'),
   'Idempotent-Replayed': header('true if this response was returned before for the same Idempotency-Key'),
@@ -183,14 +180,13 @@ function successHeaders(answer: AnswerKind, method: 'GET' | 'POST'): HeaderName[
 }
 
 function answerContent(answer: AnswerKind, example: unknown): Json {
-  // Files are described only by media type (OpenAPI 3.1, "Considerations for File Uploads").
+  // OpenAPI 3.1 describes files only by media type ("Considerations for File Uploads").
   if (typeof answer === 'string') return { [answer]: answer === 'text/csv' ? { schema: { type: 'string' } } : {} };
   return {
     'application/json': { schema: answerSchema(answer), example: JSON.parse(writeExactJson(example)) as unknown },
   };
 }
 
-/** The query parameters. */
 function queryParameters({ query }: Operation): Json[] {
   const { properties = {}, required = [] } = requestSchema(query) as {
     properties?: Record<string, Json>;
@@ -202,7 +198,6 @@ function queryParameters({ query }: Operation): Json[] {
   }));
 }
 
-/** The refusals of an operation by status, each with its codes. */
 function problems(operation: Operation, method: string): Json {
   const codes: RefusalCode[] = [
     ...operation.refusals,
@@ -228,7 +223,7 @@ function problems(operation: Operation, method: string): Json {
   );
 }
 
-/** A problem with one of these codes, so a generated client knows the possible codes. */
+/** Limits the codes of a problem, so that a generated client knows them. */
 const problemSchema = (codes: readonly RefusalCode[]): Json => ({
   allOf: [answerSchema(problem), { type: 'object', required: ['code'], properties: { code: { enum: codes } } }],
 });

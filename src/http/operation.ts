@@ -1,8 +1,6 @@
-/** An operation of the API: the schemas that check its requests and describe its responses. */
 import { z } from 'zod';
 import type { CallRefusalCode } from '../errors/refusals.ts';
 
-/** What an operation returns: JSON by a schema, or a file. */
 export type AnswerKind = z.ZodType | 'application/pdf' | 'application/xml' | 'text/csv';
 
 export interface Operation<
@@ -12,22 +10,22 @@ export interface Operation<
 > {
   readonly id: string;
   readonly methods: readonly ('GET' | 'POST')[];
-  /** As OpenAPI writes it: `/api/v1/quote/{quote_id}`. */
+  /** In the notation of OpenAPI: `/api/v1/quote/{quote_id}`. */
   readonly path: string;
   readonly summary: string;
   readonly description: string;
-  /** `documented` by the service's documentation, or this system's `own`. */
+  /** `documented`: described in the service's documentation. `own`: added by this system. */
   readonly origin: 'documented' | 'own';
   readonly action: 'reads' | 'makes' | 'accepts';
   readonly partnerHeader: 'required' | 'checked';
   readonly params: Params;
   readonly body: Body;
-  /** The body is a text file with at most this many bytes. Default: JSON. */
+  /** Set if the body is a text file, with its largest size in bytes. By default, the body is JSON. */
   readonly file?: { readonly type: 'text/csv'; readonly bytes: number };
-  /** The query parameters; others are refused. */
+  /** Other query parameters are refused. */
   readonly query: Query;
   readonly status: 200 | 201;
-  /** When an earlier result is returned, if that has its own status. */
+  /** Describes when an earlier result is returned with its own status. */
   readonly again?: string;
   readonly answer: AnswerKind;
   readonly example: unknown;

@@ -1,6 +1,6 @@
 /**
- * The operations of the API, with the schemas that check requests and describe responses. The OpenAPI description and
- * the reference page are generated from them. `api.ts` has their handlers.
+ * The operations of the API. The OpenAPI description and the reference page are generated from this file. `api.ts` has
+ * the handlers.
  */
 import { z } from 'zod';
 import { ExactNumber } from '../json.ts';
@@ -20,7 +20,7 @@ import {
 } from './schemas.ts';
 import { readFile, sendFile } from './settlement-files.ts';
 
-/** Inputs of a sequential split's plan (service.md 7.4.3). */
+/** The query parameters of a sequential split's plan (service.md 7.4.3). */
 export const splitQuery = z.strictObject({
   operator_account: z
     .string()
@@ -264,7 +264,7 @@ export const reverseQuote = operation({
   body: z
     .strictObject({
       reversal_id: identifier,
-      requote_id: identifier.optional().meta({ description: 'The requote that it reverses, if any' }),
+      requote_id: identifier.optional().meta({ description: 'The requote to reverse, if any' }),
       spotPrice: decimal.optional(),
       partnerCut: decimal.optional(),
       invoiceAmount: decimal.optional(),

@@ -1,4 +1,4 @@
-/** Self-contained pages for anyone with their URL, under a content security policy that allows only their own style. */
+/** Self-contained public pages, whose content security policy allows only their own style. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,14 +10,13 @@ import { packageRoot } from '../package.ts';
 const STYLE = readFileSync(join(packageRoot, 'templates', 'pages', 'style.css'), 'utf8').trim();
 const POLICY = [
   "default-src 'none'",
-  // The inline style is allowed by its hash, so injected styles never apply.
+  // The hash allows only this inline style, so an injected style has no effect.
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The whole document of a page. */
 export const pageOf = ({ title, sandbox }: { title: string; sandbox: boolean }, content: ComponentChildren): string =>
   `<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-/** Errors as problem documents (RFC 9457): a refusal with its code, a bug only with the request's id. */
+/** Errors as problem documents (RFC 9457). A bug shows only the request's id. */
 
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
@@ -8,15 +8,17 @@ import { rateHeaders } from './limits.ts';
 
 const LITTLE_TO_READ = 64 * 1024;
 
-/** Seconds after which a client may retry. */
 const RETRY_SECONDS = 5;
-/** The same while the ledger is paused, which usually takes minutes. */
+/** A pause of the ledger usually takes minutes, so clients retry after these seconds. */
 const PAUSED_RETRY_SECONDS = 60;
 
-/** lock_not_available and query_canceled: the timeouts of our connections. */
+/** SQL states lock_not_available and query_canceled, which our connections' timeouts cause. */
 const OUT_OF_PATIENCE: ReadonlySet<string> = new Set(['55P03', '57014']);
 
-/** What keeps a server from writing at all (database/fitness.ts): the operator's concern, logged with the reason. */
+/**
+ * Problems that keep a server from writing (database/fitness.ts). Clients get `unavailable`. The log has the reason for
+ * the operator.
+ */
 const UNFIT: ReadonlySet<RefusalCode> = new Set([
   'clock_differs',
   'database_read_only',
@@ -24,7 +26,6 @@ const UNFIT: ReadonlySet<RefusalCode> = new Set([
   'database_privileges',
 ]);
 
-/** Any thrown value as a refusal; undefined for a bug. */
 function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined {
   if (error instanceof Refusal) {
     return UNFIT.has(error.code) ? refuse('unavailable', { retry_after: RETRY_SECONDS }, error) : error;
@@ -34,14 +35,14 @@ function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined
   if (failure?.code === 'database_failed' || (failure && UNFIT.has(failure.code)) || isUnreachable(error)) {
     return refuse('unavailable', { retry_after: RETRY_SECONDS }, error);
   }
-  // The reason is for operators, not partners.
+  // Only operators may see the reason for a pause.
   if (failure?.code === 'paused')
     return refuse('unavailable', { retry_after: PAUSED_RETRY_SECONDS, paused: true }, error);
   if (failure !== undefined) return failure;
   return refusalOfFramework(error as FastifyError, request);
 }
 
-/** No connection: refused, lost, or all busy for too long. */
+/** Returns whether the database cannot be reached, or all connections were busy for too long. */
 function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as NodeJS.ErrnoException;
@@ -51,7 +52,6 @@ function isUnreachable(error: unknown): boolean {
   );
 }
 
-/** Fastify's own errors, about bodies, media types and addresses. */
 function refusalOfFramework(error: FastifyError, { routeOptions, headers }: FastifyRequest): Refusal | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
@@ -74,13 +74,13 @@ function refusalOfFramework(error: FastifyError, { routeOptions, headers }: Fast
 
 export type SendProblem = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
-/** Responds with problem documents whose types are URLs in this issuer's reference. */
+/** Returns a function that sends problem documents, whose types are URLs in the issuer's reference. */
 export const problemsOf =
   (issuer: string): SendProblem =>
   (thrown, request, reply) =>
     writeProblem(answerTo(thrown, request, reply), issuer, request, reply);
 
-/** The response to a thrown value, as JSON or a page: logged if it is our fault, with the headers of its refusal. */
+/** Returns the refusal for a thrown value, and sets the refusal's headers. Logs errors with a status of 500 or more. */
 export function answerTo(thrown: unknown, request: FastifyRequest, reply: FastifyReply): Refusal {
   const known = refusalOf(thrown, request);
   const refusal = known ?? refuse('internal', { request_id: request.id });
@@ -93,7 +93,6 @@ export function answerTo(thrown: unknown, request: FastifyRequest, reply: Fastif
   return refusal;
 }
 
-/** The methods that are allowed, when to retry, the rate limit if that was exceeded, and the end of the connection. */
 function addHeaders({ facts }: Refusal, request: FastifyRequest, reply: FastifyReply): void {
   type Stated = { readonly allowed?: string[]; readonly retry_after?: number; readonly limit?: number };
   const { allowed, retry_after: retryAfter, limit } = facts as Stated;
@@ -119,14 +118,17 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     code: refusal.code,
     ...refusal.facts,
   };
-  // Sent as bytes: Fastify would add a charset, which the media type of RFC 9457 does not have.
+  // Sent as bytes, because Fastify would add a charset, which RFC 9457's media type does not have.
   return reply
     .code(status)
     .type('application/problem+json')
     .send(Buffer.from(JSON.stringify(problem)));
 }
 
-/** If it has, the connection is closed. Otherwise Node would read the rest of an unwanted body to keep it. */
+/**
+ * Returns whether much of the body is unread. The connection is then closed, because Node would read the whole body to
+ * keep the connection open.
+ */
 const hasUnreadBody = ({ body, headers }: FastifyRequest): boolean =>
   body === undefined &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LITTLE_TO_READ);

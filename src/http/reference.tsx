@@ -1,4 +1,4 @@
-/** `/openapi.json`, and the same as a self-contained page, `/reference`. */
+/** The API description as `/openapi.json`, and as the self-contained page `/reference`. */
 import type { FastifyInstance } from 'fastify';
 import { CALL_REFUSAL_CODES, httpStatusOf } from '../errors/refusals.ts';
 import { writeExactJson } from '../json.ts';
@@ -77,7 +77,6 @@ const Reference = ({ base, header }: { base: string; header: string }) => (
 const fieldsOf = (schema: unknown): string =>
   Object.keys((schema as { shape?: object } | undefined)?.shape ?? {}).join(', ');
 
-/** A call's parameters; empty if it has none. */
 const Takes = ({ what, code }: { what: string; code: string | undefined }) =>
   code ? (
     <p>
@@ -131,14 +130,14 @@ const Call = ({ operation }: { operation: Operation }) => {
   );
 };
 
-/** A response as indented JSON, with numbers as written. */
+/** Indents JSON, and keeps numbers as written. */
 function pretty(example: unknown): string {
   let depth = 0;
   const line = (change: number) => {
     depth += change;
     return `\n${'  '.repeat(depth)}`;
   };
-  // Strings are matched first, so that their brackets and commas stay.
+  // Strings match first, so that brackets and commas inside them stay.
   return writeExactJson(example).replace(/"(?:[^"\\]|\\.)*"|\[\]|\{\}|[[{]|[\]}]|,|:/g, (token) => {
     if (token === '{' || token === '[') return `${token}${line(1)}`;
     if (token === '}' || token === ']') return `${line(-1)}${token}`;

@@ -1,7 +1,4 @@
-/**
- * The schemas of the API's requests and responses, by their names in the OpenAPI description. A response may gain
- * fields; `openapi.ts` describes it as open.
- */
+/** The schemas of the API's requests and responses in the OpenAPI description. Responses may gain fields. */
 import { z } from 'zod';
 import { TAX_CATEGORIES } from '../config/tax.ts';
 import { EMAIL_STATUSES } from '../documents/documents.sql.ts';
@@ -12,14 +9,13 @@ import { identifier } from '../partners/file.ts';
 import { SPLIT_PROBLEMS } from '../processors/processors.ts';
 import { SETTLEMENT_CODES } from '../splits/settlement.ts';
 
-/** The schemas under `#/components/schemas`, by name. */
 export const SCHEMAS = z.registry<{ id: string }>();
 export function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   SCHEMAS.add(schema, { id });
   return schema;
 }
 
-/** A decimal in a request: a string, or a number read from its source text. Parsed to that text. */
+/** A decimal in a request, as a string or a JSON number. The result is the source text. */
 export const decimal = z
   .union([z.string(), z.instanceof(ExactNumber)], 'must be a decimal, as a number or a string')
   .transform((value) => (value instanceof ExactNumber ? value.text : value))
@@ -30,7 +26,6 @@ export const decimal = z
       .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
   );
 
-/** The maximum number of items in a list. Parsed to a number. */
 export const pageLimit = z
   .string()
   .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
@@ -62,7 +57,7 @@ export const quoteAnswer = named(
     insured_amount: amount('The insured amount'),
     ...prices,
     quoted_at: instant,
-    expires_at: instant.nullable().meta({ description: 'When it expires; null: never' }),
+    expires_at: instant.nullable().meta({ description: 'The time of expiry; null: never' }),
     status: z.enum(['open', 'accepted', 'expired', 'reversed']).meta({ description: 'reversed: in whole or in part' }),
     enrollment_id: identifier.nullable(),
     accepted_at: instant.nullable(),
@@ -78,7 +73,7 @@ export const requoteAnswer = named(
     insured_amount: amount('The amount now insured'),
     ...increments,
     requoted_at: instant,
-    expires_at: instant.nullable().meta({ description: 'When it expires; null: never' }),
+    expires_at: instant.nullable().meta({ description: 'The time of expiry; null: never' }),
     status: z
       .enum(['open', 'accepted', 'expired', 'stale'])
       .meta({ description: 'stale: the accepted price of the quote has changed since, so it cannot be accepted' }),
@@ -106,7 +101,7 @@ const processorRequest = named(
   }),
 );
 
-/** The requests of a split plan, as `split plan` prints them. */
+/** A split plan, as the command `split plan` prints it. */
 const split = named(
   'Split',
   z.object({
@@ -127,7 +122,7 @@ const split = named(
       .meta({ description: 'Why the split cannot be planned; the acceptance is valid regardless' }),
   }),
 );
-/** Only for connected accounts: how to route our share. */
+/** Only for connected accounts: the plan for routing our share. */
 const optionalSplit = split.optional();
 
 export const acceptance = named(
@@ -333,13 +328,13 @@ const fieldProblem = named(
       .string()
       .meta({ description: 'The field, such as insured_amount, or the line of a file; empty for the body as a whole' }),
     reason: z.string(),
-    line: z.int().nullable().optional().meta({ description: 'Of a file; null for the file as a whole' }),
+    line: z.int().nullable().optional().meta({ description: 'The line of a file; null for the file as a whole' }),
     field: z.string().optional().meta({ description: "A line's field" }),
     code: z.enum(SETTLEMENT_CODES).optional().meta({ description: 'Of a line, for programs' }),
   }),
 );
 
-/** RFC 9457, with the refusal's facts beside the standard members. */
+/** A problem document (RFC 9457), with the refusal's facts as additional members. */
 export const problem = named(
   'Problem',
   z.object({
@@ -354,7 +349,7 @@ export const problem = named(
     problems: z.array(fieldProblem).optional().meta({
       description: 'The fields that request_invalid refuses, or the first 20 lines that settlement_invalid refuses',
     }),
-    problem_count: z.int().optional().meta({ description: 'With settlement_invalid: how many there are' }),
+    problem_count: z.int().optional().meta({ description: 'With settlement_invalid: the number of invalid lines' }),
     retry_after: z.int().optional().meta({ description: 'Seconds, as in Retry-After' }),
   }),
 );

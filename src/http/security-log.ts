@@ -1,8 +1,8 @@
 /**
- * The security log: refused callers by kind, network and client. In each hour, a row is written for the first try, then
- * for the 10th, 100th and 1000th, with the number of tries since the previous row. The rest of the hour is written at
- * the next refusal after it, or when the server stops. So an attack is visible at once and cannot fill the disk. A
- * killed server loses the tries since the hour's last row, fewer than nine times the number written.
+ * The security log: refused callers by kind, network and client. In each hour, the 1st, 10th, 100th and 1000th try of a
+ * caller write a row with the number of tries since the previous row. The remaining tries of the hour are written at
+ * the caller's next refusal or when the server stops. An attack is therefore visible at once, but cannot fill the disk.
+ * If the server is killed, the tries since the last row are lost, which are fewer than nine times the tries written.
  */
 import { hostname } from 'node:os';
 import { reasonOf } from '../errors/refusals.ts';
@@ -24,14 +24,12 @@ interface Tries {
   readonly kind: Kind;
   readonly network: string;
   readonly client_id: string | null;
-  /** The tries of this hour, written or not. */
   total: number;
   unwritten: number;
   first_at: string;
   last_at: string;
 }
 
-/** How many callers are distinguished within an hour. */
 const MOST_CALLERS = 1000;
 const WRITE_MILLISECONDS = 1000;
 
@@ -67,7 +65,7 @@ export class SecurityLog {
     };
     this.tries.set(key, each);
     if (each.unwritten === 0) each.first_at = now;
-    // No counts may be lost if the clock is set back.
+    // If the clock was set back, `last_at` stays at `first_at`, so that the row is valid.
     each.last_at = now < each.first_at ? each.first_at : now;
     each.total += 1;
     each.unwritten += 1;
@@ -75,7 +73,7 @@ export class SecurityLog {
     if (this.due.length > 0) this.timer ??= setTimeout(() => void this.write(), WRITE_MILLISECONDS).unref();
   }
 
-  /** A limit was reached by a network, or by a client from a network. */
+  /** Records that a network, or a client within a network, reached a limit. */
   limited(kind: string, key: string): void {
     const [network = '', clientId] = key.split(' ');
     const locked = { secret: 'exchange_locked', signature: 'webhook_locked' } as const;
@@ -91,7 +89,6 @@ export class SecurityLog {
     );
   }
 
-  /** Writes all counts, and waits for writes under way. */
   async flush(): Promise<void> {
     this.due.push(...[...this.tries.values()].filter(({ unwritten }) => unwritten > 0).map(taken));
     void this.write();
@@ -111,7 +108,7 @@ export class SecurityLog {
   }
 }
 
-/** Takes what is to be written of these tries now. Counting continues from there. */
+/** Returns the tries not yet written, and resets their count. */
 function taken(each: Tries): Tries {
   const row = { ...each };
   each.unwritten = 0;

@@ -1,11 +1,8 @@
-/** SQL of the HTTP server: signing keys and metrics. */
-
 import type { JWK } from 'jose';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 
 interface SigningKeyRow {
   readonly kid: string;
-  /** The public key as JSON. */
   readonly jwk: string;
   // In seconds since 1970.
   readonly at: number;
@@ -22,7 +19,7 @@ export async function insertSigningKey(tx: Transaction, row: SigningKeyRow): Pro
   );
 }
 
-/** The keys that have not expired at a time, in seconds since 1970. */
+/** Returns the keys that have not expired at a time in seconds since 1970. */
 export async function readSigningKeys(tx: Transaction, at: number): Promise<{ public_jwk: JWK; until: number }[]> {
   return query(
     tx,
@@ -42,14 +39,13 @@ export async function readMigrationNames(tx: Transaction): Promise<string[]> {
 
 interface Backlog {
   readonly depth: number;
-  /** Seconds. */
+  /** In seconds. */
   readonly age: number;
   readonly open: number;
-  /** Seconds since 1970; null if no month is closed. */
+  /** In seconds since 1970. Null if no month is closed. */
   readonly closed: number | null;
 }
 
-/** Emails that are waiting, open ledger rows, and the latest close. */
 export async function readBacklog(tx: Transaction, now: string): Promise<Backlog> {
   return queryOne(
     tx,
@@ -65,12 +61,11 @@ export async function readBacklog(tx: Transaction, now: string): Promise<Backlog
 
 export interface JobHealth {
   readonly job: string;
-  /** Days since its last run. */
   readonly days: number;
   readonly exit: number;
-  /** What needed attention at its last run; for a verify, the differences. */
+  /** The items that needed attention after the last run. For verify, the differences. */
   readonly attention: number;
-  /** In seconds since 1970: when it last ended with exit status 0; null if never. */
+  /** When the job last ended with exit status 0, in seconds since 1970. Null if never. */
   readonly succeeded: number | null;
 }
 
@@ -86,7 +81,7 @@ export function readJobHealth(tx: Transaction, now: string): Promise<JobHealth[]
   );
 }
 
-/** Counts one more failure of each key, starting over if its window has ended, and deletes some expired keys. */
+/** Counts a failure for each key. A key whose window has ended starts at one. Also deletes some expired keys. */
 export function countFailures(
   tx: Transaction,
   given: { readonly keys: readonly string[]; readonly now: string; readonly endsAt: string },
@@ -107,10 +102,7 @@ export function countFailures(
   );
 }
 
-/**
- * Adds to a minute's counts, starting over for a minute that has ended, and deletes some expired ones. Returns the
- * totals.
- */
+/** Adds requests to the counts of the current minute and returns the totals. Also deletes some expired counts. */
 export function addRequestCounts(
   tx: Transaction,
   given: { readonly keys: readonly string[]; readonly requests: readonly number[]; readonly seconds: number },
@@ -124,7 +116,7 @@ export function addRequestCounts(
      INSERT INTO request_counts AS c (key, requests, ends_at)
      SELECT key, requests, now() + :seconds::integer * interval '1 second'
      FROM unnest(:keys::text[], :requests::integer[]) AS added (key, requests)
-     -- In a fixed order, so servers cannot deadlock.
+     -- A fixed order keeps servers from deadlocking.
      ORDER BY key
      ON CONFLICT (key) DO UPDATE SET
        requests = CASE WHEN c.ends_at <= now() THEN excluded.requests ELSE c.requests + excluded.requests END,
@@ -134,7 +126,7 @@ export function addRequestCounts(
   );
 }
 
-/** The rows are given as JSON. */
+/** `rows` is a JSON array. */
 export const insertSecurityEvents = (tx: Transaction, given: { host: string; rows: string }): Promise<number> =>
   execute(
     tx,

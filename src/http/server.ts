@@ -1,4 +1,3 @@
-/** The HTTP server: its routes and the hooks of every request. */
 import { randomUUID } from 'node:crypto';
 import Fastify, {
   type FastifyInstance,
@@ -32,28 +31,25 @@ import { addWebhooks } from './webhooks.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The media type required of an uploaded file; JSON if absent. */
+    /** The media type that the route requires. By default, JSON. */
     mediaType?: string;
   }
   interface FastifyRequest {
-    /** The code of its refusal. */
     refusal: string | null;
-    /** Who sent it, once known. */
     caller: Caller | null;
-    /** The console's user. */
     userLogin: string | null;
   }
 }
 
-/** The limit over all callers. A process may have more open files than that, unless the host sets a lower limit. */
+/** The most connections of all callers. The limit of open files is higher, unless the host lowers it. */
 const MOST_CONNECTIONS = 8192;
 
-/** Ten times what any API body needs, except a file. */
+/** The largest API body that is not a file has a tenth of this size. */
 const BODY_LIMIT = 64 * 1024;
-/** How long a request may take to arrive, and a connection may be idle. */
+/** The longest time for a request to arrive, and for an idle connection. */
 const REQUEST_SECONDS = 30;
 const HEADERS_SECONDS = 10;
-/** A client that takes longer to read a response is cut off; for rows, see row-streams.ts. */
+/** The longest time for a client to read a response. Rows have their own limit (row-streams.ts). */
 const ANSWER_SECONDS = 60;
 
 const SAFE_HEADERS = {
@@ -67,7 +63,7 @@ const SAFE_HEADERS = {
 
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-/** The server with all its routes. It does not listen yet. */
+/** Builds the server with all its routes. The server does not listen yet. */
 export async function buildServer(service: ServerOptions): Promise<FastifyInstance> {
   const { environment, settings, database } = service;
   const issuer = issuerOf(service);
@@ -102,7 +98,7 @@ export async function buildServer(service: ServerOptions): Promise<FastifyInstan
   addBounds(app, shared);
   limitConnections(app, shared);
   closeIdleConnections(app);
-  // Flush before waiting for requests under way, which may take longer than a supervisor allows; and again after them.
+  // Flushes before and after waiting for requests in progress, which may take longer than a supervisor allows.
   app.addHook('preClose', () => security.flush());
   app.addHook('onClose', async () => {
     shared.limits.close();
@@ -128,20 +124,19 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
   const { trust_proxy: proxies } = settings.http;
   const app = Fastify({
     loggerInstance: log,
-    // addRequestLog logs the route instead of the URL, which may contain a payment page's token.
+    // addRequestLog logs the route, because a URL may contain the token of a payment page.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
-    // HEAD must not accept a quote. Pages declare HEAD themselves.
+    // A HEAD request must not accept a quote. Pages add HEAD themselves.
     exposeHeadRoutes: false,
     trustProxy: proxies.length === 0 ? false : proxies,
     connectionTimeout: REQUEST_SECONDS * 1000,
     requestTimeout: REQUEST_SECONDS * 1000,
     keepAliveTimeout: 75_000,
-    // Node checks for late requests every 30 seconds by default.
+    // By default, Node checks for late requests only every 30 seconds.
     http: { headersTimeout: HEADERS_SECONDS * 1000, connectionsCheckingInterval: 2000 },
     forceCloseConnections: 'idle',
-    // Uses an id of our own, so no caller can make log lines look like another caller's. The caller's id is logged
-    // beside it.
+    // Our own id keeps a caller from imitating another caller's log lines. The caller's id is logged separately.
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
@@ -153,7 +148,7 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
   return app as unknown as FastifyInstance;
 }
 
-/** Collects the routes added from now on. Returns a function that finds the methods of a path. */
+/** Collects the routes that are added later. Returns a function that finds the methods of a path. */
 function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -163,7 +158,10 @@ function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   return (path) => [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];
 }
 
-/** Routes get the raw bytes of the body, because webhooks sign them and numbers are parsed from the text. */
+/**
+ * Gives routes the raw bytes of the body. Webhook signatures cover the bytes, and exact numbers are parsed from the
+ * text.
+ */
 function addParsers(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/csv']) {
@@ -181,7 +179,7 @@ function addRequestChecks(app: FastifyInstance, shared: Shared): void {
     if (theirs !== undefined) reply.header('X-Correlation-Id', theirs);
     refuseOddHttp(request);
     if (secure) reply.header('Strict-Transport-Security', 'max-age=31536000');
-    // Check the matched route: the URL as sent may be encoded or absolute.
+    // Checks the matched route, because the URL as sent may be encoded or absolute.
     const path = request.routeOptions.url ?? request.url;
     if (path.startsWith('/api/') && allow.length > 0 && !allowed(request.ip)) {
       reply.headers(rateHeaders(shared.limits.request('call', request.ip)));
@@ -190,13 +188,12 @@ function addRequestChecks(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** The caller's id for its request, if valid. */
 function callersId({ headers }: FastifyRequest): string | undefined {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
-/** Refuses HTTP/0.9, and two Host headers: a proxy may have used the other one. */
+/** Refuses HTTP/0.9, and a second Host header, because a proxy may have used the other one. */
 function refuseOddHttp({ raw }: FastifyRequest): void {
   const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host');
   const reason =
@@ -204,7 +201,6 @@ function refuseOddHttp({ raw }: FastifyRequest): void {
   if (reason !== undefined) throw refuse('request_invalid', { problems: [{ path: '', reason }] });
 }
 
-/** Every route runs within its bound. */
 function addBounds(app: FastifyInstance, { metrics }: Shared): void {
   const gates = openGates();
   const bounded = new WeakSet<RouteHandlerMethod>();
@@ -231,7 +227,6 @@ function addBounds(app: FastifyInstance, { metrics }: Shared): void {
   });
 }
 
-/** Limits the number of connections, and how long a client may take to read a response. */
 function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void {
   const { server } = app;
   server.maxConnections = MOST_CONNECTIONS;
@@ -242,7 +237,7 @@ function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void 
     socket.once('close', () => {
       open -= 1;
     });
-    // Idle keep-alive connections make room for others.
+    // Closes idle keep-alive connections to make room.
     if (open > 0.9 * MOST_CONNECTIONS && open % 100 === 0) server.closeIdleConnections();
   });
   server.on('drop', () => {
@@ -259,7 +254,7 @@ function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void 
   });
 }
 
-/** Requested every few seconds, and of interest only if they fail. */
+/** Probes come every few seconds, so only failures are logged. */
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
 function addRequestLog(app: FastifyInstance, { environment, settings, log, metrics }: Shared): void {
@@ -292,7 +287,7 @@ function addRequestLog(app: FastifyInstance, { environment, settings, log, metri
   });
 }
 
-/** While the server stops, Fastify closes idle connections; busy ones are closed after their response. */
+/** While the server stops, Fastify closes idle connections. This hook closes busy connections after their response. */
 function closeIdleConnections(app: FastifyInstance): void {
   let stopping = false;
   app.addHook('preClose', async () => {
@@ -315,7 +310,7 @@ function limitUnknown(shared: Shared) {
   };
 }
 
-/** 405 for a path that accepts other methods, 404 for any other. */
+/** Returns 405 for a path that accepts other methods, and 404 for an unknown path. */
 function notFound({ method, url }: FastifyRequest, findMethods: (path: string) => string[]): Refusal {
   const path = url.split('?')[0] ?? '';
   const allowed = findMethods(path);

@@ -1,11 +1,10 @@
-/** What a server works with. */
 import type { FastifyBaseLogger } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 
-/** Stores an event once, by account and id. Refuses malformed events and those of another environment. */
+/** Stores each event once by account and id. Refuses malformed events, and events of another environment. */
 export type StoreEvents = (
   tx: Transaction,
   acting: { environment: Environment },
@@ -17,8 +16,8 @@ export interface Service {
   readonly settings: Settings;
   readonly database: Database;
   readonly log: FastifyBaseLogger;
-  /** Stores the processor's events. If absent, webhooks are refused. */
+  /** Stores the processor's events. Without this function, webhooks are refused. */
   readonly storeEvents?: StoreEvents | undefined;
-  /** Called after events are stored, with the connected accounts that they concern. */
+  /** Called after events are stored, with the connected accounts concerned. */
   readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
 }

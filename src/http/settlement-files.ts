@@ -1,5 +1,5 @@
 /**
- * The calls for settlement files: a partner whose account we cannot read reports which transfer belongs to which quote.
+ * The calls for settlement files. A partner whose account we cannot read reports which transfer belongs to which quote.
  */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ import { none, operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
 import type { Shared } from './shared.ts';
 
-/** More than a file of MOST_LINES lines needs. */
+/** A file of MOST_LINES lines is smaller than this. */
 const FILE_BYTES = 1024 * 1024;
 
 const EXAMPLE = {

@@ -1,29 +1,29 @@
 /**
- * Counts requests by key, in windows of a minute, for all servers of a database, without a query for each request.
- * Every second, each process adds its counts to `request_counts` in one statement and gets the totals back. So a limit
- * is shared within a second. While the database is unavailable, each process counts for itself.
+ * Counts requests by key and minute for all servers of a database. Every second, each process adds its counts to
+ * `request_counts` in one statement and reads the totals. A limit therefore covers all servers within a second, without
+ * a query for each request. While the database is unavailable, each process counts alone.
  */
 import type { Database } from '../database/database.ts';
 import { addRequestCounts } from './server.sql.ts';
 
 const WINDOW_MS = 60_000;
 const EVERY_MS = 1000;
-/** The number of remembered keys. Beyond that, a new key replaces the oldest. */
+/** The most keys in memory. Above that, a new key replaces the oldest. */
 const MOST_KEYS = 20_000;
-/** A key's count is shared once it has used this fraction of its limit. Most never do, and cost nothing. */
+/** A count is shared once it reaches this fraction of its limit. Most counts never reach the fraction. */
 const SHARED_FROM = 1 / 20;
 
 interface Window {
   count: number;
-  /** Counts that the other servers do not know yet. */
+  /** The count that is not in the database yet. */
   unsent: number;
-  /** By the clock of performance.now(). */
+  /** A time of performance.now(). */
   endsAt: number;
   most: number;
 }
 
 interface WindowCount {
-  /** The count; it is above the limit for a request that exceeds it. */
+  /** The count, which is above the limit if the request exceeds it. */
   readonly count: number;
   readonly millisecondsLeft: number;
 }
@@ -36,14 +36,17 @@ export class SharedCounts {
   #sending = false;
   #failing = false;
 
-  /** `failed` is called once when the database does not accept the counts, and not again until it has. */
+  /**
+   * `failed` is called when the database first refuses the counts. `failed` is called again only if the database
+   * accepted counts in between.
+   */
   constructor(database: Pick<Database, 'transaction'>, failed: (error: unknown) => void) {
     this.#database = database;
     this.#failed = failed;
     this.#timer = setInterval(() => void this.share(), EVERY_MS).unref();
   }
 
-  /** Counts one more, or returns a count above `most` without counting. */
+  /** Counts a request. A request above `most` is not counted, but returns a count above `most`. */
   add(key: string, most: number): WindowCount {
     const now = performance.now();
     const window = this.#windowOf(key, now);
@@ -55,7 +58,6 @@ export class SharedCounts {
     return { count: window.count, millisecondsLeft };
   }
 
-  /** A key's count in its window, without counting. */
   peek(key: string): { readonly used: number; readonly millisecondsLeft: number } {
     const now = performance.now();
     const window = this.#windows.get(key);
@@ -71,7 +73,7 @@ export class SharedCounts {
     const known = this.#windows.get(key);
     if (known !== undefined && known.endsAt > now) return known;
     this.#windows.delete(key);
-    // In order of their start, so the first are the oldest.
+    // Windows are in order of their start, so the oldest come first.
     for (const [old, { endsAt }] of this.#windows) {
       if (endsAt > now && this.#windows.size < MOST_KEYS) break;
       this.#windows.delete(old);
@@ -81,7 +83,6 @@ export class SharedCounts {
     return begun;
   }
 
-  /** One round with the database. */
   async share(): Promise<void> {
     if (this.#sending) return;
     const due = [...this.#windows].filter(

@@ -1,4 +1,3 @@
-/** What the routes share: the service, its tokens, limits and metrics. */
 import { BlockList, isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publicAddress, type Settings } from '../config/settings.ts';
@@ -15,7 +14,7 @@ import type { Service } from './service.ts';
 import type { TokenIssuer } from './tokens.ts';
 
 export interface ServerOptions extends Service {
-  /** Adds the pages for people, from the layers above this one. Without it there are no pages. */
+  /** Adds the pages for people, which belong to higher layers. Without this function, the server has no pages. */
   readonly addPages?: ((app: FastifyInstance, shared: Shared) => void) | undefined;
 }
 
@@ -27,12 +26,12 @@ export interface Shared extends ServerOptions {
   readonly metrics: Metrics;
   readonly security: SecurityLog;
   readonly rowStreams: RowStreams;
-  /** Accepts a quote or a requote, in one batch with others that arrive at the same time, and plans its split. */
+  /** Accepts quotes and requotes in batches of calls that arrive at the same time, and plans their splits. */
   readonly acceptances: Acceptances<RoutedAcceptance>;
   readonly events: Publisher;
 }
 
-/** The public URL of this service, the issuer of its tokens. */
+/** The public URL of this service, which is the issuer of its tokens. */
 export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string => publicAddress(settings);
 
 /** The headers that proxies add to a request. */
@@ -45,11 +44,13 @@ export const FORWARDED = [
   'x-forwarded-proto',
 ] as const;
 
-/** Whether a request came through a proxy that the settings do not name, so that its address is the proxy's. */
+/**
+ * Returns whether a request came through a proxy that the settings do not name. The request's address is then the
+ * proxy's.
+ */
 export const isBehindUnknownProxy = ({ headers }: FastifyRequest, { http }: Settings): boolean =>
   http.trust_proxy.length === 0 && FORWARDED.some((name) => headers[name] !== undefined);
 
-/** Tests whether an address is in one of these networks. */
 export function addressList(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of networks) {

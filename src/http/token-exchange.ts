@@ -9,12 +9,12 @@ import { countOther, rateHeaders } from './limits.ts';
 import { answerTo } from './problem.ts';
 import type { Shared } from './shared.ts';
 
-/** RFC 6749, 5.2. */
+/** The error codes of RFC 6749, 5.2. */
 type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'temporarily_unavailable';
 
 class ExchangeError extends Error {
   readonly code: OAuthError;
-  /** Whether the client used HTTP Basic: if so, the response carries WWW-Authenticate. */
+  /** Whether the client used HTTP Basic, so that the response has the header WWW-Authenticate. */
   readonly basic: boolean;
   constructor(code: OAuthError, description: string, basic = false) {
     super(description);
@@ -23,7 +23,7 @@ class ExchangeError extends Error {
   }
 }
 
-/** Anyone may send a body here, so it is limited; ids and secrets are short. */
+/** Limits the body, because anyone may send one. Ids and secrets are short. */
 const LARGEST_EXCHANGE = 8 * 1024;
 
 interface Exchange {
@@ -84,7 +84,7 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys, limits }: Sha
       id_token_signing_alg_values_supported: ['ES256'],
     }),
   );
-  // Shorter than the time a key is published before it signs.
+  // Caches keep the keys for less time than a new key is published before it signs.
   app.get('/.well-known/jwks.json', options, async (_request, reply) =>
     reply
       .header('Cache-Control', 'public, max-age=300')
@@ -95,7 +95,7 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys, limits }: Sha
 
 const parameters = z.record(z.string(), z.unknown());
 
-/** The credentials, from a JSON body (service.md 4.1), a form, or HTTP Basic. */
+/** Reads the credentials from a JSON body (service.md 4.1), a form or HTTP Basic. */
 function readExchange(request: FastifyRequest): Exchange {
   const body = readParameters(request);
   const grant = body['grant_type'] ?? 'client_credentials';
@@ -131,7 +131,6 @@ function readParameters(request: FastifyRequest): Record<string, unknown> {
   return parsed.data;
 }
 
-/** Undefined if it is not JSON. */
 function readJson(text: string): unknown {
   try {
     refuseDeep(text);
@@ -143,7 +142,7 @@ function readJson(text: string): unknown {
 
 const twice = () => new ExchangeError('invalid_request', 'A parameter occurs twice.');
 
-/** HTTP Basic with both parts percent-encoded (RFC 6749, 2.3.1). */
+/** Reads HTTP Basic credentials, both percent-encoded (RFC 6749, 2.3.1). */
 function readBasic(header: string | undefined): Exchange | undefined {
   if (header === undefined) return undefined;
   const encoded = /^Basic +([A-Za-z0-9+/]+=*) *$/i.exec(header)?.[1];
@@ -152,7 +151,7 @@ function readBasic(header: string | undefined): Exchange | undefined {
     const plain = (part: string) => decodeURIComponent(part.replace(/\+/g, ' '));
     if (id && rest.length > 0) return { clientId: plain(id), secret: plain(rest.join(':')), basic: true };
   } catch {
-    // Refused below.
+    // The code below refuses malformed credentials.
   }
   throw new ExchangeError('invalid_client', 'The Authorization header is not HTTP Basic.', true);
 }
@@ -175,7 +174,7 @@ function describe(
   }
   const refusal = answerTo(thrown, request, reply);
   const own = httpStatusOf(refusal.code);
-  // RFC 6749 has no 415.
+  // RFC 6749 does not define status 415.
   const status = own === 415 ? 400 : own;
   const code = status >= 500 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
   return { status, code, description: refusal.message };

@@ -9,7 +9,7 @@ import { type KeyStore, TOKEN_SECONDS } from './keys.ts';
 
 const LONGEST_TOKEN = 4096;
 
-/** A token whose signature, issuer and audience were valid. They never change. */
+/** A token whose signature, issuer and audience are valid. */
 interface VerifiedToken {
   readonly caller: Caller;
   readonly kid: string;
@@ -17,8 +17,9 @@ interface VerifiedToken {
   readonly expiresAt: number;
 }
 
-// Cache verified signatures: a partner sends the same token for an hour. Verifying takes 0.26 ms, a quarter of an
-// acceptance's CPU time; hashing the token takes microseconds. What can change (clock, key, client) is checked every time.
+// Caches verified signatures, because a partner sends the same token for an hour. Verifying takes 0.26 ms, a quarter of
+// the CPU time of an acceptance. Hashing the token takes microseconds. The clock, key and client can change, so they
+// are checked with every request.
 const MOST_VERIFIED = 10_000;
 
 export class TokenIssuer {
@@ -52,7 +53,7 @@ export class TokenIssuer {
       .sign(privateKey);
   }
 
-  /** The token's client. The request's handler checks that it is not revoked. Refusal: token_invalid. */
+  /** Returns the token's client. The handler checks whether the client is revoked. Refusal: token_invalid. */
   async verify(token: string): Promise<Caller> {
     if (token.length > LONGEST_TOKEN) throw refuse('token_invalid', { reason: 'it is too long' });
     const sha256 = hash('sha256', token, 'base64');

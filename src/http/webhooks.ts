@@ -1,10 +1,13 @@
 /**
- * Webhooks of the payment processors. The signature is checked over the raw body, then the event is stored. Nothing
- * else happens here: stored events are processed later, however often and in whatever order they arrived. Unsigned
- * requests cost little: the header is checked before the body is read, few large bodies are read at once, and none from
- * a network that sends bad signatures. A small event with a valid signature is never refused: all of a processor's
- * customers send from the same addresses. Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid,
- * processor_events_invalid, rate_limited, busy.
+ * Webhooks of the payment processors. A handler checks the signature over the raw body and stores the event. Stored
+ * events are processed later, regardless of their order and of repeated deliveries.
+ *
+ * Unsigned requests cost little. The header is checked before the body is read. Few large bodies are read at once, and
+ * none from a network that sends invalid signatures. A small event with a valid signature is never refused, because all
+ * customers of a processor receive events from the same addresses.
+ *
+ * Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid, processor_events_invalid, rate_limited,
+ * busy.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Refusal, refuse } from '../errors/refusals.ts';
@@ -45,7 +48,7 @@ export function addWebhooks(app: FastifyInstance, shared: Shared): void {
         const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
         const header = signatureOf(request);
         if (!webhooks.isSigned(body, header, secrets)) throw badSignature(request, shared, 'no signature is valid');
-        // The package checks the signature over the text, so refuse bytes that are not UTF-8 first.
+        // The package verifies the signature over text, so bytes that are not UTF-8 are refused first.
         const text = oneLine(body);
         const reason = await webhooks.problem(body, header, secrets, environment.now().toJSDate());
         if (reason !== undefined) throw badSignature(request, shared, reason);
@@ -70,7 +73,10 @@ function secretsOf(
   throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
 }
 
-/** Behind a proxy that the settings do not name, the processor appears to have the same address as everyone. */
+/**
+ * Does not limit networks behind a proxy that the settings do not name: the processor would share its address with all
+ * other callers.
+ */
 function limitNetwork(request: FastifyRequest, { limits, settings }: Shared): void {
   if (!isBehindUnknownProxy(request, settings)) limits.webhook(request.ip);
 }
@@ -85,17 +91,17 @@ function badSignature(request: FastifyRequest, shared: Shared, reason: string): 
   return refuse('webhook_signature_invalid', { reason });
 }
 
-/** Nearly every event is smaller than this. */
+/** Nearly all events are smaller than this. */
 const LARGE = 64 * 1024;
-/** Checking a wrong signature of a megabyte takes 1 ms; checking a valid one takes 8 ms. */
+/** Checking an invalid signature of a megabyte takes 1 ms, and a valid one takes 8 ms. */
 const MOST_LARGE = 4;
 const MOST_LARGE_OF_ONE = 2;
-/** A processor sends events of any size. */
+/** Events can have any size, so the time to read them is limited. */
 const ARRIVES_WITHIN_MS = 10_000;
 
 const isLarge = ({ headers }: FastifyRequest): boolean => Number(headers['content-length'] ?? LARGE) >= LARGE;
 
-/** The large bodies being read. Anyone may send one, because the signature is checked only afterwards. */
+/** Anyone may send a large body, because the signature is checked only after the body is read. */
 class LargeBodies {
   readonly #from: string[] = [];
 
@@ -116,8 +122,8 @@ class LargeBodies {
 }
 
 /**
- * Events that a connected account sends for itself do not name it, so its webhook address ends in `?account=acct_…`.
- * The signature proves it, because the secret of an account signs for no other account.
+ * Returns the account in a webhook address such as `?account=acct_…`. An event that a connected account sends for
+ * itself does not name the account. The signature proves the account, because each account has its own secret.
  */
 function accountOf(given: unknown): string | undefined {
   if (given === undefined) return undefined;
@@ -125,7 +131,7 @@ function accountOf(given: unknown): string | undefined {
   throw refuse('request_invalid', { problems: [{ path: 'account', reason: 'must be one account, acct_…' }] });
 }
 
-/** The event on one line, as the import expects it. Line breaks occur only between JSON tokens. */
+/** Puts the event on one line, as the import expects. Line breaks occur only between JSON tokens. */
 function oneLine(body: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body).replace(/[\r\n]+/g, ' ');

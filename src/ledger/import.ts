@@ -1,7 +1,7 @@
 /**
- * Imports ledger rows: stages the files, checks all rows with queries outside the ledger's lock, and records all of
- * them or none, with the event that each row names. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad
- * rows are not a refusal; the report lists them.
+ * Imports ledger rows: stages the files, checks all rows, and records all of them or none. Rows are checked outside the
+ * ledger's lock. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad rows are listed in the report and
+ * are not a refusal.
  */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
@@ -35,7 +35,6 @@ import {
 import { createStaging, openStager, type StagedCounts } from './stage.ts';
 import { monthsAround, type ZoneMonth } from './zone-months.ts';
 
-/** The most bad rows that the report lists. */
 const REPORTED_ERRORS = 1000;
 
 export interface ImportReport {
@@ -43,35 +42,32 @@ export interface ImportReport {
   readonly duplicates: number;
   readonly rejected: number;
   readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
-  /** Accepted rows of a closed month, posted to the earliest open month. */
   readonly late: number;
-  /** Accepted rows in a currency that is not their partner's own: allowed, but usually a mistake. */
+  /** Accepted rows in a currency other than their partner's, which is allowed but usually a mistake. */
   readonly other_currencies: readonly OtherCurrencyRows[];
-  /** Accepted rows whose cut differs from the policy's. */
   readonly differing_cuts: readonly DifferingCuts[];
-  /** Whether bad rows prevented the import. */
   readonly refused: boolean;
-  /** The event that the rows name; null if none was recorded. */
   readonly event_id: number | null;
 }
 
 interface ImportOptions {
-  /** Record the good rows even if others are bad. */
   readonly skipInvalid: boolean;
-  /** Record rows that differ from the quote that our API made with their id. */
+  /** Records rows that differ from the API's quote with the same id. */
   readonly acceptDiffering?: boolean;
   /** The file for bad rows and their reasons (`rejectFormat`). */
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
   readonly actor: Actor;
-  /** The action that the rows come from. If absent, it is the import of the files, with their names and hashes. */
+  /**
+   * The action that the rows come from. If absent, the action is an import of these files, with their names and hashes.
+   */
   readonly action?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   readonly onProgress?: (bytes: number) => void;
 }
 
 /**
- * Stages, checks and records in the given transaction. The caller commits, or rolls back after a preview. Records nothing
- * if a row is bad and `skipInvalid` is not set, or if a file cannot be read to its end.
+ * Stages, checks and records rows in the given transaction. The caller commits the transaction, or rolls it back after
+ * a preview. Nothing is recorded if a file cannot be read to its end, or if a row is bad and `skipInvalid` is not set.
  */
 export async function importRows(
   tx: Transaction,
@@ -81,7 +77,8 @@ export async function importRows(
   await createStaging(tx);
   const { broken, staged, sha256 } = await stageFiles(tx, files, options);
   failpoint('import.staged');
-  // Only one importer at a time continues from here, so these checks still hold when the rows are recorded.
+  // Only one importer at a time continues from here, so the results of these checks still hold when the rows are
+  // recorded.
   await lockImporters(tx);
   await judge(tx, options);
   failpoint('import.judged');
@@ -159,7 +156,7 @@ async function stageFiles(
 
 async function judge(tx: Transaction, { skipInvalid, acceptDiffering = false }: ImportOptions): Promise<void> {
   await surveyStaged(tx);
-  // This rule comes first, so that a row recorded while its partner was active stays a duplicate.
+  // Known rows are found first, so that a row recorded while its partner was active stays a duplicate.
   await findKnownRows(tx);
   await findUnknownSellers(tx);
   if (!acceptDiffering) await findDifferingQuotes(tx);
@@ -172,8 +169,8 @@ async function judge(tx: Transaction, { skipInvalid, acceptDiffering = false }: 
 
 /**
  * The reversals to reject so that no amount of a quote falls below zero. The rows of a quote are added up in order, and
- * each reversal that would take an amount below zero is rejected. Without --skip-invalid the order of rows does not
- * matter, so additions come first.
+ * a reversal that would take an amount below zero is rejected. Without --skip-invalid the order of rows does not
+ * matter, so reversals are added last.
  */
 function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileOrder: boolean }): number[] {
   const isReversal = (row: Overdrawn) => Number(row.kind === 'reversal');

@@ -1,4 +1,3 @@
-/** SQL that compares rows with what was agreed: quotes of our API, and the prices and cuts of policies. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
@@ -6,7 +5,8 @@ import { lastDay, type Month } from '../month.ts';
 const UNJUDGED = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 
 /**
- * Staged rows whose id our API gave to a quote or requote with different content, or to one that had expired by then.
+ * Finds staged rows that differ from the API's quote or requote with the same id, or that were accepted after the quote
+ * expired.
  */
 export async function findDifferingQuotes(tx: Transaction): Promise<void> {
   await execute(
@@ -45,13 +45,12 @@ export interface LimitedRow {
   readonly kind: string;
   readonly currency: string;
   readonly spot_price: string;
-  /** The quote's price in the ledger. */
   readonly price_before: string;
   readonly largest_price: string;
   readonly largest_in: string;
 }
 
-/** The rows of quotes that exceed the largest price of their policy when all of their staged rows are added up. */
+/** The rows of quotes whose price, including all staged rows, exceeds the largest price of their policy. */
 export const readLimited = (tx: Transaction, { skipInvalid }: { skipInvalid: boolean }): Promise<LimitedRow[]> =>
   query(
     tx,
@@ -99,26 +98,25 @@ export async function recordAboveLargest(
   );
 }
 
-/** Rows of one policy and currency whose cut differs from the policy's. */
 export interface DifferingCuts {
   readonly partner_id: string;
   readonly policy_id: string;
   readonly currency: string;
   readonly partner_cut_rate: string;
   readonly rows: number;
-  /** The sums of the rows' cuts, and of the cuts by the policy's rate. */
+  /** The sum of the rows' cuts, and the sum that the policy's rate gives. */
   readonly partner_cut: string;
   readonly by_rate: string;
 }
 
 /**
- * Rates are the policy's today, or the quote's if our API made one. One minor unit is allowed for rounding: the cut of
- * a requote is the difference of two rounded cuts.
+ * The rate is the policy's current rate, or the quote's if the API made the quote. A difference of one minor unit is
+ * allowed, because the cut of a requote is the difference of two rounded cuts.
  */
 const differingCuts = (rows: string, which: string) => `
   SELECT s.partner_id, s.policy_id, s.currency, r.rate AS partner_cut_rate, count(*) AS rows,
          sum(s.partner_cut) AS partner_cut, sum(round(s.spot_price * r.rate, minor_digits(s.currency))) AS by_rate
-  -- OFFSET 0 makes PostgreSQL read the rows first, by their month. Without it, the planner looked them up policy by
+  -- OFFSET 0 makes PostgreSQL read the rows first, by month. Without OFFSET 0, the planner looked up the rows policy by
   -- policy.
   FROM (SELECT s.* FROM ${rows} s WHERE s.kind <> 'reversal' AND (${which}) OFFSET 0) AS s
   JOIN policies o USING (partner_id, policy_id)
@@ -134,12 +132,11 @@ const withDigits = ({ partner_cut, by_rate, ...row }: DifferingCuts): DifferingC
   by_rate: Amount.of(by_rate, row.currency).toString(),
 });
 
-/** The same for the staged rows that will be recorded. */
 export async function readStagedCuts(tx: Transaction): Promise<DifferingCuts[]> {
   return (await query<DifferingCuts>(tx, differingCuts('staged', UNJUDGED))).map(withDigits);
 }
 
-/** The same for the rows that post after one month and up to a second one. */
+/** Differing cuts among the rows that post after the first month and up to the second. */
 export async function readDifferingCuts(
   tx: Transaction,
   months: { readonly after: string | null; readonly to: string },
@@ -149,9 +146,8 @@ export async function readDifferingCuts(
 }
 
 /**
- * For the rows that post after a month. Only partners for which an import reported such rows since that month ended, or
- * that were changed since, can have any. The rows of all others are not read. No row is recorded before its own month,
- * and a row of an earlier month posts later only if that month had ended.
+ * Differing cuts among the rows that post after a month. Only two kinds of partners are read: those that were changed
+ * since the month ended, and those for which an import has reported differing cuts since then.
  */
 export async function readOpenDifferingCuts(tx: Transaction, after: Month | null): Promise<DifferingCuts[]> {
   const rows = `(
@@ -163,7 +159,6 @@ export async function readOpenDifferingCuts(tx: Transaction, after: Month | null
       SELECT subject FROM audit_events WHERE action = 'partner.update' AND occurred_at >= :since::timestamptz
     ) AS suspected JOIN ledger_rows e USING (partner_id))`;
   const which = `s.posted_month > coalesce(:after::text, '')`;
-  // In every time zone, later months begin hours after this day begins in UTC.
   const since = after === null ? '-infinity' : `${lastDay(after)}T00:00:00Z`;
   return (await query<DifferingCuts>(tx, differingCuts(rows, which), { after, since })).map(withDigits);
 }

@@ -1,7 +1,7 @@
 /**
- * Compares rows of files with what was agreed: the quote that our API made with the same id, and the policy's largest
- * price and cut. A row that differs from its quote is a conflict. A row that was accepted after its quote expired, or
- * above the largest price, is refused. A cut that differs from the policy's is reported.
+ * Compares rows of files with the API's quotes and with policies. A row that differs from the quote with its id is a
+ * conflict. A row accepted after its quote expired, or above the policy's largest price, is refused. A cut that differs
+ * from the policy's is only reported.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
@@ -10,16 +10,18 @@ import { type DifferingCuts, type LimitedRow, readLimited, recordAboveLargest } 
 import { inTenThousandths } from './row.ts';
 
 /**
- * Quotes and requotes that take a quote above the largest price of their policy, or have a different currency. The
- * quote's other rows count too, in the ledger and in this import. Of the import, these are earlier rows of the file
- * that are not too high themselves. Reversals count if no bad row can be skipped, because they are then recorded with
- * the rest.
+ * Finds quotes and requotes whose price exceeds the largest price of their policy, or is in a different currency. The
+ * price of a quote includes its rows in the ledger and its earlier acceptable rows in the file. Reversals in the file
+ * are included only if no bad row can be skipped. Otherwise a reversal might not be recorded.
  */
 export async function findAboveLargest(tx: Transaction, given: { skipInvalid: boolean }): Promise<void> {
   await recordAboveLargest(tx, tooDear(await readLimited(tx, given)));
 }
 
-/** The rows that exceed the limit, each with its quote's total. Skipped rows do not count in the total. */
+/**
+ * The rows that exceed the largest price, each with the total of its quote. A row that exceeds the price is not added
+ * to the total of later rows.
+ */
 function tooDear(rows: readonly LimitedRow[]): { seq: number; price: string }[] {
   const prices = new Map<string, bigint>();
   return rows.flatMap(({ seq, kind, currency, spot_price, price_before, largest_price, largest_in, ...row }) => {

@@ -1,6 +1,6 @@
 /**
- * Reading files of ledger rows, CSV with a header or NDJSON, as batches of records with their physical line. A record
- * that cannot be read becomes a record with a problem, never an exception. The import reports it with all others.
+ * Reads files of ledger rows, CSV with a header or NDJSON, as batches of records with their physical line. An
+ * unreadable record becomes a record with a problem, never an exception, so that the import can report all of them.
  */
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -29,24 +29,23 @@ export interface SourceFile {
 }
 
 export interface SourceRecord {
-  /** Physical line in the file on which the record begins; the first is 1. */
+  /** The physical line on which the record begins. The first line of a file is 1. */
   readonly line: number;
   readonly texts: RowTexts;
-  /** Why the record cannot be read as a row. */
   readonly problem?: RowProblem;
-  /** The record as it is in the file, without its line end, cut to LONGEST_RECORD characters. */
+  /** The record's text in the file, without its line end, cut to LONGEST_RECORD characters. */
   readonly raw: string;
   /**
-   * Set if nothing after this record can be trusted (a wrong header, an open quote). The file is then refused as a
-   * whole.
+   * Whether the records after this one cannot be trusted, for example after a wrong header or an open quote. The import
+   * then refuses the whole file.
    */
   readonly fatal?: boolean;
 }
 
-/** Longer records are refused. No real row comes close. */
+/** The limit on a record's length, which no real row comes close to. */
 const LONGEST_RECORD = 1_000_000;
 
-/** The records of a file in batches, one per chunk, so that memory stays constant. */
+/** Yields the records of a file in batches, one per chunk, so that memory use stays constant. */
 export async function* readRecords(
   file: SourceFile,
   onBytes: (bytes: number, content: Buffer) => void,
@@ -57,7 +56,7 @@ export async function* readRecords(
       : file.name === '-'
         ? process.stdin
         : createReadStream(file.name, { highWaterMark: 64 * 1024 });
-  // A transaction that the server rolled back is retried, but a pipe cannot be read twice.
+  // After the server rolls back, the transaction is retried, but a pipe cannot be read twice.
   if (chunks.readableEnded) {
     throw refuse('file_unreadable', {
       file: file.name,
@@ -80,7 +79,7 @@ export async function* readRecords(
 
 const PIECE_BYTES = 64 * 1024;
 
-/** Yields to the event loop between chunks. Otherwise staging would block other requests. */
+/** Yields to the event loop between chunks, because staging would otherwise block other requests. */
 async function* pieces(content: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < content.length; at += PIECE_BYTES) {
     yield content.subarray(at, at + PIECE_BYTES);
@@ -98,11 +97,11 @@ const unreadable = (line: number, raw: string, problem: RowProblem, fatal = fals
   ...(fatal ? { fatal } : {}),
 });
 
-// --- Lines ------------------------------------------------------------------------------------------------------------
+// --- Lines -----------------------------------------------------------------------------------------------------------
 
 interface Line {
   readonly number: number;
-  /** The line without its line end and byte order mark, cut to LONGEST_RECORD + 1 characters. */
+  /** The text without line end and byte order mark, cut to LONGEST_RECORD + 1 characters. */
   readonly text: string;
 }
 
@@ -125,7 +124,7 @@ async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line[]>
   if (rest !== '') yield [line(rest)];
 }
 
-/** Stands for bytes that are not UTF-8. No valid row contains it. */
+/** Replaces bytes that are not UTF-8. No valid row contains this character. */
 const NO_CHARACTER = '\uFFFD';
 const NOT_UTF8: RowProblem = {
   field: '',
@@ -139,7 +138,7 @@ const TOO_LONG: RowProblem = {
   reason: `is longer than ${LONGEST_RECORD} characters: this is not a ledger row`,
 };
 
-// --- NDJSON -----------------------------------------------------------------------------------------------------------
+// --- NDJSON ----------------------------------------------------------------------------------------------------------
 
 async function* readNdjson(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceRecord[]> {
   for await (const batch of lines) yield batch.filter(({ text }) => text.trim() !== '').map(ndjsonRecord);
@@ -165,7 +164,7 @@ function ndjsonRecord({ number, text }: Line): SourceRecord {
   return objectRecord((hasNumber ? parseExactJson(text) : value) as Record<string, unknown>, text, number);
 }
 
-/** Finds what JSON.parse does not show: a number, which must be read exactly, and a repeated name. */
+/** Finds two things that JSON.parse does not show: a number, which must be read exactly, and a repeated name. */
 function lookOver(object: Record<string, unknown>, text: string): { hasNumber: boolean; repeated: string | undefined } {
   let hasNumber = false;
   let marks = 0;
@@ -174,8 +173,8 @@ function lookOver(object: Record<string, unknown>, text: string): { hasNumber: b
     if (kind === 'number') hasNumber = true;
     marks += kind === 'string' ? 4 : 2;
   }
-  // A row with no more quotation marks than its fields need has no repeated name. Counting the marks of 300,000 rows takes
-  // 0.11 s; comparing the names takes 0.84 s.
+  // If a row has no more quotation marks than its fields need, no name is repeated. Counting the marks of 300,000 rows
+  // takes 0.11 s; comparing the names takes 0.84 s.
   for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) marks -= 1;
   return { hasNumber, repeated: marks === 0 && !text.includes('\\') ? undefined : repeatedName(text) };
 }
@@ -200,12 +199,11 @@ function objectRecord(object: Record<string, unknown>, raw: string, line: number
   return problem ? { line, texts, problem, raw } : { line, texts, raw };
 }
 
-// --- CSV (RFC 4180) ---------------------------------------------------------------------------------------------------
+// --- CSV (RFC 4180) --------------------------------------------------------------------------------------------------
 
-// Our own parser: csv-parse lets an unclosed or stray quote swallow the rows after it (with --skip-invalid they are lost
-// silently), merges rows when line ends are mixed, and reports the last line of a record. Ledger rows contain no line
-// breaks, so this parser splits lines first: 300,000 rows take 0.7 s instead of 4.5 s.
-
+// After an unclosed quote, csv-parse swallows the following rows, which --skip-invalid would lose silently. The library
+// csv-parse also merges rows if line ends are mixed, and reports the last line of a record, not its first. Ledger rows
+// contain no line breaks, so this parser splits lines first: 300,000 rows take 0.7 s instead of 4.5 s.
 async function* readCsv(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceRecord[]> {
   let header: readonly RowField[] | undefined;
   for await (const batch of csvLines(lines)) {
@@ -243,7 +241,7 @@ const STRAY_QUOTE: RowProblem = {
 const NEVER_CLOSED: RowProblem = {
   field: '',
   code: 'csv_malformed',
-  reason: 'opens a quotation mark that is never closed, so that nothing behind it can be read',
+  reason: 'has a quotation mark that is never closed, so that the rest of the file cannot be read',
 };
 
 interface CsvLine extends Line {
@@ -251,8 +249,8 @@ interface CsvLine extends Line {
 }
 
 /**
- * The lines that are not blank, with their fields. A quoted field with line breaks joins its lines. A stray quote spoils
- * only its own line; a quote that is never closed, or closed only by a stray quote, spoils everything after it.
+ * Yields the lines that are not blank, with their fields. A quoted field with line breaks joins its lines. A stray
+ * quote makes only its own line unreadable. An unclosed quote makes all later lines unreadable.
  */
 async function* csvLines(lines: AsyncIterable<Line[]>): AsyncGenerator<CsvLine[]> {
   let open: Line | undefined;
@@ -271,8 +269,8 @@ async function* csvLines(lines: AsyncIterable<Line[]>): AsyncGenerator<CsvLine[]
         yield [...records, { ...open, fields: 'open' }];
         return;
       }
-      // Counts only the new line's quotes, however many lines a field has. After an open quote, an odd number of quotes
-      // closes it.
+      // Counts the quotes of the new line only, so a field of many lines stays cheap. An odd number of quotes closes
+      // the field.
       if (line.text.split('"').length % 2 === 1) continue;
       const fields = fieldsOf(open.text);
       records.push({ ...open, fields: Array.isArray(fields) ? fields : 'open' });

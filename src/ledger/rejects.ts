@@ -1,6 +1,7 @@
 /**
- * The file of rejected rows, each with its place and the reason. It has one JSON object per line, with the row as in
- * its file; or it is CSV with the columns of an import, which can be corrected in a spreadsheet and imported again.
+ * Writes the file of rejected rows, each with its place and the reason. As NDJSON, a line contains the row exactly as
+ * in its file. As CSV, the file has the columns of an import, so that it can be corrected in a spreadsheet and imported
+ * again.
  */
 import { createWriteStream, statSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
@@ -12,7 +13,10 @@ import type { RowFormat, SourceFile, SourceRecord } from './read.ts';
 import { REJECT_FIELDS, ROW_FIELDS } from './row.ts';
 import { type BadRow, readBadRows } from './rows.sql.ts';
 
-/** The format follows from the extension. If that is unknown, it is CSV if all files of the import are CSV. */
+/**
+ * The format follows from the path's extension. With an unknown extension, the file is CSV if all imported files are
+ * CSV.
+ */
 export function rejectFormat(path: string, files: readonly SourceFile[]): RowFormat {
   if (/\.csv$/i.test(path)) return 'csv';
   if (/\.(ndjson|jsonl)$/i.test(path)) return 'ndjson';
@@ -20,7 +24,8 @@ export function rejectFormat(path: string, files: readonly SourceFile[]): RowFor
 }
 
 /**
- * What is kept of a record for the file of rejects. In CSV: its cells, or the whole text if they cannot be separated.
+ * The part of a record that the file of rejects needs. A CSV file needs the record's cells, or the whole text if the
+ * cells cannot be separated.
  */
 export const rejectedRow =
   (format: RowFormat) =>
@@ -38,7 +43,7 @@ function csvReject({ file, line, field, code, reason, row }: RejectedRow): strin
 
 type RejectedRow = Omit<BadRow, 'file'> & { readonly file: string; readonly row: string };
 
-/** Writes every bad row of this import, in file order; refuses file_unwritable before anything is recorded. */
+/** Writes every bad row of this import, in file order. Refuses file_unwritable before anything is recorded. */
 export async function writeRejects(tx: Transaction, path: string, files: readonly SourceFile[]): Promise<void> {
   const unwritable = (reason: string, cause?: unknown): Refusal =>
     refuse('file_unwritable', { file: path, reason }, cause);
@@ -64,12 +69,11 @@ export async function writeRejects(tx: Transaction, path: string, files: readonl
   }
 }
 
-/** Whether two paths name the same file, through links as well. */
 function isSameFile(one: string, other: string): boolean {
   try {
     const [a, b] = [statSync(one), statSync(other)];
     return a.dev === b.dev && a.ino === b.ino;
   } catch {
-    return false; // If one does not exist or is not a file, opening it will report that.
+    return false; // Opening the path will report a missing file.
   }
 }

@@ -1,11 +1,10 @@
 /**
- * An incoming ledger row and the rules for a single row (contract, Ledger rows). Rules that need partners, the ledger
- * or other rows are queries over all staged rows, in rows.sql.ts. Pure: the caller passes the time.
+ * An incoming ledger row and the rules for a single row (contract, Ledger rows). rows.sql.ts has the rules that need
+ * partners, the ledger or other rows. All functions are pure: the caller passes the time.
  */
 import { amountProblem, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 
-/** The fields of a row, in the order of the CSV header. */
 export const ROW_FIELDS = [
   'kind',
   'partner_id',
@@ -22,7 +21,10 @@ export const ROW_FIELDS = [
 ] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
 
-/** Further columns of a file of rejected rows. The rows can be corrected and imported again; these columns are ignored. */
+/**
+ * Additional columns of a file of rejected rows. An import ignores these columns, so the corrected file can be imported
+ * again.
+ */
 export const REJECT_FIELDS = [
   'reject_file',
   'reject_line',
@@ -32,18 +34,17 @@ export const REJECT_FIELDS = [
   'reject_row',
 ] as const;
 
-/** Further columns of an export. An exported ledger can be imported again; these columns are ignored. */
+/** Additional columns of an export. An import ignores these columns, so an exported ledger can be imported again. */
 export const RECORDED_FIELDS = ['entry_id', 'posted_month', 'recorded_at', 'document'] as const;
 
-/** A field's text; empty if it is missing. */
 export type RowTexts = Record<RowField, string>;
 
 const OPTIONAL_FIELDS: readonly string[] = ['requote_id', 'reversal_id', 'enrollment_id'];
 export const REQUIRED_FIELDS = ROW_FIELDS.filter((field) => !OPTIONAL_FIELDS.includes(field));
 
-/** The codes of bad rows. A duplicate is not bad; it is only counted. */
+/** A duplicate has no code here, because it is not a bad row. */
 export const ROW_CODES = [
-  // The file or the line (read.ts)
+  // Rules of the file and its lines (read.ts)
   'header_missing',
   'field_repeated',
   'field_unknown',
@@ -53,7 +54,7 @@ export const ROW_CODES = [
   'line_too_long',
   'not_utf8',
   'field_malformed',
-  // The row alone
+  // Rules of the row alone
   'field_missing',
   'field_unexpected',
   'kind_unknown',
@@ -66,7 +67,7 @@ export const ROW_CODES = [
   'amount_too_large',
   'amount_sign',
   'amounts_unbalanced',
-  // The row among partners, the ledger and the other rows (rows.sql.ts)
+  // Rules that need partners, the ledger or other rows (rows.sql.ts)
   'partner_unknown',
   'partner_inactive',
   'policy_unknown',
@@ -80,7 +81,7 @@ export const ROW_CODES = [
 export type RowCode = (typeof ROW_CODES)[number];
 
 export interface RowProblem {
-  /** Empty if the row as a whole is wrong. An unknown field keeps its name. */
+  /** The field's name in the file; empty if the row as a whole is wrong. */
   readonly field: string;
   readonly code: RowCode;
   readonly reason: string;
@@ -92,7 +93,7 @@ const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
 /** How far a partner's clock may be ahead of ours: five minutes. */
 const FUTURE_MILLISECONDS = 5 * 60 * 1000;
 
-/** The first rule that a row breaks on its own; undefined if none. */
+/** The first rule that a row breaks by itself; undefined if the row breaks none. */
 export function rowProblem(row: RowTexts, now: number): RowProblem | undefined {
   return fieldsProblem(row) ?? timeProblem(row.accepted_at, now) ?? amountsProblem(row);
 }
@@ -159,21 +160,21 @@ function amountsProblem(row: RowTexts): RowProblem | undefined {
   return undefined;
 }
 
-/** A plain decimal with at most that many significant decimals, as an integer in the smallest unit. */
+/** Converts a plain decimal to an integer of minor units. `digits` is the currency's number of minor digits. */
 function inMinorUnits(text: string, digits: number): bigint {
   const point = text.indexOf('.');
   if (point === -1) return BigInt(text + '0'.repeat(digits));
   return BigInt(text.slice(0, point) + text.slice(point + 1, point + 1 + digits).padEnd(digits, '0'));
 }
 
-/** A decimal as an integer of ten-thousandths: no currency has more than four minor digits. */
+/** A decimal as an integer of ten-thousandths, because no currency has more than four minor digits. */
 export const inTenThousandths = (text: string): bigint => inMinorUnits(text, 4);
 
 const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d)?)?$/;
 /** February 29 is checked separately. */
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** The rule of times (contract, Amounts, times, identifiers); `now` in milliseconds since 1970. */
+/** Checks an acceptance time (contract, Amounts, times, identifiers); `now` in milliseconds since 1970. */
 export function timeProblem(text: string, now: number): RowProblem | undefined {
   const field = 'accepted_at';
   const malformed = (reason: string): RowProblem => ({ field, code: 'time_malformed', reason });
@@ -205,7 +206,7 @@ export function timeProblem(text: string, now: number): RowProblem | undefined {
   return undefined;
 }
 
-/** `-04:00` → -240. Offsets in use lie between -12:00 and +14:00; PostgreSQL reads up to 15:59. */
+/** Converts `-04:00` to -240. Offsets in use lie between -12:00 and +14:00. PostgreSQL accepts offsets up to 15:59. */
 function offsetMinutes(zone: string): number | undefined {
   if (zone === 'Z') return 0;
   const hours = Number(zone.slice(1, 3));

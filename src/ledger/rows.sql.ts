@@ -1,20 +1,20 @@
 /**
- * SQL over staged rows and the ledger: the rules that need partners, other rows or the ledger, each one query over
- * all rows, and the insert that decides the posting month.
+ * The rules that need partners, other rows or the ledger, each as one query over all staged rows. The insert decides
+ * the posting month.
  */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { ZoneMonth } from './zone-months.ts';
 
-// Rows without a finding, and the first row of each set of duplicates.
+// Rows without a finding, including the first row of each set of duplicates.
 const GOOD = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 
 /**
- * Collects the sellers and the related rows of the staged rows in one pass each, for the rules that follow. This lowered
- * the cost of the rules from 9 µs a row to 4 (1,000,000 rows).
+ * Collects the sellers and the related rows of the staged rows in one pass each. This survey lowered the cost of the
+ * later rules from 9 µs a row to 4 (1,000,000 rows).
  */
 export async function surveyStaged(tx: Transaction): Promise<void> {
-  // Partners and policies by UTC month: thousands of them for millions of rows.
+  // Partners and policies by UTC month: thousands for millions of rows.
   await execute(
     tx,
     `CREATE TEMPORARY TABLE sellers ON COMMIT DROP AS
@@ -22,7 +22,7 @@ export async function surveyStaged(tx: Transaction): Promise<void> {
             max(accepted_at) FILTER (WHERE kind = 'quote_accepted') AS last_quote_at
      FROM staged WHERE code IS NULL GROUP BY partner_id, policy_id, date_trunc('month', accepted_at)`,
   );
-  // Requotes and reversals with the rows of their quotes, for the rules about several rows.
+  // Requotes and reversals with the rows of their quotes, for rules that concern several rows.
   await execute(
     tx,
     `CREATE TEMPORARY TABLE related ON COMMIT DROP AS
@@ -35,7 +35,7 @@ export async function surveyStaged(tx: Transaction): Promise<void> {
   await execute(tx, 'ANALYZE sellers, related');
 }
 
-/** Partners and policies of staged rows that are unknown, or were inactive at their last row. Usually none. */
+/** Partners and policies of staged rows that are unknown, or that were inactive when their last row was accepted. */
 const DOUBTFUL_SELLERS = `
   SELECT DISTINCT s.partner_id, s.policy_id, p.partner_id IS NULL AS partner_unknown,
          o.policy_id IS NULL AS policy_unknown,
@@ -45,7 +45,7 @@ const DOUBTFUL_SELLERS = `
   LEFT JOIN policies o ON o.partner_id = s.partner_id AND o.policy_id = s.policy_id
   WHERE p.partner_id IS NULL OR o.policy_id IS NULL OR s.last_quote_at >= least(p.inactive_since, o.inactive_since)`;
 
-/** Unknown partners and policies; quotes accepted after their partner or policy became inactive. */
+/** Finds unknown partners and policies, and quotes accepted after their partner or policy became inactive. */
 export async function findUnknownSellers(tx: Transaction): Promise<void> {
   const { some } = await queryOne<{ some: boolean }>(tx, `SELECT EXISTS (${DOUBTFUL_SELLERS}) AS some`);
   if (!some) return;
@@ -78,7 +78,7 @@ ${DOUBTFUL_SELLERS}
 const OWN_ID_FIELD = `CASE s.kind WHEN 'quote_accepted' THEN 'quote_id' WHEN 'requote_accepted' THEN 'requote_id'
                     ELSE 'reversal_id' END`;
 
-// Equal content: amounts compared by value, times by instant. The identifying columns are equal already.
+// Compares amounts by value and times by instant. The identifying columns are already known to be equal.
 const sameContent = (one: string, other: string) => `
   (${one}.quote_id, ${one}.policy_id, ${one}.currency, ${one}.accepted_at, ${one}.spot_price, ${one}.partner_cut,
    ${one}.invoice_amount, coalesce(${one}.requote_id, ''), coalesce(${one}.enrollment_id, ''))
@@ -87,8 +87,7 @@ const sameContent = (one: string, other: string) => `
      coalesce(${other}.enrollment_id, ''))`;
 
 /**
- * Rows that the ledger already has. A row with equal content is a duplicate, and one with different content is a
- * conflict.
+ * Finds rows that the ledger already has. A row with equal content is a duplicate; with different content, a conflict.
  */
 export async function findKnownRows(tx: Transaction): Promise<void> {
   await execute(
@@ -103,11 +102,14 @@ export async function findKnownRows(tx: Transaction): Promise<void> {
   );
 }
 
-// A row's identity as an eight-byte hash, so that a million of them fit in memory. The join then compares the columns
-// themselves.
+// A row's identity as an eight-byte hash, so that a million identities fit in memory. The join also compares the
+// columns themselves.
 const OWN_HASH = `hash_record_extended(ROW(s.partner_id, s.kind, s.own_id), 0)`;
 
-/** Duplicates and conflicts within this import. The first row in file order counts. */
+/**
+ * Finds duplicates and conflicts within this import. Of several rows with one identity, the first in file order is
+ * good.
+ */
 export async function findRepeatedRows(tx: Transaction): Promise<void> {
   await execute(
     tx,
@@ -129,9 +131,10 @@ export async function findRepeatedRows(tx: Transaction): Promise<void> {
 }
 
 /**
- * Requotes and reversals whose quote is neither in the ledger nor in this import, or has another policy or currency;
- * and reversals of a requote that is in neither, or belongs to another quote. A row that refers to a bad row is not
- * reported here, because the bad row is; with --skip-invalid it is rejected with the bad row.
+ * Finds requotes and reversals whose quote is missing, or has another policy or currency. Also finds reversals of a
+ * requote that is missing or belongs to another quote. A quote or requote is missing if it is neither in the ledger nor
+ * in this import. A row that refers to a bad row is not reported, because the bad row is. With --skip-invalid, a row
+ * that refers to a bad row is rejected too.
  */
 export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvalid: boolean }): Promise<void> {
   const recordable = (row: string) =>
@@ -186,13 +189,12 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
   );
 }
 
-// Quotes with a bad row in this import: without --skip-invalid their sums are not checked.
+// Quotes with a bad row in this import, whose sums are not checked without --skip-invalid.
 const BAD_QUOTES = `
   SELECT partner_id, quote_id FROM related WHERE code IS NOT NULL
   UNION ALL
   SELECT s.partner_id, s.quote_id FROM findings f JOIN related s USING (seq) WHERE f.code <> 'duplicate'`;
 
-/** A row of a quote whose amounts a reversal would take below zero. */
 export interface Overdrawn {
   readonly seq: number;
   readonly partner_id: string;
@@ -201,15 +203,14 @@ export interface Overdrawn {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
-  /** The quote's sums in the ledger before this import. */
   readonly spot_price_before: string;
   readonly partner_cut_before: string;
   readonly invoice_amount_before: string;
 }
 
 /**
- * The rows of this import, in file order, of every quote that a reversal among them takes below zero. The ledger and
- * the whole import are added up; with --skip-invalid, the sum counts at each point in file order.
+ * The rows of this import, in file order, of every quote that a reversal takes below zero. The sums include the ledger
+ * and the whole import; with --skip-invalid, the ledger and the rows up to each point in file order.
  */
 export function overdrawnQuotes(tx: Transaction, { inFileOrder }: { inFileOrder: boolean }): Promise<Overdrawn[]> {
   const order = inFileOrder ? 's.seq' : `s.kind = 'reversal', s.seq`;
@@ -262,7 +263,6 @@ export async function recordOverdrawn(tx: Transaction, seqs: readonly number[]):
   );
 }
 
-/** The time zones of the staged rows' partners with the UTC months that their rows touch. */
 export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc_month: Month }[]> {
   return query(
     tx,
@@ -271,8 +271,9 @@ export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc
   );
 }
 
-// The posting rule, for all writers: a row posts to its own month while that is open, otherwise to the earliest open month,
-// and takes the arrangement of its own month. Valid only under the ledger's lock. Covers all partners unless some are named.
+// The posting rule for all writers. A row posts to its own month while that month is open, otherwise to the earliest
+// open month. The row takes the arrangement of its own month. The rule is valid only under the ledger's lock. Without
+// `onlyPartners`, the rule covers all partners.
 const partnerMonths = (zoneMonths: string, onlyPartners?: string) => `partner_months AS MATERIALIZED (
        SELECT p.partner_id, z.time_zone, z.month, z.starts_at, z.ends_at, a.arrangement,
               greatest(z.month, (SELECT month_after(max(month)) COLLATE "C" FROM closed_months)) AS posted_month
@@ -286,7 +287,6 @@ const partnerMonths = (zoneMonths: string, onlyPartners?: string) => `partner_mo
          ORDER BY a.from_month DESC LIMIT 1) AS a
      )`;
 
-/** The control totals of the good rows, by currency, as decimals. */
 export async function sumGoodRows(tx: Transaction): Promise<Readonly<Record<string, object>>> {
   const { totals } = await queryOne<{ totals: Record<string, object> }>(
     tx,
@@ -302,10 +302,10 @@ export async function sumGoodRows(tx: Transaction): Promise<Readonly<Record<stri
 }
 
 /**
- * Records the good rows by the posting rule, as of this event. Needs the ledger's lock. A reversal takes the arrangement of
- * the row that it reverses. Rows are numbered by partner, and those of a partner in file order: the indexes begin with the
- * partner, so that neighboring rows share index pages. A million rows take 22.1 s of the server's CPU time; in file order
- * they took 26.6.
+ * Records the good rows by the posting rule, with the number of the import's event. The caller must hold the ledger's
+ * lock. A reversal takes the arrangement of the row that it reverses. Rows are numbered by partner, and within a
+ * partner in file order. The indexes begin with the partner, so neighboring rows then share index pages. A million rows
+ * take 22.1 s of the server's CPU time; in file order they took 26.6 s.
  */
 export function insertEntries(
   tx: Transaction,
@@ -348,7 +348,7 @@ export function insertEntries(
   );
 }
 
-/** A ledger row that is recorded as it happens. It can only add to the sums of its quote. */
+/** A ledger row that is recorded when it is accepted. An acceptance can only raise the sums of its quote. */
 export interface Acceptance {
   readonly kind: 'quote_accepted' | 'requote_accepted';
   readonly partnerId: string;
@@ -365,11 +365,13 @@ export interface Acceptance {
 }
 
 /**
- * SQL that records acceptances by the posting rule; needs the ledger's lock. `wanted` names rows with the fields of
- * Acceptance; the other two are bindings: the months of their time zones, and their partners. The new rows are `added`.
- * It omits rows that the ledger already has by partner, kind and id (it waits for one being inserted) and rows whose
- * partner has changed its time zone. Rows are inserted in a fixed order, so that two servers cannot deadlock. Each row
- * takes the number of an event. The statement that contains this SQL records that event.
+ * SQL that records acceptances by the posting rule. The caller must hold the ledger's lock. `wanted` names rows with
+ * the fields of Acceptance. `zoneMonths` and `partners` are bindings: the months of the rows' time zones, and the
+ * partners. The new rows are `added`.
+ *
+ * The SQL omits rows that the ledger already has by partner, kind and id, and waits for such a row that is being
+ * inserted. The SQL also omits rows whose partner has changed its time zone. Rows are inserted in a fixed order, so
+ * that two servers cannot deadlock. Each row takes an event's number; the enclosing statement must record that event.
  */
 export const addAcceptances = (wanted: string, zoneMonths: string, partners: string): string => `
   ${partnerMonths(zoneMonths, partners)}, added AS (
@@ -387,14 +389,12 @@ export const addAcceptances = (wanted: string, zoneMonths: string, partners: str
     RETURNING partner_id, posted_month, entry_id, kind, quote_id, requote_id, recorded_at, event_id
   )`;
 
-// All bad rows, whether invalid on their own or by a rule. A duplicate is not bad.
 const BAD_ROWS = `
   SELECT seq, file, line, field, code, reason, raw FROM staged WHERE code IS NOT NULL
   UNION ALL
   SELECT f.seq, s.file, s.line, f.field, f.code, f.reason, s.raw
   FROM findings f JOIN staged s USING (seq) WHERE f.code <> 'duplicate'`;
 
-/** Good rows in a currency that is not their partner's own. */
 export interface OtherCurrencyRows {
   readonly partner_id: string;
   readonly partner_currency: string;
@@ -412,7 +412,6 @@ export function readOtherCurrencyRows(tx: Transaction): Promise<OtherCurrencyRow
   );
 }
 
-/** `staged` counts all rows and those that are invalid on their own. */
 export async function countVerdicts(
   tx: Transaction,
   staged: { readonly rows: number; readonly bad: number },
@@ -441,7 +440,7 @@ export function firstBadRows(tx: Transaction, limit: number): Promise<BadRow[]> 
   });
 }
 
-/** All bad rows with their raw text, in batches through a cursor, so that memory stays constant. */
+/** Yields all bad rows with their raw text, in batches through a cursor, so that memory use stays constant. */
 export async function* readBadRows(tx: Transaction): AsyncGenerator<(BadRow & { row: string })[]> {
   await execute(
     tx,

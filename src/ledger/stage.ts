@@ -1,4 +1,4 @@
-/** Staging: COPY writes all rows, good and bad, in file order into a temporary table of this transaction. */
+/** COPY writes all rows, good and bad, in file order into a temporary table of this transaction. */
 
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
@@ -9,7 +9,7 @@ import type { SourceRecord } from './read.ts';
 import type { RowProblem } from './row.ts';
 
 export async function createStaging(tx: Transaction): Promise<void> {
-  // Enough for the hash joins of a million rows; a larger import spills to disk.
+  // The work memory is enough for the hash joins of a million rows. A larger import spills to disk.
   await raiseWorkMemory(tx);
   await execute(
     tx,
@@ -18,15 +18,13 @@ export async function createStaging(tx: Transaction): Promise<void> {
        kind text COLLATE "C", partner_id text COLLATE "C", quote_id text COLLATE "C", requote_id text COLLATE "C",
        reversal_id text COLLATE "C", enrollment_id text COLLATE "C", policy_id text COLLATE "C", currency text COLLATE "C",
        accepted_at timestamptz, spot_price numeric, partner_cut numeric, invoice_amount numeric,
-       -- Set if the row is bad on its own.
        field text, code text, reason text,
        raw text,
        own_id text COLLATE "C" GENERATED ALWAYS AS (coalesce(reversal_id, requote_id, quote_id)) STORED
      ) ON COMMIT DROP`,
   );
-  // Findings of the rules, at most one per row. A duplicate is not recorded; anything else is reported. Without the
-  // index,
-  // 50,000 duplicates took 14 s.
+  // A row has at most one finding. Duplicates are findings too, but only other findings are reported. Without the
+  // index, 50,000 duplicates took 14 s.
   await execute(
     tx,
     `CREATE TEMPORARY TABLE findings (seq bigint PRIMARY KEY, field text, code text NOT NULL, reason text)
@@ -37,18 +35,16 @@ export async function createStaging(tx: Transaction): Promise<void> {
 const COLUMNS = `seq, file, line, kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
   accepted_at, spot_price, partner_cut, invoice_amount, field, code, reason, raw`;
 
-/** Bytes buffered before they are sent. */
 const CHUNK = 128 * 1024;
 
 export interface StagedCounts {
   readonly rows: number;
-  /** The number of rows that are invalid on their own. */
   readonly bad: number;
 }
 
 interface Stager {
   readonly add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
-  /** Waits while the server is slower than the reader. Call it between batches. */
+  /** Waits while the server is slower than the reader. The caller waits between batches. */
   readonly drained: () => Promise<void>;
   readonly finish: () => Promise<StagedCounts>;
   /** Ends the COPY, so that the transaction can be rolled back. */
@@ -56,8 +52,8 @@ interface Stager {
 }
 
 /**
- * Opens the COPY. `rejected` is what a record becomes in the file of rejects. It is staged only if such a file is written,
- * because it doubles the bytes.
+ * Opens the COPY. `rejected` returns a record's text for the file of rejects. Callers pass `rejected` only if that file
+ * is written, because the text doubles the staged bytes.
  */
 export async function openStager(
   tx: Transaction,
@@ -93,7 +89,6 @@ export async function openStager(
       flush();
       stream.end();
       await ended;
-      // The columns that the rules join and filter by.
       await execute(tx, 'ANALYZE staged (seq, kind, partner_id, quote_id, policy_id, own_id, code)');
       return { rows: seq, bad };
     },
@@ -104,7 +99,7 @@ export async function openStager(
   };
 }
 
-/** One line of COPY's text format. A bad row keeps only its ids, so that later rows can refer to it. */
+/** One line of COPY's text format. A bad row keeps its ids only, so that later rows can refer to it. */
 function stagedLine(
   seq: number,
   file: number,
@@ -115,7 +110,7 @@ function stagedLine(
   const place = `${seq}\t${file}\t${line}\t`;
   const end = rejected === undefined ? '\\N\n' : `${escaped(rejected)}\n`;
   if (problem === undefined) {
-    // The texts of a good row contain nothing that COPY would need escaped.
+    // A good row contains no character that COPY must escape.
     return (
       `${place}${texts.kind}\t${texts.partner_id}\t${texts.quote_id}\t${texts.requote_id || '\\N'}\t` +
       `${texts.reversal_id || '\\N'}\t${texts.enrollment_id || '\\N'}\t${texts.policy_id}\t${texts.currency}\t` +
@@ -129,14 +124,14 @@ function stagedLine(
   return `${place}${ids}${'\t\\N'.repeat(7)}\t${found}\t${end}`;
 }
 
-/** PostgreSQL accepts at most 16383 decimals. A good amount may have more, but all after the fourth are zeros. */
+/** PostgreSQL accepts at most 16383 decimals. A good amount may have more, but only zeros after the fourth. */
 function amount(text: string): string {
   return text.length > 1000 ? text.replace(/(\.\d{4})0+$/, '$1') : text;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '' };
 
-/** Escapes a text for COPY. PostgreSQL has no NUL character, so it is dropped. */
+/** Escapes a text for COPY. NUL is dropped, because PostgreSQL cannot store NUL. */
 function escaped(text: string): string {
   return text.replace(/[\\\t\n\r\0]/g, (character) => ESCAPES[character] as string);
 }

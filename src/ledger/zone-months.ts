@@ -1,19 +1,19 @@
-/** The months that an instant may belong to in a time zone, for statements that decide a posting month. */
+/** Lists the months that an instant may belong to in a time zone, for statements that decide a posting month. */
 import { type Month, monthAfter, monthBefore, monthInterval } from '../month.ts';
 
 export interface ZoneMonth {
   readonly time_zone: string;
   readonly month: Month;
-  /** ISO instants; the month is [starts_at, ends_at). */
+  /** ISO instants. The month includes `starts_at` and excludes `ends_at`. */
   readonly starts_at: string;
   readonly ends_at: string;
 }
 
-// Cached: computing a zone's months takes 0.6 ms, a fifth of an acceptance, and a day's acceptances share a few.
+// Cached, because computing a zone's months takes 0.6 ms, a fifth of the time of an acceptance.
 const known = new Map<string, readonly ZoneMonth[]>();
 const MOST_KNOWN = 2000;
 
-/** The months of a zone around a UTC month. An instant's local month is one of them. */
+/** The months of a zone that an instant of a UTC month may belong to. */
 export function monthsAround(timeZone: string, utcMonth: Month): readonly ZoneMonth[] {
   const key = `${timeZone} ${utcMonth}`;
   const found = known.get(key) ?? workedOut(timeZone, utcMonth);

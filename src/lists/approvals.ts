@@ -1,4 +1,4 @@
-/** Requests for a second person's approval: `reckoner approval list`, the console's Approvals. */
+/** Requests for approval: `reckoner approval list` and the console's Approvals. */
 import { z } from 'zod';
 import { flag } from '../actions/fields.ts';
 import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';

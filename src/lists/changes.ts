@@ -1,4 +1,4 @@
-/** Field changes of the settings and of a partner: `reckoner settings history` and `reckoner partner history`. */
+/** Changes of settings and of a partner's fields: `reckoner settings history` and `reckoner partner history`. */
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -10,13 +10,12 @@ import { changeCells } from '../people/field-changes.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
 import { type Column, defineList, type ListQuery } from './list.ts';
 
-/** A field, with the event that changed it. */
 interface Change extends ChangeEvent {
   readonly field: string;
   readonly old: string;
   readonly new: string;
   readonly event: ChangeEvent;
-  /** The fields of an event are consecutive, and only the first shows the time. */
+  /** Only the first field of an event shows the time. */
   readonly is_first: boolean;
 }
 
@@ -51,7 +50,7 @@ const FACES = {
   sorts: ['event_id', 'event_id'],
   terminal: ['when', 'field', 'old', 'new', 'by'],
   sheet: ['event_id', 'occurred_at', 'action', 'field', 'old', 'new', 'claimed_by', 'os_user', 'host', 'via'],
-  /** Events, each with its fields. */
+  /** Returns each event once. */
   json: async (_tx: Transaction, rows: readonly Change[]) => [...new Set(rows.map(({ event }) => event))],
 } as const;
 
@@ -60,7 +59,7 @@ const readOfSettings = async (tx: Transaction): Promise<Change[]> => changesOf(a
 export const settingsChanges = defineList({
   ...FACES,
   command: 'settings history',
-  summary: 'Show which settings changed, when, and which command saw it',
+  summary: 'Show which settings changed, when, and which command recorded the change',
   none: 'No settings are recorded yet.',
   filters: z.strictObject({}),
   read: readOfSettings,
@@ -68,7 +67,7 @@ export const settingsChanges = defineList({
 
 const ofPartner = z.strictObject({ id: text('Partner', 'The partner.').optional() });
 
-/** Refusal: partner_unknown. */
+/** Throws partner_unknown. */
 async function readOfPartner(
   tx: Transaction,
   { filter: { id = '' } }: ListQuery<z.output<typeof ofPartner>>,

@@ -1,4 +1,4 @@
-/** Partners' API clients, without their secrets: `reckoner client list`, the console's API clients. */
+/** Partners' API clients: `reckoner client list` and the console's API clients. Secrets are not included. */
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -11,7 +11,6 @@ interface ClientLine {
   readonly created_at: string;
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
-  /** The valid secrets. */
   readonly secrets: readonly { readonly sequence: number; readonly ends_at: string | null }[];
 }
 

@@ -1,4 +1,4 @@
-/** Open disputes of invoices: `reckoner dispute list`. */
+/** Open disputes: `reckoner dispute list`. */
 import { z } from 'zod';
 import { disputeJson } from '../actions/dispute.ts';
 import type { Transaction } from '../database/transaction.ts';

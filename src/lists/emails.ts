@@ -1,4 +1,4 @@
-/** All e-mails: `reckoner email list`, and those to a partner in the console. */
+/** E-mails: `reckoner email list`, and a partner's e-mails in the console. */
 import { z } from 'zod';
 import { emailJson } from '../actions/email.ts';
 import { flag } from '../actions/fields.ts';
@@ -9,7 +9,7 @@ import { nameOf } from '../mail/log.ts';
 import { defineList, type ListQuery, type Mark } from './list.ts';
 
 const filters = z.strictObject({
-  unfinished: flag('Unfinished', 'Only those unsent or needing attention, oldest first.').optional(),
+  unfinished: flag('Unfinished', 'Only e-mails that are unsent or need attention, oldest first.').optional(),
 });
 
 const readRows = (

@@ -1,4 +1,4 @@
-/** All documents: `reckoner invoice list`, the console's Invoices, a partner's own documents. */
+/** Documents: `reckoner invoice list`, the console's Invoices, and a partner's own documents. */
 import { z } from 'zod';
 import { choice, date, flag, month, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -26,7 +26,6 @@ interface InvoiceRow {
   readonly balance: string;
   readonly status: 'open' | 'paid' | 'void';
   readonly email_status: EmailStatus | null;
-  /** Since when it has been on hold; null if it is not. */
   readonly held_at: string | null;
   readonly disputed: boolean;
 }
@@ -38,18 +37,18 @@ const filters = z.strictObject({
   partner: text('Partner', 'Only documents of this partner.', { value: 'id' }).optional(),
   status: choice('Status', 'Open, paid or void.', ['open', 'paid', 'void']).optional(),
   overdue: flag('Overdue', 'Only open invoices past their due date.').optional(),
-  amount: soughtAmount('Amount', 'Only those with this amount due or this balance.').optional(),
+  amount: soughtAmount('Amount', 'Only documents with this amount due or this balance.').optional(),
   text: soughtText(
     'Number, partner, purchase order',
-    "Only those with this text in the number, the purchase order or the partner's name or id.",
+    "Only documents with this text in the number, the purchase order or the partner's name or id.",
   ).optional(),
   from: date('Issued from', 'Issued on or after this day.').optional(),
   to: date('Issued to', 'Issued on or before this day.').optional(),
 });
 type InvoiceFilter = z.output<typeof filters>;
 
-// An array is computed once: the planner assumes that most documents are open, and would search again for each
-// document.
+// An array is computed once. With a subquery, the planner assumed that most documents were open, and searched again for
+// each document.
 const OPEN = 'd.document_id = ANY (ARRAY(SELECT document_id FROM open_documents))';
 const VOID = 'd.document_id IN (SELECT document_id FROM voids)';
 
@@ -72,9 +71,10 @@ const ASKED_FOR = `${IN_SCOPE}
                       lower(:text)) > 0)`;
 
 /**
- * First the page: which documents, in which order. Then their details: balances and e-mails are looked up only for
- * these. Documents that are equal in "by" are sorted by id. A page begins after the last document of the previous page.
- * If the user may not see that document, the page is empty, because its start would reveal that document's figures.
+ * The inner query selects the documents of the page, so that balances and e-mails are read only for these documents.
+ * Documents that are equal in the sort order "by" are sorted by id. A page begins after the last document of the
+ * previous page. If the user may not see that document, the page is empty, because the start of the page would reveal
+ * the document's figures.
  */
 const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
      SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency,
@@ -95,7 +95,7 @@ const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
      LEFT JOIN current_holds h USING (document_id)
      ORDER BY page.at ${order}, d.document_id ${order}`;
 
-/** Only open documents are summed; the rest owe nothing. */
+/** Only open documents have a balance, so the sum reads no others. */
 const OPEN_ITEMS = "documents d LEFT JOIN open_items('infinity') o USING (document_id)";
 const OWED = `CASE d.document WHEN 'credit_note' THEN -coalesce(o.balance, 0) ELSE coalesce(o.balance, 0) END`;
 const DUE = `coalesce(d.due_on, 'infinity'::date)`;
@@ -120,7 +120,6 @@ const parametersOf = ({ filter, scope, today }: ListQuery<InvoiceFilter, Invoice
 const readLines = (tx: Transaction, asked: ListQuery<InvoiceFilter, InvoiceSort>): Promise<InvoiceRow[]> =>
   query(tx, SORTED[asked.sort], { ...parametersOf(asked), after: asked.after, limit: asked.limit });
 
-/** The open amounts of the listed documents, by currency. Only open ones are read. */
 async function readTotals(tx: Transaction, asked: ListQuery<InvoiceFilter, InvoiceSort>): Promise<Total[]> {
   const rows = await query<{ currency: string; invoices: string; overdue: string; credit: string }>(
     tx,
@@ -144,7 +143,6 @@ async function readTotals(tx: Transaction, asked: ListQuery<InvoiceFilter, Invoi
   });
 }
 
-/** Its state in one word, and what needs attention: overdue, on hold, disputed, an unsent e-mail. */
 export function standingOf(row: Stands, today: string): Mark[] {
   const { status, held_at, email_status: email } = row;
   const unsent = status !== 'void' && email !== null && email !== 'sent';
@@ -155,7 +153,7 @@ export function standingOf(row: Stands, today: string): Mark[] {
   ];
 }
 
-/** Holds and e-mails are the issuer's own concern. */
+/** Partners do not see holds and e-mail problems, which concern only the issuer. */
 export function partnersStanding(row: Stands, today: string): Mark[] {
   const late = daysOverdue(row, today);
   return [

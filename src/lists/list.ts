@@ -1,10 +1,9 @@
 /**
- * A list, described once: its filters, sort orders, columns, and the statement that reads it. The terminal table,
- * `--json`, CSV and XLSX (cli/list-command.ts), the console's page and the partner's page (console/list.tsx) are made
- * from it.
+ * The definition of a list: filters, sort orders, columns, and a function that reads the rows. The terminal table,
+ * `--json`, CSV, XLSX (cli/list-command.ts) and pages (console/list.tsx) are generated from the definition.
  *
- * To add a list: a file here, in this order: the row, the filters, the statement, `defineList`. To add a column: its
- * field in the row and the statement, its entry in `columns`, and its name in each view that shows it.
+ * To add a list, create a file here with the row, the filters, the statement and `defineList`, in this order. To add a
+ * column, add its field to the row and the statement, an entry to `columns`, and its name to each view that shows it.
  */
 import type { z } from 'zod';
 import type { CommandWords } from '../actions/command.ts';
@@ -15,27 +14,28 @@ import type { Scope } from '../people/scope.ts';
 import type { ToDo } from '../remedy.ts';
 import type { ColumnType, Sheet } from '../sheet.ts';
 
-/** A one-word status of a row, and its urgency. */
+/** A one-word status, and its urgency. */
 export interface Mark {
   readonly text: string;
   readonly tone: 'good' | 'warn' | 'bad' | 'plain';
 }
 
-/** Several amounts are in different currencies. */
+/** An array of amounts has one amount for each currency. */
 export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | null;
 
 export interface Column<Row> {
-  /** The heading on a page. A terminal writes it in lower case; a sheet has the column's name. */
+  /** The heading on pages. Terminals show the heading in lower case. Sheets show the column's name instead. */
   readonly heading: string;
   readonly type: ColumnType | 'marks' | 'instant' | 'month';
-  /** Default: the row's property with the column's name. */
+  /** By default, the row's property with the column's name. */
   value?(row: Row, today: string): Value;
-  /** The link's target: a section of the console, and an id or a list filter there. */
+  /** The target of a link in the console: a section, and an id or filter. */
   to?(row: Row): Link | null;
-  /** `soft`: in a paler color. `quiet`: zero is a dash, or nothing in a terminal. `wrap`: may break at any character. */
+  /** `soft`: a paler color. `quiet`: a dash for zero, or nothing in a terminal. `wrap`: may break at any character. */
   readonly look?: 'soft' | 'quiet' | 'wrap';
   /**
-   * In a terminal: shortened if the table is too wide; left out below this many columns; left out if all rows agree.
+   * For terminals. `cut` shortens the column if the table is too wide. `width` is the least terminal width that shows
+   * the column. `unlessSame` hides the column if all rows have the same value.
    */
   readonly cut?: true;
   readonly width?: number;
@@ -44,109 +44,103 @@ export interface Column<Row> {
 
 export type Link = readonly [place: string, at: string | Readonly<Record<string, string>>];
 
-/** A query of a list. */
 export interface ListQuery<Filter, Sort extends string = string> {
   readonly filter: Filter;
-  /** The partners whose rows may be seen; null: all. */
+  /** The partners whose rows the user may see. Null means all partners. */
   readonly scope: Scope;
-  /** `YYYY-MM-DD` */
   readonly today: string;
   readonly sort: Sort;
   /** The key of the previous page's last row. */
   readonly after: string | null;
-  /** null: all rows. */
+  /** Null means all rows. */
   readonly limit: number | null;
   readonly context: Installation;
 }
 
-/** The totals below a list: a line for each currency. */
 export type Total = Readonly<Record<string, Amount>>;
 
-// Methods, not properties, so a list with a specific row type is assignable to List.
+// Methods instead of properties make a list with a specific row type assignable to List.
 export interface List<Row = unknown, Filter = unknown, Sort extends string = string, Name extends string = string> {
-  /** `invoice list`. */
   readonly command: string;
   readonly summary: string;
-  /** The filters that are arguments of the command. */
+  /** The filters that are positional arguments of the command. */
   readonly words?: CommandWords;
   /** Shown below the command's options. */
   readonly help?: string;
-  /** How many rows the command prints without --limit. Default: all. */
+  /** The number of rows that the command prints without --limit. By default, all rows. */
   readonly most?: number;
-  /** The command reads from the primary server, because it must be current. */
+  /** Makes the command read from the primary server, because its result must be current. */
   readonly current?: true;
-  /** What the command prints if the unfiltered list is empty, and how to create the first item. */
+  /** The text that the command prints for an empty list without filters, and the action that creates the first item. */
   readonly none?: string;
   readonly first?: ToDo;
-  /** The command exits 4 because of these rows. */
   attention?(rows: readonly NoInfer<Row>[]): boolean;
-  /** The title of the page and the sheet. */
   readonly title: string;
-  /** The singular of its rows: `document`. */
+  /** The singular of its rows, such as `document`. */
   readonly one: string;
   /**
-   * Set if the rows concern all partners, so that the page is only for users who read the whole ledger. Every other
-   * list obeys `scope`.
+   * True if the rows concern all partners. The page then requires access to the whole ledger. Other lists apply
+   * `scope`.
    */
   readonly ofLedger?: true;
-  /** Fields like an action's: options of the command, inputs of the page, arguments of a tool. All are optional. */
+  /** Optional fields, as in an action, for the command's options, the page's inputs and the tool's arguments. */
   readonly filters: z.ZodObject & z.ZodType<Filter>;
-  /** Named filters: tabs of the page, which opens with the first. */
+  /** Named filters, shown as tabs. The page opens with the first one. */
   readonly views?: readonly (readonly [name: string, filter: Readonly<Record<string, string>>])[];
   /**
-   * Names of columns; `-name` sorts in descending order. Pages start with the first, commands and sheets with the
-   * second.
+   * Column names; `-name` sorts in descending order. Pages use the first by default, commands and sheets the second.
    */
   readonly sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
   readonly columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
-  /** The columns of each view, in order. */
+  /** The names of the columns to show, in order. */
   readonly sheet: readonly NoInfer<Name>[];
   readonly terminal: readonly NoInfer<Name>[];
-  /** If absent there is no page, and rows need no key. */
+  /** Without this view, the list has no page, and its rows need no key. */
   readonly page?: readonly NoInfer<Name>[];
-  /** For the partner's place. */
   readonly place?: readonly NoInfer<Name>[];
   /**
-   * The value of a ticked row, and the actions that take it as that field; `ofLedger`: for users who act for all
-   * partners.
+   * Makes rows selectable. `field` is the form field of the `actions` that takes the selected values. `ofLedger`
+   * requires a role for all partners.
    */
   readonly ticks?: {
     readonly field: string;
     readonly actions: readonly string[];
-    /** null: a row that none of the actions accepts. */
+    /** Null if none of the actions accepts the row. */
     of(row: NoInfer<Row>): string | null;
     readonly ofLedger?: true;
   };
-  /** A row's available actions: links on the page. */
+  /** The actions available for a row, as links on the page. */
   remedies?(row: NoInfer<Row>): readonly (ToDo & { readonly partner: string | null })[];
-  /** A row's key for the next page: a number, unless `keyed` says otherwise. */
+  /** The key of a row, from which the next page continues. The key is a number, or a text if `keyed` is set. */
   key?(row: NoInfer<Row>): string;
   readonly keyed?: 'text';
   read(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Row[]>;
-  /** Default: the rows. */
+  /** By default, the rows. */
   json?(tx: Transaction, rows: readonly NoInfer<Row>[], today: string): Promise<readonly unknown[]>;
   totals?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Total[]>;
 }
 
-/** Only checks types: the names in a view must be column names, and its rows those that `read` returns. */
+/**
+ * Returns the list unchanged. The parameter's type checks that views name existing columns and that `read` returns the
+ * row type.
+ */
 export const defineList = <Row, Filter, Sort extends string, Name extends string>(
   list: List<Row, Filter, Sort, Name>,
 ): List<Row, Filter, Sort, Name> => list;
 
-/** The filters as parameters of the statement: null if not given. */
+/** Returns the filters as parameters of a statement, with null for a missing filter. */
 export const given = <Filter extends object>(filters: z.ZodObject & z.ZodType<Filter>, filter: Filter) =>
   ({ ...Object.fromEntries(Object.keys(filters.shape).map((name) => [name, null])), ...filter }) as {
     readonly [Name in keyof Filter]-?: Exclude<Filter[Name], undefined> | null;
   };
 
-/** The page of a short list whose rows were all read. */
 export function pageOf<Row>(
   rows: readonly Row[],
   { after, limit }: Pick<ListQuery<unknown>, 'after' | 'limit'>,
   key: (row: Row) => string,
 ): Row[] {
   const last = after === null ? -1 : rows.findIndex((row) => key(row) === after);
-  // After a missing row, the page is empty.
+  // If the row `after` no longer exists, the page is empty.
   if (after !== null && last < 0) return [];
   return rows.slice(last + 1, limit === null ? undefined : last + 1 + limit);
 }
@@ -158,7 +152,7 @@ export const cellOf = <Row>(list: List<Row>, name: string, row: Row, today: stri
   return column.value === undefined ? ((row as Record<string, Value>)[name] ?? null) : column.value(row, today);
 };
 
-/** A row's value in words: in a terminal, and as a checkbox label. */
+/** Returns a value as text, for terminals and labels of checkboxes. */
 export const textOf = (value: Value): string => {
   if (value === null) return '';
   if (value instanceof Amount) return value.toString();

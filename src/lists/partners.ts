@@ -1,7 +1,4 @@
-/**
- * The partners: `reckoner partner list`, and the console's Partners, with what each owes, the overdue part, the last
- * billing, and whether it can be reached.
- */
+/** Partners: `reckoner partner list`, and the console's Partners with balances, last billing and e-mail problems. */
 import { z } from 'zod';
 import { choice, soughtText } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -14,21 +11,19 @@ import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
 interface Line {
   readonly partner_id: string;
-  /** The latest month with documents for it. */
   readonly last_billed: Month | null;
-  /** Unfinished e-mails to it by status. */
   readonly troubled: Readonly<Partial<Record<'held' | 'failed' | 'uncertain' | 'bounced', number>>>;
 }
 
 interface PartnerRow extends Line, Omit<PartnerView, 'partner_id'> {
-  /** Only on the page, not in files. */
+  /** Read only for the page, because files do not show balances. */
   readonly balances: readonly PartnerBalance[];
 }
 
 const filters = z.strictObject({
   text: soughtText(
     'Name, id, contact, tax id',
-    'Only those with this text in the name, id, contact or tax id.',
+    'Only partners with this text in the name, id, contact or tax id.',
   ).optional(),
   status: choice('Status', 'Active, inactive, or contact: its contact has problems.', [
     'active',
@@ -80,7 +75,7 @@ async function readRows(tx: Transaction, asked: ListQuery<PartnerFilter, keyof t
   }));
 }
 
-/** The shape of partners.json, without fields that do not apply. */
+/** Returns the partner in the shape of partners.json, without fields that do not apply. */
 export const partnerJson = (partner: PartnerView): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries({
@@ -90,7 +85,6 @@ export const partnerJson = (partner: PartnerView): Record<string, unknown> =>
     }).filter(([, value]) => value !== null),
   );
 
-/** The nonzero amounts, by currency. */
 const byCurrency = ({ balances }: PartnerRow, of: 'overdue' | 'net'): Amount[] =>
   balances.map((each) => Amount.of(each[of], each.currency)).filter((each) => !each.isZero());
 
@@ -101,7 +95,7 @@ const TROUBLES = [
   ['held', 'warn'],
 ] as const;
 
-/** What keeps e-mails from it. */
+/** Marks for problems that keep e-mails from the partner. */
 const troublesOf = ({ invoicing_contact: { email }, troubled }: PartnerRow): Mark[] => [
   ...(email === '' ? [{ text: 'no e-mail address', tone: 'bad' } as const] : []),
   ...TROUBLES.flatMap(([status, tone]) => {

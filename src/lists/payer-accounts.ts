@@ -1,4 +1,4 @@
-/** The known bank accounts of payers: `reckoner payment accounts`. */
+/** Payers' known bank accounts: `reckoner payment accounts`. */
 
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';

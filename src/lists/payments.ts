@@ -1,4 +1,4 @@
-/** All payments: `reckoner payment list`, the console's All payments. */
+/** Payments: `reckoner payment list` and the console's All payments. */
 import { z } from 'zod';
 import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -16,25 +16,22 @@ const filters = z.strictObject({
   amount: soughtAmount('Amount', 'Only payments of exactly this amount.').optional(),
   text: soughtText(
     'Reference or payer',
-    'Only those with this text in a reference, or in the name or account of the payer.',
+    'Only payments with this text in a reference, or in the name or account of the payer.',
   ).optional(),
   from: date('From', 'Received on or after this day.').optional(),
   to: date('To', 'Received on or before this day.').optional(),
 });
 type PaymentFilter = z.output<typeof filters>;
 
-/**
- * The payments ever attributed to the user's partners, or to the requested one. The balance states whose each payment
- * is now.
- */
+/** Payments that were ever attributed to these partners. `payment_balances` states the current partner. */
 const OF_SCOPE = `SELECT payment_id FROM payments WHERE partner_id = ANY (:scope::text[])
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = ANY (:scope::text[])`;
 const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
 
 /**
- * Only users who see every partner see money from an unknown payer. The partner's name is looked up only for the page's
- * rows. As a column of the join, it caused every payment to be read.
+ * Money from an unknown payer is only for users who see every partner. A subquery reads the partner's name only for the
+ * rows of the page. With the name as a joined column, the database read every payment.
  */
 const found = (after: string, order: string) => `
      SELECT p.payment_id, (SELECT name FROM partners WHERE partner_id = b.partner_id) AS partner_name
@@ -43,7 +40,7 @@ const found = (after: string, order: string) => `
        AND (:scope::text[] IS NULL OR (b.partner_id = ANY (:scope::text[]) AND p.payment_id IN (${OF_SCOPE})))
        AND (:partner::text IS NULL OR (b.partner_id = :partner AND p.payment_id IN (${OF_PARTNER})))
        AND (:status::text IS NULL OR b.status = :status)
-       -- Few payments are unapplied: find them by index, then look up their status.
+       -- Few payments are unapplied, so the index on them comes first.
        AND (:status::text IS NULL OR :status NOT IN ('unapplied', 'partly_applied')
             OR p.payment_id IN (SELECT payment_id FROM unapplied_payments))
        AND (:status::text IS NULL OR :status <> 'reversed'
@@ -74,7 +71,7 @@ const SORTED = {
 } as const;
 type PaymentSort = keyof typeof SORTED;
 
-/** First the requested ids, then their details, so the statement that reads a payment is written once. */
+/** Reads the ids first and then the details, so that only one statement reads payments. */
 async function readRows(tx: Transaction, asked: ListQuery<PaymentFilter, PaymentSort>): Promise<PaymentRow[]> {
   const lines = await query<{ payment_id: number; partner_name: string | null }>(tx, SORTED[asked.sort], {
     ...given(filters, asked.filter),
@@ -90,13 +87,13 @@ async function readRows(tx: Transaction, asked: ListQuery<PaymentFilter, Payment
 
 const of = (amount: string, { currency }: PaymentRow): Amount => Amount.of(amount, currency);
 
-/** By how much it falls short of the documents that it pays, which was posted to bank charges. */
+/** The shortfall against the paid documents, which was posted to bank charges. */
 const bankCharges = (row: PaymentRow): Amount =>
   row.applications
     .filter(({ unapplied_on }) => unapplied_on === null)
     .reduce((sum, each) => sum.plus(of(each.small_difference ?? '0', row)), Amount.zero(row.currency));
 
-/** The documents that it pays, or its first suggestion with a question mark. */
+/** The documents that the payment settles, or the first suggestion with a question mark. */
 function documentsOf({ applications, suggestions }: PaymentRow): string {
   const numbers = applications.filter((each) => each.unapplied_on === null).map((each) => each.number);
   const [suggestion] = suggestions;

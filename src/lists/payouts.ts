@@ -1,4 +1,4 @@
-/** The processor's payouts to the bank: `reckoner payment payouts`. */
+/** Payouts from the processor to the bank: `reckoner payment payouts`. */
 
 import { z } from 'zod';
 import { payoutJson } from '../actions/payment/payout.ts';

@@ -1,4 +1,4 @@
-/** Every seal with its predecessor and its letter to the auditor: `reckoner seal letters`, the console's Seals. */
+/** Seals with their letters to the auditor: `reckoner seal letters` and the console's Seals. */
 import { z } from 'zod';
 import { choice } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -7,7 +7,7 @@ import { sealTitle } from '../seals/signature.ts';
 import { emailMark } from './emails.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
-/** A seal with the previous one of its kind, whose hash its record contains. */
+/** A seal with the previous seal of the same kind. The seal's record contains the hash of the previous one. */
 export interface ChainedSeal extends SealLetter {
   readonly previous: Pick<SealLetter, 'name' | 'seal'> | null;
 }
@@ -16,7 +16,6 @@ const filters = z.strictObject({
   kind: choice('Kind', 'Month, books or checkpoint.', ['month', 'books', 'checkpoint']).optional(),
 });
 
-/** In order of creation. */
 export async function readChain(tx: Transaction): Promise<ChainedSeal[]> {
   const latest = new Map<string, SealLetter>();
   return (await readSealLetters(tx)).map((seal) => {

@@ -1,4 +1,4 @@
-/** Refused callers and access changes: `reckoner security list`. */
+/** Refused callers and changes of access: `reckoner security list`. */
 import { z } from 'zod';
 import { date } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';

@@ -1,4 +1,4 @@
-/** Who is signed in to the console: `reckoner user sessions`. */
+/** Sessions in the console: `reckoner user sessions`. */
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -9,7 +9,7 @@ import { defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({ email: text('User', 'Only the sessions of this user.').optional() });
 
-/** Refusal: user_unknown. */
+/** Throws user_unknown. */
 async function readRows(
   tx: Transaction,
   { filter: { email }, context }: ListQuery<z.output<typeof filters>>,

@@ -1,4 +1,4 @@
-/** Users and their roles: `reckoner user list`, the console's Users. No secrets are read. */
+/** Users and their roles: `reckoner user list` and the console's Users. */
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { rolesInWords } from '../people/roles.ts';
@@ -17,7 +17,7 @@ export const userJson = ({ user_id, kind, login, name, roles, recorded_at, ended
 
 const rolesOf = ({ kind, roles }: ListedUser): string => (kind === 'program' ? 'program' : rolesInWords(roles));
 
-/** None for a deactivated user or for the jobs' user. */
+/** A deactivated user has no actions, nor does a program. */
 function remediesOf({ login, kind, ended_at, sessions }: ListedUser) {
   if (ended_at !== null || kind === 'program') return [];
   const known = { input: { login }, partner: null };

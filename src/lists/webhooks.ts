@@ -1,4 +1,4 @@
-/** Where partners' events are sent: `reckoner webhook list`. */
+/** Partners' webhooks: `reckoner webhook list`. */
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { type Webhook, webhookOf } from '../partner-events/webhook.ts';

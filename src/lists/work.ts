@@ -1,4 +1,4 @@
-/** What waits for a person, and its assignee: `reckoner work list`. The console's queue is a separate page. */
+/** Items of the work queue and their assignees: `reckoner work list`. The console has its own page for the queue. */
 import { z } from 'zod';
 import { choice, flag, text } from '../actions/fields.ts';
 import { remediesJson } from '../actions/remedies.ts';
@@ -44,7 +44,7 @@ const workJson = (row: WorkItem) => {
 
 export const work = defineList({
   command: 'work list',
-  summary: 'List what waits for a person, oldest first',
+  summary: 'List items that need a person, oldest first',
   title: 'Work',
   one: 'item',
   none: 'No work is waiting.',

@@ -1,7 +1,7 @@
 /**
- * One attempt to send an e-mail: passes it to the mail server, records the offer right before the first byte is sent,
- * and then records the outcome. `transport.ts` distinguishes a refusal from a delay; `retry.ts` decides whether an
- * e-mail is tried again.
+ * Makes one attempt to send an e-mail: passes it to the mail server, records the offer right before the first byte is
+ * sent, and then records the outcome. `transport.ts` distinguishes a refusal from a delay. `retry.ts` decides whether
+ * an e-mail is retried.
  */
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
@@ -15,22 +15,23 @@ import { type RetryOptions, statusAfter } from './retry.ts';
 import { whyRefusedInSandbox } from './sandbox.ts';
 import type { SendOutcome, Transport } from './transport.ts';
 
-/** How one attempt ended; `deferred` is tried again later. */
+/** The result of one attempt. A `deferred` e-mail is retried later. */
 export interface SendResult {
   readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'deferred' | 'elsewhere' | 'withdrawn';
-  /** The mail server's reply, or why nothing was sent. */
   readonly detail: string;
 }
 
-/** A worker with everything it needs to send an e-mail. */
 export interface Sender {
   readonly environment: ActorContext['environment'];
   readonly transport: Pick<Transport, 'send'>;
-  /** Who holds the claim of the e-mail. */
+  /** The holder of the claim on the e-mail. */
   readonly holder: number;
-  /** Whether this worker should still send the e-mail: from then on it is `sending`. */
+  /** Returns whether this worker should still send the e-mail. If the result is true, the e-mail is now `sending`. */
   readonly offer: (offer: Offer) => Promise<boolean>;
-  /** False if another worker has taken over the e-mail, or it was withdrawn or held before it was offered. */
+  /**
+   * Returns false if another worker has taken over the e-mail, or if the e-mail was withdrawn or held before it was
+   * offered.
+   */
   readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
 }
 
@@ -51,7 +52,7 @@ export function messageToRepeat(email: EmailState): OutgoingEmail | undefined {
   return { raw: email.message, envelope: { from: email.envelope_from ?? '', to: email.recipients ?? [] } };
 }
 
-/** What keeps an e-mail to these recipients from being sent under the current settings; undefined if nothing does. */
+/** The reason why the current settings prevent an e-mail to these recipients; undefined if the settings allow it. */
 export function whyUnsendable(context: Installation, { to, cc }: Pick<EmailContent, 'to' | 'cc'>): string | undefined {
   if (context.settings.mail_from === '') return 'settings.json has no mail_from';
   return whyRefusedInSandbox(context, [to.address, ...cc]);
@@ -74,7 +75,6 @@ export async function messageOf(
   return { raw: await signMessage(raw, { environment, settings }), envelope: envelopeOf(message) };
 }
 
-/** Sends a message for an e-mail that is queued or held, and claimed. */
 export async function attempt(
   sender: Sender,
   email: EmailState,
@@ -107,8 +107,8 @@ export async function attempt(
 }
 
 /**
- * Ends the attempt of a worker that died. If a worker can claim an e-mail that is `sending`, no other worker has it.
- * `deferred`: the e-mail is queued again, and its message is repeated at once.
+ * Ends the attempt of a worker that died. If a worker can claim an e-mail that is `sending`, no other worker has it. If
+ * the result is `deferred`, the e-mail is queued again, and its message is repeated at once.
  */
 export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}): Promise<SendResult> {
   const reply = 'the program was stopped while this was being sent';

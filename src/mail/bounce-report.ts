@@ -1,6 +1,6 @@
 /**
- * Reads reports of mail servers that gave up on a recipient: delivery status notifications (RFC 3464), one message or a
- * mailbox of them (mbox). Other messages are skipped, because a mailbox also contains replies and other mail.
+ * Reads delivery status notifications (RFC 3464), in which mail servers report that they gave up on a recipient. A file
+ * is one message or an mbox of messages. Other messages are skipped, because a mailbox also contains replies.
  */
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
@@ -8,13 +8,15 @@ import { readerOf } from '../reading/aside.ts';
 import { refuseTooMany } from '../reading/limits.ts';
 import { oneLine } from './text.ts';
 
-/** One recipient that a server gave up on. */
 export interface ReportedBounce {
   /** `<unique@domain>` of the message that did not arrive. */
   readonly messageId: string;
-  /** The recipient's address as we wrote it, if the report states it, and the last address that the server used. */
+  /**
+   * The recipient's address as we wrote it, if the report contains that address, and the last address that the server
+   * used.
+   */
   readonly recipients: readonly string[];
-  /** Such as 5.1.1 (RFC 3463). */
+  /** The status code of RFC 3463, such as 5.1.1. */
   readonly status: string;
   /** The server's message; may be empty. */
   readonly diagnostic: string;
@@ -23,10 +25,12 @@ export interface ReportedBounce {
   readonly sha256: string;
 }
 
-/** Larger than any report that returns one of our messages whole; anything larger is skipped. */
+/**
+ * The largest message that is read. Even a report that returns our largest message whole is smaller than this limit.
+ */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** How many messages a file has, and the content of those that are reports. */
+/** The number of messages in a file, and the content of those that are reports. */
 export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name, bytes }) => {
   const messages = messagesOf(Buffer.from(bytes));
   refuseTooMany(name, messages.length);
@@ -35,12 +39,13 @@ export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name,
   return { messages: messages.length, reports };
 });
 
-/** The messages of an mbox file, or the bytes as one message. */
+/** The messages of an mbox file, or the whole content as one message. */
 export function messagesOf(content: Buffer): Buffer[] {
   if (!content.subarray(0, 5).equals(Buffer.from('From '))) return content.length === 0 ? [] : [content];
   const starts: number[] = [];
   for (let at = 0; at >= 0; at = content.indexOf('\nFrom ', at + 1)) {
-    // A message begins after an empty line; "From " within a text is escaped, or does not follow one.
+    // A message begins after an empty line. A line that begins with "From " within a text is escaped or does not follow
+    // an empty line.
     const before = at === 0 || content[at - 1] === 0x0a || (content[at - 1] === 0x0d && content[at - 2] === 0x0a);
     if (before) starts.push(at === 0 ? 0 : at + 1);
   }
@@ -50,7 +55,7 @@ export function messagesOf(content: Buffer): Buffer[] {
   });
 }
 
-/** The recipients that this message reports as given up; none if it is not such a report. */
+/** The recipients that a message reports as given up; none if the message is not such a report. */
 export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
   if (message.length > MOST_BYTES) return [];
   const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer', maxNestingDepth: 20 } as const;
@@ -66,7 +71,7 @@ export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
   const server = withoutType(whole.get('reporting-mta')).slice(0, 255);
   return each.flatMap((fields) => {
     const status = /^[45]\.\d{1,3}\.\d{1,3}/.exec(fields.get('status') ?? '')?.[0];
-    // `delayed` is not given up yet; `relayed`, `expanded` and `delivered` are not failures.
+    // A `delayed` message is not given up yet. `relayed`, `expanded` and `delivered` are not failures.
     if (fields.get('action')?.toLowerCase() !== 'failed' || status === undefined) return [];
     const recipients = ['original-recipient', 'final-recipient'].map((name) => withoutType(fields.get(name)));
     const diagnostic = withoutType(fields.get('diagnostic-code')).slice(0, 1000);
@@ -77,7 +82,9 @@ export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
 const textOf = (content: ArrayBuffer | Uint8Array | string): string =>
   typeof content === 'string' ? content : Buffer.from(content as Uint8Array).toString('utf8');
 
-/** The fields of each group, by lower-case name: first those of the whole report, then those of each recipient. */
+/**
+ * The fields of each group by lower-case name: first the group of the whole report, then one group for each recipient.
+ */
 function groupsOf(report: string): Map<string, string>[] {
   const unfolded = report.replace(/\r\n/g, '\n').replace(/\n[ \t]+/g, ' ');
   return unfolded

@@ -1,4 +1,3 @@
-/** SQL of bounced e-mails. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { ListedEmail } from './log.sql.ts';
 
@@ -15,7 +14,6 @@ export const readByMessageIds = (
     { messageIds },
   );
 
-/** The recipients recorded as bounced. */
 export const readBounces = (
   tx: Transaction,
   ids: readonly number[],

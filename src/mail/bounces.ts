@@ -1,8 +1,7 @@
 /**
- * Records which e-mails came back. A report is matched to its e-mail by the Message-ID, which only we assign, and names
- * one of the recipients. If the first recipient was given up, the e-mail is `bounced` from then on and needs attention
- * like a failed one. If only a copy was, the report is recorded and the e-mail stays sent. If a report is read again,
- * nothing is recorded.
+ * Records which e-mails came back. A report is matched to its e-mail by the Message-ID and names one of the recipients.
+ * If the first recipient was given up, the e-mail becomes `bounced` and needs attention. If only a copy was given up,
+ * the e-mail stays sent. A repeated report changes nothing.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
@@ -19,16 +18,13 @@ export interface RecordedBounces {
     readonly recipient: string;
     readonly status: string;
     readonly diagnostic: string;
-    /** False if only a copy came back. */
     readonly bounced: boolean;
   }[];
-  /** Reports that were recorded before. */
   readonly duplicates: number;
-  /** Reports that match no e-mail sent from here, with the reason. */
   readonly unmatched: readonly { readonly message_id: string; readonly recipient: string; readonly reason: string }[];
 }
 
-/** `source` names the files, for the event. */
+/** `source` names the files, for the audit event. */
 export async function recordBounces(
   tx: Transaction,
   { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
@@ -69,7 +65,6 @@ export async function recordBounces(
   return { bounces: told, duplicates, unmatched };
 }
 
-/** The e-mails that the reports name, by Message-ID, locked. */
 async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]): Promise<Map<string, Target>> {
   const messageIds = [...new Set(reports.map(({ messageId }) => messageId))];
   const read = () => readByMessageIds(tx, messageIds);
@@ -86,8 +81,8 @@ async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<S
 }
 
 /**
- * The recipient whose e-mail came back. A forwarded address is reported differently, but a sole recipient must be the
- * one.
+ * The recipient whose e-mail came back. The report on a forwarded e-mail names an unknown address. If the e-mail had
+ * only one recipient, that recipient is meant.
  */
 function recipientOf({ to }: Target, { recipients }: ReportedBounce): string | undefined {
   const named = recipients.map((address) => address.toLowerCase());
@@ -97,7 +92,7 @@ function recipientOf({ to }: Target, { recipients }: ReportedBounce): string | u
 function whyUnmatched(target: Target | undefined, recipient: string | undefined): string | undefined {
   if (target === undefined) return 'no e-mail of this installation has this Message-ID';
   if (target.status === 'queued' || target.status === 'sending' || target.status === 'held') {
-    return `e-mail ${target.email_id} is not sent yet: read the report again afterwards`;
+    return `e-mail ${target.email_id} is not sent yet: read the report again after it is sent`;
   }
   if (target.status === 'failed' || target.status === 'withdrawn') return `e-mail ${target.email_id} was never sent`;
   return recipient === undefined ? `e-mail ${target.email_id} did not go to this address` : undefined;

@@ -1,7 +1,7 @@
 /**
- * Signs e-mails (DKIM, RFC 6376), so that recipients can verify that they come from the sender's domain and were not
- * changed. This matters most for the bank details in an invoice. A message is signed when it is composed, so that it
- * has the same bytes if it is sent again.
+ * Signs e-mails (DKIM, RFC 6376), so that recipients can verify the sender's domain and the unchanged content. The
+ * signature matters most for the bank details in an invoice. A message is signed when it is composed, so that a
+ * repeated message has the same bytes.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
@@ -11,7 +11,6 @@ import type { Settings } from '../config/settings.ts';
 
 type SigningContext = { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings };
 
-/** The message with its signature, or unchanged if there is no key. */
 export async function signMessage(raw: Buffer, { environment, settings }: SigningContext): Promise<Buffer> {
   const { dkimKey } = environment;
   if (dkimKey === undefined) return raw;
@@ -23,13 +22,12 @@ export async function signMessage(raw: Buffer, { environment, settings }: Signin
   return signed;
 }
 
-/** The record that must be in the DNS for the signatures to be checked. */
 export interface DkimRecord {
   readonly name: string;
   readonly value: string;
 }
 
-/** Null if e-mails are not signed. */
+/** The DNS record for the current key; null if e-mails are not signed. */
 export function dkimRecord({ environment, settings }: SigningContext): DkimRecord | null {
   const { dkimKey } = environment;
   const domain = dkimDomain(settings);
@@ -40,6 +38,6 @@ export function dkimRecord({ environment, settings }: SigningContext): DkimRecor
 const publicPart = (key: KeyObject): string =>
   createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64');
 
-/** A signature counts for DMARC only if its domain is that of the sender. */
+/** A signature counts for DMARC only if its domain is the sender's. */
 const dkimDomain = ({ dkim, mail_from: from }: Settings): string =>
   dkim.domain === '' ? from.slice(from.lastIndexOf('@') + 1) : dkim.domain;

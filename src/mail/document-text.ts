@@ -1,6 +1,6 @@
 /**
- * The e-mail of a document: the data of its templates. Refusals: settings_invalid (a template that cannot be used),
- * file_unreadable.
+ * Renders the e-mail of a document: collects the data of its templates. Refusals: settings_invalid (an unusable
+ * template), file_unreadable.
  */
 import { addressLine, type PaymentFact, type PaymentField, present } from '../documents/present.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
@@ -10,20 +10,20 @@ import type { EmailText } from './message.ts';
 import type { EmailTemplates, EmailView } from './templates.ts';
 import { oneLine } from './text.ts';
 
-/** What an e-mail states beyond the data of its document. */
+/** The data of an e-mail that its document does not contain. */
 export interface DocumentEmailFacts {
   /** The name in the greeting; empty if there is none. */
   readonly contactName: string;
   readonly attachments: readonly { readonly filename: string; readonly note: string }[];
-  /** Whether the document has too many rows to attach. */
   readonly rowsOmitted: boolean;
   /**
-   * Whether the bank details on the document are no longer valid. If so, the e-mail has none and links to the payment
-   * page.
+   * Whether the bank details on the document are no longer valid. An e-mail with invalid bank details omits them and
+   * links to the payment page.
    */
   readonly instructionsOutdated?: boolean;
   /**
-   * The replaced document that the reader may have received; null: none. If omitted: the one that the document names.
+   * The replaced document that the reader may have received; null if there is none. The default is the replaced
+   * document that the document names.
    */
   readonly replaces?: string | null;
 }
@@ -35,8 +35,8 @@ export const renderDocumentEmail = (
 ): EmailText => templates.render(snapshot.document, viewOf(snapshot, facts));
 
 /**
- * Everything a template may name; `templates/email/README.md` explains each. Every field is always present, and empty
- * if it does not apply. So a misspelled field is an error, never a silent gap.
+ * The fields that a template may name; `templates/email/README.md` explains each. Every field is present, and empty if
+ * it does not apply. A misspelled field is therefore an error, never a silent gap.
  */
 function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailView & Record<string, unknown> {
   const { locale, ...presented } = present(snapshot, oneLine);

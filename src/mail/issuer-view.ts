@@ -1,4 +1,4 @@
-/** The issuer as the templates show it under every e-mail. */
+/** The issuer in the format that the templates show under every e-mail. */
 import type { Settings } from '../config/settings.ts';
 import { addressLine } from '../documents/present.ts';
 import type { EmailView } from './templates.ts';

@@ -1,7 +1,5 @@
-/** The kinds of e-mail. */
 import type { DocumentKind } from '../documents/snapshot.ts';
 
-/** Those without a document. */
 export const OTHER_EMAIL_KINDS = [
   'reminder',
   'account_statement',

@@ -1,4 +1,4 @@
-/** SQL of the e-mail log: how attempts ended, and the e-mails for people. */
+/** Records the outcomes of attempts, and reads the e-mail log. */
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { EmailStatus } from './email.ts';
@@ -7,14 +7,12 @@ import type { AttemptFacts } from './outbox.sql.ts';
 
 export interface AttemptOutcome extends Partial<AttemptFacts> {
   readonly emailId: number;
-  /** The attempt's number. */
   readonly attempt: number;
   readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
-  /** The e-mail's status from now on. */
   readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
   /** The mail server's reply, or why there is none. */
   readonly reply: string;
-  /** ISO instant. */
+  /** An ISO instant. */
   readonly now: string;
 }
 
@@ -37,7 +35,7 @@ const RECORD_OUTCOME = prepared(
          recipients text[], "envelopeFrom" text, sha256 text, "startedAt" timestamptz)
        WHERE e.email_id = o."emailId"
          AND (e.status = 'sending' AND e.attempts = o.attempt
-              -- Never offered.
+              -- E-mails that were never offered.
               OR e.status IN ('queued', 'held') AND e.attempts = o.attempt - 1 AND o.outcome IN ('deferred', 'refused')
                  AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id))
        RETURNING e.email_id, e.kind, e.document_id, e.message_id, e.attempts, e.attempted_at, e.recipients,
@@ -50,32 +48,28 @@ const RECORD_OUTCOME = prepared(
      RETURNING email_id`,
 );
 
-/** Returns the ids of the e-mails whose attempts are recorded. */
 export const insertOutcomes = (tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<{ email_id: number }[]> =>
   query(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) });
 
-/** An e-mail for people. Times are ISO instants. */
+/** An e-mail as listed for people. Times are ISO instants. */
 export interface ListedEmail {
   readonly email_id: number;
   readonly kind: EmailKind;
-  /** The number of its document. */
   readonly document: string | null;
   readonly partner_id: string | null;
   readonly month: string | null;
   readonly day: string | null;
-  /** Of a payment receipt. */
   readonly payment_id: number | null;
-  /** Of a refund notice. */
   readonly credit_refund_id: number | null;
   readonly checkpoint_number: number | null;
   readonly approval_request_id: number | null;
-  /** An account statement of a month whose books were open. */
+  /** Whether an account statement was requested while the books of its month were open. */
   readonly preliminary: boolean;
   readonly asked_for: string | null;
   readonly status: EmailStatus;
-  /** Why it is held, or the mail server's last reply. */
+  /** Why the e-mail is held, or the mail server's last reply. */
   readonly reason: string | null;
-  /** Its last recipients; null before its first attempt. */
+  /** The recipients of the last attempt; null before the first. */
   readonly to: string[] | null;
   readonly message_id: string;
   readonly attempts: number;
@@ -83,23 +77,20 @@ export interface ListedEmail {
   readonly attempted_at: string | null;
   readonly sent_at: string | null;
   readonly dismissal_reason: string | null;
-  /** Whether it still has to be sent or dealt with. */
   readonly unfinished: boolean;
 }
 
-/** The newest e-mails first; of those that are unfinished, the oldest. */
+/** Reads the newest e-mails first; if only unfinished e-mails are requested, the oldest first. */
 export function readEmails(
   tx: Transaction,
   filter: {
-    /** null: all. */
+    /** The number of e-mails to return; null for no limit. */
     readonly limit: number | null;
     readonly unfinished?: boolean | undefined;
-    /** Only those without a document. */
     readonly withoutDocument?: boolean;
     readonly emailId?: number;
-    /** Only those to these partners. */
     readonly scope?: Scope;
-    /** Only those after this one. */
+    /** Selects only e-mails after this one. */
     readonly after?: string | null;
   },
 ): Promise<ListedEmail[]> {

@@ -1,7 +1,6 @@
 /**
- * The e-mail log. Table `email_attempts`: when each attempt to send an e-mail began and ended, its recipients, and the
- * mail server's reply. A line is written when an attempt ends and never changes. For people, it lists the e-mails with
- * their status. Refusal: email_unknown.
+ * The e-mail log. Table `email_attempts` records when each attempt began and ended, its recipients, and the mail
+ * server's reply. A row is written when an attempt ends and never changes. Refusal: email_unknown.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -11,12 +10,13 @@ import { type AttemptOutcome, insertOutcomes, type ListedEmail, readEmails } fro
 import { lockEmails } from './outbox.sql.ts';
 
 /**
- * Records how attempts ended, also in the log. False for an attempt that another worker has taken over, or whose e-mail
- * was withdrawn or held before it was offered. The bytes are kept only as long as they may have to be sent again.
+ * Records the outcomes of attempts, also in the log. The result is false for an attempt that another worker has taken
+ * over, or whose e-mail was withdrawn or held before it was offered. The message's bytes are deleted unless they may
+ * have to be sent again.
  */
 export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
   const [, recorded] = await Promise.all([
-    // Locks the rows first, so that the next statement sees a void or hold that had locked them.
+    // Locks the rows first, so that the next statement sees a void or hold whose transaction had locked them.
     lockEmails(tx, outcomes),
     insertOutcomes(tx, outcomes),
   ]);
@@ -27,7 +27,7 @@ export async function recordOutcomes(tx: Transaction, outcomes: readonly Attempt
 export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome): Promise<boolean> =>
   (await recordOutcomes(tx, [outcome]))[0] === true;
 
-// --- Reading ----------------------------------------------------------------------------------------------------------
+// --- Reading ---------------------------------------------------------------------------------------------------------
 
 /** Refusal: email_unknown. */
 export async function readEmail(tx: Transaction, emailId: number): Promise<ListedEmail> {
@@ -36,7 +36,7 @@ export async function readEmail(tx: Transaction, emailId: number): Promise<Liste
   return email;
 }
 
-/** What an e-mail is about: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
+/** The subject of an e-mail: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
 export function nameOf(
   email: Pick<
     ListedEmail,
@@ -65,7 +65,6 @@ export function nameOf(
   return (names as Partial<Record<EmailKind, string>>)[kind] ?? kind;
 }
 
-/** How to finish an unfinished e-mail. */
 export function remediesOf({ email_id, document, status }: ListedEmail): Remedy[] {
   const input = { emailId: String(email_id) };
   const isSent = status !== 'queued' && status !== 'sending' && status !== 'held';

@@ -1,6 +1,6 @@
 /**
- * The message as sent: the exact bytes of an e-mail and the addresses on its envelope. The same input gives the same
- * bytes in any process. Refusal: argument_invalid (not exactly one e-mail address).
+ * Composes the exact bytes of an e-mail and the addresses on its envelope. The same input gives the same bytes in any
+ * process. Refusal: argument_invalid (not exactly one e-mail address).
  */
 import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
@@ -11,7 +11,7 @@ import { refuse } from '../errors/refusals.ts';
 import { oneLine } from './text.ts';
 
 export interface Mailbox {
-  /** For people; may be empty or contain anything. */
+  /** The display name; may be empty or contain any text. */
   readonly name: string;
   readonly address: string;
 }
@@ -24,13 +24,14 @@ export interface Attachment {
 
 export interface MessageParts {
   /**
-   * `<unique@domain>`, with or without the angle brackets. Fixed before the first attempt; every later one keeps it.
+   * `<unique@domain>`, with or without the angle brackets. The Message-ID is fixed before the first attempt; later
+   * attempts keep it.
    */
   readonly messageId: string;
   /** ISO 8601 instant of the `Date` header. */
   readonly date: string;
   readonly from: Mailbox;
-  /** Absent or empty: replies go to `from`. */
+  /** If absent or empty, replies go to `from`. */
   readonly replyTo?: string | undefined;
   readonly to: Mailbox;
   readonly cc: readonly string[];
@@ -38,16 +39,16 @@ export interface MessageParts {
   readonly attachments: readonly Attachment[];
 }
 
-/** The envelope addresses: they decide who gets the message, whatever its headers say. */
+/** The envelope addresses, which alone decide who gets the message. */
 export interface Envelope {
   from: string;
   to: string[];
 }
 
-/** Whether a text is exactly one e-mail address: not a list, not a name with an address, and nothing else. */
+/** Whether a text is exactly one e-mail address, without a name or a second address. */
 export const isOneAddress = (text: string): boolean => emailAddress.safeParse(text).success;
 
-/** Sender and recipients, one address each, and each recipient once. */
+/** The sender and the recipients, one address each, and each recipient once. */
 export function envelopeOf(message: Pick<MessageParts, 'from' | 'to' | 'cc'>): Envelope {
   const from = checkedAddress('sender', message.from.address);
   const to = checkedAddress('recipient', message.to.address);
@@ -77,14 +78,17 @@ function checkedAddress(role: string, address: string): string {
 
 const MESSAGE_ID = /^<?([A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+)>?$/;
 
-/** A Message-ID without its angle brackets. Anything else is a bug: this program makes them itself. */
+/**
+ * A Message-ID without its angle brackets. The function throws for other texts, because this program makes all
+ * Message-IDs itself.
+ */
 export function bareMessageId(messageId: string): string {
   const bare = MESSAGE_ID.exec(messageId)?.[1];
   if (bare === undefined) throw new TypeError(`'${oneLine(messageId)}' is not a Message-ID`);
   return bare;
 }
 
-/** The bytes of the message as RFC 5322 has them, lines ended by CRLF. */
+/** The bytes of the message in the format of RFC 5322, with CRLF line ends. */
 export function composeMessage(message: MessageParts): Buffer {
   const messageId = bareMessageId(message.messageId);
   const date = new Date(message.date);
@@ -93,7 +97,8 @@ export function composeMessage(message: MessageParts): Buffer {
   const composer = new MailComposer({
     messageId: `<${messageId}>`,
     date,
-    // Always objects, because a string is read as a list here: "a@x, b@y" would go to both.
+    // Addresses are passed as objects, because nodemailer reads a string as a list: "a@x, b@y" would go to both
+    // addresses.
     from: mailbox('sender', message.from),
     to: [mailbox('recipient', message.to)],
     cc: copiesOf(message).map((address) => ({ name: '', address })),
@@ -108,12 +113,12 @@ export function composeMessage(message: MessageParts): Buffer {
       contentDisposition: 'attachment',
       content,
     })),
-    // Fixed values for what would otherwise be random or depend on length: boundaries and text encodings. No line of a
+    // Boundaries and text encodings are fixed, because nodemailer's are random or depend on length. No line of a
     // quoted-printable or base64 part can contain "=_", so no content can be taken for a boundary.
     boundaryPrefix: '=_reckoner',
     baseBoundary: createHash('sha256').update(messageId).digest('hex').slice(0, 32),
     encoding: 'quoted-printable',
-    // A message contains only what is passed in. Nothing in it may be read as a path or an address to fetch.
+    // A message contains only the data passed in. No part of the data may be read as a path or an address to fetch.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -127,12 +132,12 @@ export function composeMessage(message: MessageParts): Buffer {
   );
 }
 
-/** A part of a message: text, or bytes to be encoded in base64. */
+/** A part of a message: text, or bytes to encode in base64. */
 type Piece = string | Buffer;
 
 /**
- * A node of the message as nodemailer would stream it. Nodemailer's streams, a chain for each part and five more around
- * the whole, took as long as the rest of composing a message.
+ * Writes a node of the message with the same bytes as nodemailer's streams. The streams, a chain for each part and five
+ * more around the whole, doubled the time to compose a message.
  */
 function writeNode(node: MimeNode): Piece[] {
   const head = `${node.buildHeaders()}\r\n\r\n`;
@@ -150,7 +155,7 @@ function contentOf(node: MimeNode): Piece {
   throw new TypeError(`a part of a message is to be encoded as ${encoding || 'nothing'}`);
 }
 
-/** Base64 in lines of 76 characters (RFC 2045, 6.8), CRLF between them. */
+/** Base64 in lines of 76 characters (RFC 2045, 6.8), separated by CRLF. */
 function base64Lines(content: Buffer): Buffer {
   const text = content.toString('base64');
   const lines = Array.from({ length: Math.ceil(text.length / 76) }, (_, line) => text.slice(line * 76, line * 76 + 76));
@@ -158,8 +163,8 @@ function base64Lines(content: Buffer): Buffer {
 }
 
 /**
- * A lone CR would be sent unchanged, which SMTP forbids and servers repair: the bytes would differ from those kept
- * here.
+ * Replaces a lone CR, because SMTP forbids lone CRs and servers replace them. The sent bytes would then differ from the
+ * stored bytes.
  */
 const withPlainLines = (text: string): string => text.replace(/\r\n?/g, '\n');
 

@@ -1,13 +1,13 @@
 /**
- * SQL of the outbox: queueing, reading and offering e-mails. Offers are prepared and take several e-mails at once, since a
- * month's delivery offers one for every document. How attempts end is in `log.ts`.
+ * The outbox: queueing, reading and offering e-mails. Offers are prepared and take several e-mails at once, because a
+ * month's delivery offers one for every document. `log.ts` records the outcomes of attempts.
  */
 import { CLAIMED, type DueItems, itemHash } from '../database/claims.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailState, EmailSubject } from './email.ts';
 import type { OtherEmailKind } from './kinds.ts';
 
-// --- Queueing ---------------------------------------------------------------------------------------------------------
+// --- Queueing --------------------------------------------------------------------------------------------------------
 
 interface EmailToQueue {
   readonly kind: OtherEmailKind;
@@ -19,15 +19,13 @@ interface EmailToQueue {
   readonly credit_refund_id?: number;
   readonly checkpoint_number?: number;
   readonly approval_request_id?: number;
-  /** The event that it reports; if omitted, the event given for all of them. */
+  /** The event that the e-mail reports. If omitted, the event given for all of the e-mails. */
   readonly event_id?: number;
   /** The beginning of the Message-ID. */
   readonly name: string;
 }
 
-/**
- * Queues e-mails, each under a Message-ID that is fixed from now on. An e-mail that is already queued does not change.
- */
+/** Queues e-mails, each with a permanent Message-ID. An e-mail that is already queued does not change. */
 export async function queueEmails(
   tx: Transaction,
   emails: readonly EmailToQueue[],
@@ -53,14 +51,12 @@ export async function queueEmails(
   );
 }
 
-// --- Reading ----------------------------------------------------------------------------------------------------------
+// --- Reading ---------------------------------------------------------------------------------------------------------
 
-/** The columns of an `EmailState`, over `emails e`. */
 export const EMAIL_STATE = `
   e.email_id, e.message_id, e.status, e.reason, e.message, e.recipients, e.envelope_from, e.attempts,
   e.unclear_attempts`;
 
-/** An e-mail without a document, with its subject. */
 export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailState & EmailSubject> {
   return queryOne(
     tx,
@@ -71,7 +67,7 @@ export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailS
   );
 }
 
-/** Makes the unfinished e-mails without a document due, or only the named ones. Returns how many. */
+/** Makes the unfinished e-mails without a document due, or only the named ones. Returns the number of e-mails. */
 export async function wakeOtherEmails(tx: Transaction, only: readonly number[] | null): Promise<number> {
   return execute(
     tx,
@@ -82,7 +78,6 @@ export async function wakeOtherEmails(tx: Transaction, only: readonly number[] |
   );
 }
 
-/** The e-mails that are due, oldest first. */
 export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
   kind: 'email',
   due: (free) => `
@@ -93,17 +88,15 @@ export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
   bindings: () => ({ only }),
 });
 
-/** E-mails by status. */
 export interface EmailCounts {
   readonly sent: number;
   readonly pending: number;
   readonly held: number;
-  /** Includes bounced ones. */
+  /** The number of failed e-mails, including bounced ones. */
   readonly failed: number;
   readonly uncertain: number;
 }
 
-/** Its columns, over anything with a `status`. */
 const EMAIL_COUNTS = `
   count(*) FILTER (WHERE status = 'sent') AS sent,
   count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
@@ -111,7 +104,6 @@ const EMAIL_COUNTS = `
   count(*) FILTER (WHERE status IN ('failed', 'bounced')) AS failed,
   count(*) FILTER (WHERE status = 'uncertain') AS uncertain`;
 
-/** The status of all live documents' latest e-mails. */
 export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
@@ -120,8 +112,8 @@ export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
 }
 
 /**
- * The live documents whose e-mails wait because a person put the document on hold. Documents held by a rule of the
- * close are not included, because they wait for a person to decide.
+ * Counts the live documents that a person put on hold. Documents held by a rule of the close are excluded, because they
+ * still need a decision.
  */
 export async function countOnHold(tx: Transaction): Promise<number> {
   const { count } = await queryOne<{ count: number }>(
@@ -134,7 +126,7 @@ export async function countOnHold(tx: Transaction): Promise<number> {
   return count;
 }
 
-/** The same for e-mails without a document, the latest of each, except the status e-mail and dismissed ones. */
+/** Counts the latest e-mails without a document by status, except the status e-mail and dismissed e-mails. */
 export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
@@ -143,8 +135,8 @@ export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
 }
 
 /**
- * The e-mails that need attention because they are held, failed, uncertain or bounced. A document that finance put on
- * hold is not included: it waits as intended.
+ * Counts the e-mails that need attention because they are held, failed, uncertain or bounced. Documents that finance
+ * put on hold are excluded.
  */
 export async function countNeedingAttention(tx: Transaction): Promise<{ documents: number; others: number }> {
   return queryOne(
@@ -162,7 +154,7 @@ const OTHERS_NEEDING_ATTENTION = `
   FROM latest_other_emails
   WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
 
-/** The same e-mails one by one, each with its name, its state and the number of the e-mail. */
+/** The e-mails that need attention, each with its name, its state and its number. */
 export async function nameNeedingAttention(tx: Transaction): Promise<{ documents: string[]; others: string[] }> {
   const rows = await query<{ item: string; of_document: boolean }>(
     tx,
@@ -177,20 +169,16 @@ export async function nameNeedingAttention(tx: Transaction): Promise<{ documents
 
 /** E-mails that the mail server refused in a row, which suggests a fault of the server. */
 export interface RefusedInARow {
-  /** When the first was refused, as an ISO instant. */
+  /** When the first e-mail was refused, as an ISO instant. */
   readonly since: string;
-  /** The e-mails of documents, by number. */
   readonly documents: readonly number[];
-  /** Those without a document. */
   readonly others: readonly number[];
-  /** The last reply. */
   readonly reason: string;
 }
 
 /**
- * The failed e-mails that were refused in a row: to at least three recipients, and none was accepted in between. If one
- * address is wrong, e-mails to others are accepted in between; a mail server that is set up wrongly refuses everyone.
- * Null if there are none.
+ * The failed e-mails that were refused in a row, to at least three recipients; null if there are none. A wrong address
+ * fails alone, but a mail server that is set up wrongly refuses every e-mail.
  */
 export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow | null> {
   const [refused] = await query<RefusedInARow>(
@@ -218,9 +206,9 @@ export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow 
 }
 
 /**
- * Since when no e-mail has gone out at all, with the last reply. This is so if every attempt after the last successful
- * one failed, and either no mail server answered or more than one recipient was refused. Null while mail works. A
- * single recipient whose server defers us is not a failure of mail.
+ * Since when all e-mail has failed, with the last reply; null while mail works. Mail has failed if every attempt since
+ * the last success failed, and either no mail server answered or several recipients were refused. A single recipient
+ * whose server defers e-mails is not a failure of mail.
  */
 export async function readMailFailure(tx: Transaction): Promise<{ since: string; reason: string } | null> {
   const [failure] = await query<{ since: string; reason: string }>(
@@ -233,32 +221,31 @@ export async function readMailFailure(tx: Transaction): Promise<{ since: string;
   return failure ?? null;
 }
 
-// --- Attempts ---------------------------------------------------------------------------------------------------------
+// --- Attempts --------------------------------------------------------------------------------------------------------
 
-/** What is known about an attempt when it begins. */
 export interface AttemptFacts {
   readonly emailId: number;
   /**
-   * The attempt's number. If there was another attempt since the e-mail was read, its bytes may have to be repeated.
+   * The attempt's number. If another attempt was made since the e-mail was read, the bytes of that attempt may have to
+   * be repeated.
    */
   readonly attempt: number;
   readonly recipients: readonly string[];
   readonly envelopeFrom: string;
   readonly sha256: string;
-  /** ISO instant. */
+  /** An ISO instant. */
   readonly startedAt: string;
 }
 
 export interface Offer extends AttemptFacts {
-  /** Who holds the claim of the e-mail. */
+  /** The holder of the claim on the e-mail. */
   readonly holder: number;
   readonly message: Buffer;
   /**
-   * The hash of the PDF in the message, if this worker has just rendered it: another worker may have stored its own
+   * The hash of the PDF in the message, if this worker rendered the PDF. Another worker may have stored a different PDF
    * first.
    */
   readonly pdfSha256?: string | undefined;
-  /** The same for its e-invoice. */
   readonly eInvoiceSha256?: string | undefined;
 }
 
@@ -285,15 +272,15 @@ const OFFER = prepared(
 );
 
 /**
- * Records, right before their first bytes are sent, which e-mails are offered to the mail server. False for an e-mail
- * that was voided, put on hold or tried by another worker since it was read, that has a different stored PDF, or whose
- * claim is lost, so that others may have it.
+ * Records which e-mails are offered to the mail server, right before their first bytes are sent. The result is false
+ * for an e-mail whose claim is lost or whose stored PDF differs. The result is also false for an e-mail that was
+ * voided, put on hold or tried by another worker since it was read.
  */
 export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Promise<boolean[]> {
   const { bytes, places } = packed(offers.map(({ message }) => message));
   const facts = offers.map(({ message: _, ...offer }, index) => ({ ...offer, ...places[index] }));
   const [, offered] = await Promise.all([
-    // Locks the rows first: only a statement that begins after that sees a hold by the previous owner of the lock.
+    // Locks the rows first. Only a later statement sees a hold by the previous owner of the lock.
     lockEmails(tx, offers),
     query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
   ]);
@@ -301,7 +288,7 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);
 }
 
-/** Buffers concatenated into one parameter, and where each begins, counted as in `substring`. */
+/** Concatenates buffers into one parameter. The starts are counted from 1, as in `substring`. */
 export function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: number; length: number }[] } {
   let start = 1;
   const places = contents.map(({ length }) => {
@@ -317,14 +304,17 @@ const LOCK = prepared(
   `SELECT FROM emails WHERE email_id = ANY (:ids::bigint[]) ORDER BY email_id FOR UPDATE`,
 );
 
-/** In one order, so that two workers that lock several never wait for each other. */
+/** Locks e-mails in a fixed order, so that two workers cannot deadlock. */
 export const lockEmails = (tx: Transaction, emails: readonly { readonly emailId: number }[]): Promise<number> =>
   execute(tx, LOCK, { ids: emails.map(({ emailId }) => emailId) });
 
 export const offerEmail = async (tx: Transaction, offer: Offer): Promise<boolean> =>
   (await offerEmails(tx, [offer]))[0] === true;
 
-/** Holds or withdraws an e-mail that no worker is sending; false if another attempt was made since it was read. */
+/**
+ * Holds or withdraws an e-mail that no worker is sending. Returns false if another attempt was made since the e-mail
+ * was read.
+ */
 export async function setAside(
   tx: Transaction,
   email: {
@@ -344,7 +334,7 @@ export async function setAside(
   return changed === 1;
 }
 
-/** The e-mails that failed, bounced or are uncertain, with the other address that each would go to now. */
+/** The e-mails that failed, bounced or are uncertain and would now go to a different address, with that address. */
 export const readNewAddresses = (
   tx: Transaction,
   given: { finance: string; auditor: string; operations: string },
@@ -369,7 +359,6 @@ export const readNewAddresses = (
     given,
   );
 
-/** The latest e-mail with the same subject as this one. */
 export async function readLatest(tx: Transaction, emailId: number): Promise<number> {
   const { email_id } = await queryOne<{ email_id: number }>(
     tx,
@@ -385,7 +374,7 @@ export async function readLatest(tx: Transaction, emailId: number): Promise<numb
 }
 
 /**
- * Queues another e-mail on the same subject. Its Message-ID names the previous one, so each e-mail is repeated only
+ * Queues a repetition of each e-mail. The new Message-ID names the previous e-mail, so each e-mail is repeated only
  * once.
  */
 export function insertRepetitions(

@@ -1,7 +1,7 @@
 /**
- * Sends the e-mails without a document: reminders, close reports, seals, the status. Each is queued before it is sent
- * and composed when it is sent. Any number of processes may run this at once; e-mails that a mail server defers wait
- * for the next run. The log of all attempts is in `log.ts`.
+ * Sends the e-mails without a document, such as reminders, close reports, seals and the status. An e-mail is queued
+ * first, and composed when it is sent. Any number of processes may send e-mails at once. E-mails that a mail server
+ * defers wait for the next run. `log.ts` has the log of all attempts.
  */
 import { Claims, workOn } from '../database/claims.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -25,10 +25,10 @@ import { queueForNewAddresses } from './resend.ts';
 import { templatesOf } from './templates.ts';
 import { transportOf } from './transport.ts';
 
-/** E-mails in progress at once: each mostly waits for the mail server. */
+/** The number of e-mails in progress at once. A worker mostly waits for the mail server. */
 const WORKERS = 4;
 
-/** How long e-mails in progress may still take once the program has to stop. */
+/** How long e-mails in progress may still take when the program must stop. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface EmailResult extends SendResult {
@@ -40,11 +40,10 @@ interface OutboxOptions extends Mailer, ActorContext {
   readonly onEmail?: ((result: EmailResult) => void) | undefined;
   /** Sends only these e-mails, and queues none. */
   readonly only?: readonly number[] | undefined;
-  /** Ends the run: e-mails in progress are cut off after a while, waiting ones are left for the next run. */
+  /** Ends the run. E-mails in progress are cut off after a while, and waiting e-mails are left for the next run. */
   readonly stop?: AbortSignal | undefined;
 }
 
-/** Queues what is due, then sends what is queued or held. */
 export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
   const { environment, database, composers, only = null, stop } = options;
   const waiting = await database.transaction(async (tx) => {
@@ -66,7 +65,8 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
   });
   const work = async (holder: number, key: string): Promise<boolean> => {
     const email = await database.reading((tx) => readOtherEmail(tx, Number(key)));
-    // Outside of the optional call, which evaluates its arguments only if there is a listener.
+    // The e-mail is sent before the optional call, because the call's arguments are evaluated only if there is a
+    // listener.
     const result = await sendOne(options, sender(holder), email, compose);
     options.onEmail?.({ email, ...result });
     return false; // once a run, whatever the outcome

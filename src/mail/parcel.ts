@@ -1,17 +1,17 @@
-/** A message that is sent piece by piece, so that we know how much of it may have arrived. */
+/** Sends a message piece by piece, so that it is known how much of it may have arrived. */
 import { Readable } from 'node:stream';
 
 export const CALLED_OFF = 'it should no longer be sent';
 
 /**
- * A message being sent. Nodemailer reads it only after the server has answered DATA. Then it is offered, and read if it
- * should still be sent. Once the last piece has been read, the end of the message may be sent at any time; until then,
- * it certainly has not been.
+ * A message being sent. Nodemailer begins to read the message after the server has answered DATA. The message is then
+ * offered, and read on only if it should still be sent. Until the last piece is read, the end of the message has
+ * certainly not been sent.
  */
 export class Parcel extends Readable {
-  /** Something of the message may have been sent. */
+  /** Whether any part of the message may have been sent. */
   begun = false;
-  /** The end of the message may have been sent. */
+  /** Whether the end of the message may have been sent. */
   ended = false;
   private readonly content: Buffer;
   private readonly offer: () => Promise<boolean>;

@@ -1,7 +1,7 @@
 /**
- * Resends an e-mail without a document: a new e-mail with its own Message-ID, logged beside the earlier one. An e-mail
- * of a document is resent by `src/delivery/resend.ts`.
- * Refusals: email_unknown, email_unfinished, argument_invalid, recipient_refused.
+ * Resends an e-mail without a document by a new e-mail with its own Message-ID. The log keeps the earlier e-mail.
+ * `src/delivery/resend.ts` resends an e-mail of a document. Refusals: email_unknown, email_unfinished,
+ * argument_invalid, recipient_refused.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
@@ -14,7 +14,7 @@ import { nameOf, readEmail } from './log.ts';
 import { insertRepetitions, readLatest, readNewAddresses } from './outbox.sql.ts';
 import { refuseRecipient } from './sandbox.ts';
 
-/** To the usual recipients of this kind when it is sent, or to the one address given instead. */
+/** Sends to the kind's usual recipients at the time of sending, or to the one address given. */
 export async function resendEmail(
   tx: Transaction,
   context: ActorContext,
@@ -29,16 +29,16 @@ export async function resendEmail(
   if (['queued', 'sending', 'held'].includes(latest.status)) throw unfinished;
   const eventId = await record(tx, context, email, to === undefined ? {} : { to });
   const [queued] = await queueAgain(tx, context, [latest.email_id], { askedFor: 'resend', to: to ?? null, eventId });
-  // Another process has just queued the same e-mail.
+  // A concurrent process has queued the same e-mail.
   if (queued === undefined) throw unfinished;
   failpoint('resend.queued');
   return queued;
 }
 
 /**
- * Queues a new e-mail for each one that failed, bounced or is uncertain and would now go to a different address, from
- * the settings or the partner's contact. So correcting an address is enough to send it again. The status is left out,
- * because it is mailed each day anyway.
+ * Queues a new e-mail for each failed, bounced or uncertain e-mail that would now go to a different address. A
+ * corrected address in the settings or of a partner's contact is therefore enough to send the e-mail again. The status
+ * e-mail is excluded, because it is sent daily anyway.
  */
 export async function queueForNewAddresses(tx: Transaction, context: ActorContext): Promise<void> {
   const { finance_email: finance, auditor_email: auditor, operations_email: operations } = context.settings;
@@ -60,7 +60,7 @@ const record = (
     details: { email: String(email.email_id), ...details },
   });
 
-/** The same for several e-mails, each to the address named for it, or to the usual one. */
+/** Resends several e-mails, each to the address named for it, or to its usual recipients. */
 export async function resendEmails(
   tx: Transaction,
   context: ActorContext,

@@ -1,23 +1,25 @@
 /**
- * When an e-mail is tried again.
+ * Decides when an e-mail is retried.
  *
- * - The mail server deferred it: it is queued again, any number of times.
- * - The outcome is unknown (the connection was lost, or the program was stopped): it is repeated once, with the same bytes
- *   and the same Message-ID. After a second unknown outcome it is `uncertain`: only the recipient can tell whether it
- *   arrived.
- * - The mail server refused it: it is `failed`, and not tried again.
+ * - If the mail server deferred the e-mail, it is queued again, any number of times.
+ * - If the outcome is unknown (the connection was lost, or the program was stopped), the e-mail is repeated once, with
+ * the same bytes and Message-ID. After a second unknown outcome, the e-mail is `uncertain`.
+ * - If the mail server refused the e-mail, it is `failed`, and not retried.
  *
- * A queued e-mail is tried again after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`. The
- * worker that tried it leaves it alone for a minute; another may take it before that.
+ * A queued e-mail is retried after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`. The
+ * worker that tried the e-mail leaves it alone for a minute; other workers may take it sooner.
  */
 import type { SendOutcome } from './transport.ts';
 
 export interface RetryOptions {
-  /** Whether an attempt whose outcome is unknown is repeated once; true by default. */
+  /** Whether an attempt with an unknown outcome is repeated once; true by default. */
   readonly repeats?: boolean;
 }
 
-/** The status of an e-mail after an attempt; `unclearAttempts` are those before it whose outcome is unknown. */
+/**
+ * The status of an e-mail after an attempt. `unclearAttempts` is the number of earlier attempts with an unknown
+ * outcome.
+ */
 export function statusAfter(
   outcome: SendOutcome['outcome'],
   unclearAttempts: number,

@@ -1,7 +1,7 @@
 /**
- * The e-mails with a sign-in link, for a user or a partner's contact. They bypass the outbox, which stores what it
- * sends, so that the link's secret stays out of the database. An e-mail that cannot be sent at once is not sent.
- * Refusal: a template that cannot be used.
+ * Sends the e-mails with a sign-in link, to a user or a partner's contact. Sign-in e-mails bypass the outbox, because
+ * the outbox would store the link's secret in the database. If a sign-in e-mail cannot be sent at once, it is not sent
+ * at all. Refusal: an unusable template.
  */
 import { randomUUID } from 'node:crypto';
 import { mailDomain } from '../documents/issue/context.ts';
@@ -15,7 +15,6 @@ import { transportOf } from './transport.ts';
 
 export interface SentLink {
   readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
-  /** The mail server's reply, or why nothing was sent. */
   readonly reply: string;
 }
 
@@ -25,11 +24,10 @@ interface LinkToSend {
   readonly expires_at: string;
 }
 
-/** To the console. The inviting user also sees the link. */
+/** Sends a link to the console. The inviting user also sees the link. */
 export const mailSignInLink = (context: Installation, link: LinkToSend): Promise<SentLink> =>
   mailLink(context, link, 'sign_in', {});
 
-/** To the partner's place, for its invoicing contact. */
 export const mailPartnerLink = (context: Installation, link: LinkToSend & { readonly partner: string }) =>
   mailLink(context, link, 'partner_sign_in', { partner: oneLine(link.partner) });
 

@@ -1,6 +1,6 @@
 /**
- * The templates of e-mails: for each kind a subject, a plain text and an HTML text, which have words and layout but no
- * logic. Refusals: settings_invalid (a template that cannot be used), file_unreadable.
+ * The templates of e-mails. Each kind has a subject, a plain text and an HTML text, which contain words and layout but
+ * no logic. Refusals: settings_invalid (an unusable template), file_unreadable.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,14 +16,17 @@ import { oneLine } from './text.ts';
 type Channel = 'subject' | 'txt' | 'html';
 const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
 
-/** The kinds of the outbox, and the two e-mails with a sign-in link, which do not go through it. */
+/** The kinds of the outbox, and the two e-mails with a sign-in link, which bypass it. */
 type TemplateName = EmailKind | 'sign_in' | 'partner_sign_in';
 const NAMES: readonly TemplateName[] = [
   ...(['sign_in', 'partner_sign_in', 'invoice', 'credit_note', 'statement'] as const),
   ...OTHER_EMAIL_KINDS,
 ];
 
-/** The fields a template may name. Every kind has these and its own; a field that does not exist is an error. */
+/**
+ * The fields that the templates of every kind may name, in addition to the kind's own fields. An unknown field is an
+ * error.
+ */
 export interface EmailView {
   readonly sandbox: boolean;
   readonly issuer: {
@@ -35,7 +38,6 @@ export interface EmailView {
   };
 }
 
-/** The templates in use, each compiled once. */
 export interface EmailTemplates {
   /** Refuses if a template of this kind, or a part of it, cannot be used. */
   render<View extends EmailView>(kind: TemplateName, view: View): EmailText;
@@ -44,19 +46,19 @@ export interface EmailTemplates {
 type Render = (view: object) => string;
 
 /**
- * Handlebars' default, set explicitly because Handlebars otherwise prints a warning when a template tries to access
- * more.
+ * The defaults, set explicitly because Handlebars otherwise prints a warning when a template accesses inherited
+ * properties.
  */
 const OWN_FIELDS_ONLY = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
-/** The templates of this installation: its own under RECKONER_HOME, then those that are shipped. */
+/** The installation's own templates under RECKONER_HOME, then the shipped templates. */
 export const templatesOf = ({ home }: Environment): EmailTemplates =>
   loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]);
 
 /**
- * Reads the templates of several folders; if several folders have a file, the first folder's is used. Missing folders
- * are skipped, because overriding is optional. An unusable template is refused only when an e-mail needs it, so it
- * holds only the e-mails of its kind.
+ * Reads the templates of several folders. If several folders have a file, the first folder's is used. Missing folders
+ * are skipped, because overriding is optional. An unusable template is refused only when an e-mail needs it, so only
+ * e-mails of its kind are held.
  */
 export function loadTemplates(folders: readonly string[]): EmailTemplates {
   const files = new Map<string, string>();
@@ -74,7 +76,7 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
   return {
     render(kind, view) {
       const words = oneLine(rendered(kind, 'subject', { ...view, subject: '' }));
-      // The mark is set here and not in a template, so that no override lets a test be mistaken for a bill.
+      // The mark is set here and not in a template, so that no overriding template can make a test look like a bill.
       const subject = view.sandbox ? `[SANDBOX] ${words}` : words;
       const named = { ...view, subject };
       return { subject, text: rendered(kind, 'txt', named), html: rendered(kind, 'html', named) };
@@ -82,23 +84,22 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
   };
 }
 
-/** The templates of one channel with its partials, which are the files whose names begin with `_`. */
+/** Compiles the templates of one channel with its partials, which are the files whose names begin with `_`. */
 function compileChannel(
   channel: Channel,
   files: ReadonlyMap<string, string>,
   folders: readonly string[],
 ): ReadonlyMap<TemplateName, Render> {
-  // An environment for each channel: a partial is compiled by the rules of the first template that includes it, and
-  // text must never use what was compiled for HTML, or the reverse.
+  // A separate environment for each channel, because Handlebars compiles a partial by the rules of the first template
+  // that includes it. Text must never use a partial compiled for HTML, or the reverse.
   const environment = Handlebars.create();
-  // A template only lays out an e-mail: it looks nothing up and does not log.
   for (const helper of ['log', 'lookup', 'with']) environment.unregisterHelper(helper);
   const options = {
-    // HTML is escaped. A subject and a plain text are not markup, and escaping would only garble them.
+    // HTML is escaped. Subjects and plain texts are not escaped, because they are not markup.
     noEscape: channel !== 'html',
     // No logic: only the built-in if, each and unless, and no registered helpers.
     knownHelpersOnly: true,
-    // A field that does not exist is an error, not an empty space where an amount should be.
+    // An unknown field is an error, not an empty space where an amount should be.
     strict: true,
   };
   const ending = `.${channel}.hbs`;
@@ -122,9 +123,7 @@ function compileChannel(
   );
 }
 
-/**
- * What Handlebars uses as a partial: its source or, if that is unusable, a function that refuses and names the file.
- */
+/** A partial for Handlebars: its source or, if that is unusable, a function that refuses and names the file. */
 function partial(path: string): string | Handlebars.TemplateDelegate {
   const source = readTemplate(path);
   return source instanceof Refusal ? refusing(source) : source;
@@ -134,7 +133,9 @@ const refusing = (refusal: Refusal) => (): never => {
   throw refusal;
 };
 
-/** A template's source, or why it cannot be used. It is read once, so that one run does not use two versions. */
+/**
+ * A template's source, or why it cannot be used. A template is read once, so that one run does not mix two versions.
+ */
 function readTemplate(path: string): string | Refusal {
   try {
     const source = readFileSync(path, 'utf8');
@@ -145,7 +146,7 @@ function readTemplate(path: string): string | Refusal {
   }
 }
 
-/** Reports a mistake in a template with the name of its file, or of the partial that contains it. */
+/** Reports a mistake in a template with the name of its file, or of the partial that contains the mistake. */
 function used<T>(file: string, use: () => T): T {
   try {
     return use();

@@ -1,9 +1,7 @@
-/** Text from partners and settings, made safe for a subject, a header or a line of an e-mail. */
-
 /**
- * A text as one line: control characters, line separators and controls that change the reading direction become spaces,
- * so that no name can end a header, start a new line in a letter, or show its letters in another order; invisible
- * direction marks are dropped.
+ * A text as one line. Control characters, line separators and controls of the reading direction become spaces. No name
+ * can therefore end a header, start a new line, or reorder the displayed letters. Invisible direction marks are
+ * dropped.
  */
 export function oneLine(text: string): string {
   return text

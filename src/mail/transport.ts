@@ -1,5 +1,5 @@
 /**
- * Passes a composed message to a mail server, or to a folder if there is no server, and reports the outcome: sent,
+ * Passes a composed message to a mail server, or to a folder if there is no server. Reports the outcome: sent,
  * permanently refused, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
  */
 import { createHash } from 'node:crypto';
@@ -18,7 +18,10 @@ import { CALLED_OFF, Parcel } from './parcel.ts';
 import { oneLine } from './text.ts';
 
 export type SendOutcome =
-  /** Accepted. The server's reply, which also names every recipient it rejected; or `outbox/` and the name of the file. */
+  /**
+   * The message was accepted. `reply` is the server's reply with every recipient it rejected, or `outbox/` and the name
+   * of the file.
+   */
   | { outcome: 'sent'; reply: string }
   /** The recipient or the message is permanently refused, so there is no point in trying again. */
   | { outcome: 'refused'; reply: string }
@@ -32,37 +35,37 @@ export interface OutgoingMessage {
   readonly envelope: { readonly from: string; readonly to: readonly string[] };
   readonly raw: Buffer;
   /**
-   * Called right before the first byte of the message is sent, at most once. Until then, nothing was sent. Returns
-   * false if the message should not be sent after all; if this is absent, it is sent.
+   * Called at most once, right before the first byte of the message is sent. Returns false if the message should not be
+   * sent after all. If `offer` is absent, the message is sent.
    */
   readonly offer?: () => Promise<boolean>;
 }
 
 export interface Transport {
-  /** For logs; contains no secrets. */
+  /** The name for logs. */
   readonly name: 'smtp' | 'outbox';
   send(message: OutgoingMessage): Promise<SendOutcome>;
   /**
-   * Ends idle connections. Messages that wait for a connection are deferred. Those in progress are finished, or cut off
-   * after this many milliseconds.
+   * Ends idle connections. Messages that wait for a connection are deferred. Messages in progress are finished, or cut
+   * off after this many milliseconds.
    */
   close(graceMilliseconds?: number): void;
 }
 
 /** How long to wait for a mail server, in milliseconds. */
 export interface Patience {
-  /** From the look-up of its name to an established connection. */
+  /** The time limit from the look-up of the server's name to an established connection. */
   readonly connection: number;
   readonly greeting: number;
   /** How long the connection may be silent. */
   readonly socket: number;
   /**
-   * How long it may be silent after the end of the message. Servers examine a message before they answer. RFC 5321
-   * (4.5.3.2.6) asks for ten minutes, because giving up early would duplicate an accepted message. Five is a
-   * compromise.
+   * How long the connection may be silent after the end of the message, while the server examines the message. RFC 5321
+   * (4.5.3.2.6) asks for ten minutes, because an accepted message would be sent twice if the client gave up early. Five
+   * minutes are a compromise.
    */
   readonly answer: number;
-  /** For one message over one connection, even if the server keeps the connection busy without progress. */
+  /** The time limit for one message, even if the server keeps the connection busy without progress. */
   readonly message: number;
 }
 
@@ -78,7 +81,6 @@ export interface TransportOptions {
   readonly smtpUrl?: string | undefined;
   readonly outbox: string;
   readonly patience?: Partial<Patience> | undefined;
-  /** Most connections to the mail server at once. */
   readonly connections?: number | undefined;
 }
 
@@ -95,7 +97,7 @@ export function openTransport(options: TransportOptions): Transport {
 
 const always = (): Promise<boolean> => Promise.resolve(true);
 
-// --- Outbox ---------------------------------------------------------------------------------------------------------
+// --- Outbox ----------------------------------------------------------------------------------------------------------
 
 /** A folder of `.eml` files named by Message-ID. An existing file is complete and survives a crash. */
 class Outbox implements Transport {
@@ -113,11 +115,11 @@ class Outbox implements Transport {
       await makeFolder(this.folder);
       await writeWhole(join(this.folder, name), raw, 'replace');
     } catch (error) {
-      // A person can fix what the disk reports (full, read-only, not permitted); anything else is a bug.
+      // A person can fix an error of the disk (full, read-only, not permitted). Any other error is a bug.
       if (!isSystemError(error)) throw error;
       return { outcome: 'deferred', reply: oneLine(reasonOf(error)) };
     }
-    // Not the whole path: everyone who may read the document can read this in its history.
+    // The reply omits the full path, because every reader of the document's history sees the reply.
     return { outcome: 'sent', reply: `outbox/${name}` };
   }
 
@@ -125,8 +127,8 @@ class Outbox implements Transport {
 }
 
 /**
- * The Message-ID, unchanged if it can be a file name. Otherwise unsafe characters are replaced and a hash of the whole
- * keeps names unique.
+ * The Message-ID, unchanged if it can be a file name. Otherwise, unsafe characters are replaced, and a hash of the
+ * Message-ID keeps names unique.
  */
 function fileName(messageId: string): string {
   const bare = bareMessageId(messageId);
@@ -135,7 +137,7 @@ function fileName(messageId: string): string {
   return `${safe.slice(0, 180)}-${createHash('sha256').update(bare).digest('hex').slice(0, 16)}`;
 }
 
-// --- Mail server ----------------------------------------------------------------------------------------------------
+// --- Mail server -----------------------------------------------------------------------------------------------------
 
 interface MailServer {
   readonly connection: SMTPConnectionOptions;
@@ -143,10 +145,9 @@ interface MailServer {
 }
 
 /**
- * Parses SMTP_URL: `smtp://user:password@host:587` (STARTTLS) or `smtps://…` (TLS from
- * the start), with nodemailer's options as parameters, such as `?tls.rejectUnauthorized=false`. Mail goes to another
- * machine over TLS only, unless the URL itself says `requireTLS=false`: anyone who could change it in transit could put
- * another bank account into an invoice.
+ * Parses SMTP_URL: `smtp://user:password@host:587` (STARTTLS) or `smtps://…` (TLS from the start), with nodemailer's
+ * options as parameters, such as `?tls.rejectUnauthorized=false`. Mail goes to another machine over TLS only, unless
+ * the URL contains `requireTLS=false`. Without TLS, an attacker could put another bank account into an invoice.
  */
 export function serverOf(smtpUrl: string): MailServer {
   const { auth, ...options } = parsed(smtpUrl);
@@ -162,17 +163,17 @@ export function serverOf(smtpUrl: string): MailServer {
 
 function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: SMTPConnectionAuth | undefined } {
   try {
-    // Checked first: if it is not a URL, nodemailer uses an older parser, which prints it, password and all, to stderr.
+    // This check comes first, because nodemailer parses an invalid URL with an older parser, which prints the text and
+    // its password to stderr.
     if (URL.canParse(smtpUrl)) return parseConnectionUrl(smtpUrl);
   } catch {
-    // Without its cause: a URL parser's error repeats the URL, and with it the password.
+    // The error has no cause, because the error of a URL parser repeats the URL with the password.
   }
   throw badUrl('cannot be read as a URL (special characters in a user name or password must be percent-encoded)');
 }
 
 const badUrl = (reason: string) => refuse('environment_invalid', { variable: 'SMTP_URL', reason });
 
-/** An error from nodemailer. */
 interface SmtpError extends Error {
   readonly code?: string | undefined;
   readonly command?: string | undefined;
@@ -190,25 +191,26 @@ interface Session {
 
 interface Attempt {
   readonly outcome: SendOutcome;
-  /** The connection ended before any of the message was sent. */
+  /** Whether the connection ended before any part of the message was sent. */
   readonly untouched: boolean;
 }
 
 /**
- * A connection that has been idle for this long is closed, because servers drop idle connections and an open one would
- * keep our process alive.
+ * Idle connections are closed after this time. Servers drop them anyway, and an open connection would keep the process
+ * alive.
  */
 const IDLE_MILLISECONDS = 20_000;
 
 /**
  * After as many failures in a row as there are connections, no connection is tried for this long. Behind a silent
- * firewall, each would take its whole timeout, and a run of a few hundred documents would take a quarter of an hour.
+ * firewall, each attempt would take its whole timeout, and a run of a few hundred documents would take a quarter of an
+ * hour.
  */
 const AWAY_MILLISECONDS = 60_000;
 
 /**
- * The addresses of a host, as every other program on this machine finds them. nodemailer would ask the DNS first, and
- * for a name that is only in /etc/hosts it would wait for an answer forever.
+ * The addresses of a host, looked up as by other programs on this machine. The DNS queries of nodemailer would never
+ * end for a name that is only in /etc/hosts.
  */
 async function addressesOf(host: string, milliseconds: number): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
@@ -225,16 +227,18 @@ async function addressesOf(host: string, milliseconds: number): Promise<string[]
   }
 }
 
-/** Some servers end a session after about this many messages. Ending it before they do avoids an error. */
+/**
+ * Some servers end a session with an error after about this many messages. Ending the session earlier avoids the error.
+ */
 const MESSAGES_PER_CONNECTION = 100;
 
 /**
  * A few connections, each used for one message after another.
  *
- * Not nodemailer's own pool: its errors after a lost connection do not tell whether the message's end was sent (they
- * all say `command: 'CONN'`), and it resends a message on its own when a connection closes. Whether a message may have
- * arrived is the one thing that must not be guessed here, so this class works with single connections and tracks the
- * message as it leaves (`Parcel`).
+ * nodemailer's own pool is not used. After a lost connection, the pool's errors do not tell whether the message's end
+ * was sent (all have `command: 'CONN'`). The pool also resends a message by itself when a connection closes. Whether a
+ * message may have arrived must never be guessed, so this class uses single connections and tracks each message as it
+ * is sent (`Parcel`).
  */
 class Smtp implements Transport {
   readonly name = 'smtp';
@@ -245,9 +249,8 @@ class Smtp implements Transport {
   private readonly waiting: (() => void)[] = [];
   private readonly idle: Session[] = [];
   private closed = false;
-  /** Ends connections in progress. */
+  /** Functions that end connections in progress. */
   private readonly cutOffs = new Set<(reason: Error) => void>();
-  /** Attempts to connect that failed since the last success. */
   private failures = 0;
   private away: { readonly until: number; readonly reply: string } | undefined;
 
@@ -264,7 +267,7 @@ class Smtp implements Transport {
     try {
       return await this.sendNow(message);
     } finally {
-      // The slot goes straight to the longest waiter, so that no later one overtakes it.
+      // The slot goes directly to the longest waiter, so that no later one overtakes it.
       const next = this.waiting.shift();
       if (next === undefined) this.free += 1;
       else next();
@@ -286,7 +289,7 @@ class Smtp implements Transport {
     const used = this.idle.pop();
     if (used !== undefined) {
       const attempt = await this.sendOver(used, message);
-      // The server had dropped the idle connection, and nothing was sent: try a new one.
+      // The server had dropped the idle connection and nothing was sent, so a new connection is tried.
       if (!attempt.untouched) return attempt.outcome;
     }
     if (this.away !== undefined && Date.now() < this.away.until) return { outcome: 'deferred', reply: this.away.reply };
@@ -304,7 +307,7 @@ class Smtp implements Transport {
     return attempt.outcome;
   }
 
-  /** Tries the addresses of the server's name in turn, all of them within the time for one connection. */
+  /** Tries the addresses of the server's name in turn, all of them within the time limit for one connection. */
   private async connect(): Promise<SMTPConnection> {
     const deadline = Date.now() + this.patience.connection;
     const { host = '' } = this.server.connection;
@@ -326,7 +329,7 @@ class Smtp implements Transport {
     const connection = new SMTPConnection({
       ...options,
       host: address,
-      // The certificate is issued for the name.
+      // The certificate is issued for the name, not the address.
       ...(address !== host && { servername: options.servername ?? host }),
       connectionTimeout: milliseconds,
       greetingTimeout: this.patience.greeting,
@@ -337,8 +340,7 @@ class Smtp implements Transport {
     return new Promise<SMTPConnection>((done, fail) => {
       cutOff = fail;
       this.cutOffs.add(cutOff);
-      // This listener stays for the life of the connection. Once that is established, the callback of `send` reports
-      // errors.
+      // This listener stays for the life of the connection. Once connected, the callback of `send` reports errors.
       connection.on('error', fail);
       connection.once('end', () => fail(new Error('the mail server ended the connection')));
       connection.connect((error) => {
@@ -368,7 +370,8 @@ class Smtp implements Transport {
         () => done(new Error(`the mail server did not accept the message within ${this.patience.message / 1000} s`)),
         this.patience.message,
       );
-      // The callback of `send` reports more than the event does, and is called in the same turn if it is called at all.
+      // The callback of `send` reports more than the event does. If the callback is called, that happens in the same
+      // turn.
       connection.once('end', () => setImmediate(() => done(new Error('the mail server ended the connection'))));
       connection.send({ from: envelope.from, to: [...envelope.to], size: raw.length }, parcel, (error, info) =>
         done(error ?? { outcome: 'sent', reply: acceptance(info) }),
@@ -385,14 +388,14 @@ class Smtp implements Transport {
     return { outcome: result, untouched: false };
   }
 
-  /** After the end of the message the server may take its time. */
+  /** The server may take longer to answer after the end of the message. */
   private waitLonger({ _socket: socket }: SMTPConnection): void {
     if (socket) socket.setTimeout(this.patience.answer);
   }
 
   private async keep(session: Session): Promise<void> {
     const { connection } = session;
-    // A server that sends more than its answer is out of sync. That shows in the next turn, as an error.
+    // A server that sends more than its answer is out of sync. The next turn would show the surplus as an error.
     await nextTurn();
     if (connection.destroyed) return;
     if (this.closed || session.sent >= MESSAGES_PER_CONNECTION) {
@@ -413,7 +416,7 @@ class Smtp implements Transport {
     this.idle.push(session);
   }
 
-  /** Says goodbye, and does not wait long for the answer. */
+  /** Ends the session politely, but does not wait long for the server's answer. */
   private hangUp({ connection, idleTimer }: Session): void {
     clearTimeout(idleTimer);
     connection.quit();
@@ -429,8 +432,8 @@ const AUTHENTICATION_CODES: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * The outcome after an error. Server replies to this message have `EENVELOPE` or `EMESSAGE`; other codes concern the
- * connection, even if part of a reply was read before it ended.
+ * The outcome after an error. Replies to this message have the code `EENVELOPE` or `EMESSAGE`. Errors with other codes
+ * concern the connection, even if part of a reply was read.
  */
 function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
   const reply = told(error);
@@ -440,29 +443,29 @@ function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
   return { outcome: isForGood(error) ? 'refused' : 'deferred', reply };
 }
 
-/** Whether the server refused this recipient or message, so that it would refuse it again. */
+/** Whether the server refused this recipient or message permanently. */
 function isForGood({ code, command, responseCode }: SmtpError): boolean {
   if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false; // the connection, TLS or our login, not the message
-  // Without a reply, nodemailer itself found no address, or found the message larger than the server's announced limit.
+  // If there is no reply, the error is nodemailer's own: no valid address, or a message larger than the server's
+  // announced limit.
   if (responseCode === undefined) return true;
   if (responseCode < 500 || responseCode > 599) return false;
-  // A session out of sync, or a missing login: the cause is the settings or a passing fault, not the recipient.
+  // A session out of sync, or a missing login, is caused by the settings or a temporary fault, not by the recipient.
   if (responseCode === 503 || AUTHENTICATION_CODES.has(responseCode)) return false;
-  // A refused sender is also a matter of settings, and would make every invoice of a run fail; only the size concerns
-  // the message.
+  // A refused sender is caused by the settings, and would make every invoice of a run fail. Only code 552 (size)
+  // concerns the message.
   return command !== 'MAIL FROM' || responseCode === 552;
 }
 
 const isLoss = ({ code, responseCode }: SmtpError): boolean =>
   responseCode === 421 || code === undefined || code === 'ECONNECTION' || code === 'ESOCKET' || code === 'ETIMEDOUT';
 
-/** Long enough for any server's explanation, short enough for a table. */
 const REPLY_LENGTH = 1000;
 
 function told(error: SmtpError): string {
   const rejections = error.rejectedErrors ?? [];
   const text = rejections.length > 0 ? rejections.map(rejection).join('; ') : reasonOf(error);
-  const hint = error.command === 'STARTTLS' ? ' (SMTP_URL may say ?requireTLS=false to do without TLS)' : '';
+  const hint = error.command === 'STARTTLS' ? ' (to send without TLS, add ?requireTLS=false to SMTP_URL)' : '';
   return oneLine(text + hint).slice(0, REPLY_LENGTH);
 }
 
@@ -470,9 +473,8 @@ const rejection = ({ recipient, response, message }: SmtpError): string =>
   `${recipient ?? 'a recipient'} was rejected: ${response ?? message}`;
 
 /**
- * The server's reply. If it accepted the message for only some recipients, the message counts as sent, because it
- * cannot be recalled and resending would give them a second copy. Rejected recipients come first in the reply, where a
- * person will see them.
+ * The server's reply. A message that was accepted for only some recipients counts as sent, because resending would give
+ * these recipients a second copy. The rejected recipients come first, where people see them.
  */
 function acceptance(info: { response: string; rejectedErrors?: readonly SmtpError[] | undefined }): string {
   const rejections = (info.rejectedErrors ?? []).map(rejection);

@@ -1,5 +1,5 @@
 /**
- * The follow-up of a close: delivers the issued documents, then notifies finance and the auditor. The command, the
+ * The steps after a close: delivers the issued documents, then notifies finance and the auditor. The command, the
  * console, the job and the long-running worker all use this module.
  */
 import type { OnClosed } from '../close/run.ts';
@@ -22,32 +22,29 @@ interface MonthEndContext extends ActorContext {
   readonly database: Database;
 }
 
-/** Receives progress as it happens: a log, or notes and a progress bar. */
 export interface Reporter extends WebhookReporter {
   readonly onClosed?: OnClosed;
-  /** The number of documents that delivery checks. */
   readonly onStart?: (documents: number) => void;
   readonly onDelivery?: (delivery: Delivery) => void;
-  /** An e-mail without a document was sent or could not be sent. */
   readonly onEmail?: (result: EmailResult) => void;
-  /** Why a seal got no time stamp. The next run asks again. */
+  /** The reason why a seal got no time stamp. The next run requests a time stamp again. */
   readonly onNotStamped?: (seal: SealName, reason: string) => void;
-  /** The e-mails without a document could not be processed. A long-running worker tries again in a minute. */
+  /** E-mails without a document could not be processed. A long-running worker retries in a minute. */
   readonly onEmailsFailed?: (error: unknown) => void;
   /**
-   * The day's checkpoint was taken or refused. If it was refused, the e-mails still go out, and the next run tries
-   * again.
+   * The day's checkpoint was taken or refused. If the checkpoint was refused, the e-mails still go out, and the next
+   * run retries it.
    */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
   readonly onCheckpointRefused?: (refusal: Refusal) => void;
   /**
-   * A close was refused or failed. Documents that were issued before are delivered first. Then, if there is no such
-   * callback, the error is thrown.
+   * A close was refused or failed. Documents that were issued before are delivered first. If this callback is absent,
+   * the error is then thrown.
    */
   readonly onCloseFailed?: (error: unknown) => void;
 }
 
-/** Follows up the close of these months: delivers undelivered documents, and notifies finance and the auditor. */
+/** Delivers undelivered documents after the close of these months, and notifies finance and the auditor. */
 export async function followClose(
   context: MonthEndContext,
   reporter: Reporter,
@@ -58,7 +55,6 @@ export async function followClose(
   await sendEmails(context, reporter);
 }
 
-/** Delivers undelivered documents, then sends every other e-mail that is due, and partners their events. */
 export async function deliverAll(context: MonthEndContext, reporter: Reporter): Promise<void> {
   await context.database.reading(refuseWhilePaused);
   await deliverDocuments(context, reporter, { recorded: true });
@@ -67,7 +63,7 @@ export async function deliverAll(context: MonthEndContext, reporter: Reporter): 
   await sendEvents({ ...context, ...reporter });
 }
 
-/** Keeps doing the same until the signal to stop. Does nothing while the ledger is paused. */
+/** Delivers until the signal to stop. Does nothing while the ledger is paused. */
 export async function deliverAllForever(
   context: MonthEndContext,
   reporter: Reporter,
@@ -82,7 +78,7 @@ async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: 
     takeDayCheckpoint(context, reporter)
       .then(() => sendEmails(context, reporter, stop))
       .catch((error: unknown) => reporter.onEmailsFailed?.(error));
-  // If one of them fails, the other ends with it.
+  // If one worker fails, the other worker is stopped too.
   const either = new AbortController();
   const both = AbortSignal.any([stop, either.signal]);
   const ended = (work: Promise<void>) => work.finally(() => either.abort());
@@ -94,7 +90,7 @@ async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: 
   await recordRun(context, counted.sent());
 }
 
-/** Takes the day's checkpoint before the e-mails are queued, so that its letter goes out immediately. */
+/** Takes the day's checkpoint before the e-mails are queued, so that the checkpoint's letter goes out immediately. */
 async function takeDayCheckpoint(
   context: MonthEndContext,
   { onCheckpoint, onCheckpointRefused }: Pick<Reporter, 'onCheckpoint' | 'onCheckpointRefused'>,
@@ -108,14 +104,16 @@ async function takeDayCheckpoint(
   }
 }
 
-/** Delivers only these documents. The action that touched them has recorded its own event. */
+/**
+ * Delivers only these documents. No event is recorded, because the action that changed the documents has recorded one.
+ */
 export const deliverNumbers = (
   context: MonthEndContext,
   reporter: Pick<Reporter, 'onStart' | 'onDelivery'>,
   numbers: readonly string[],
 ): Promise<void> => deliverThese(optionsOf(context, reporter), numbers);
 
-/** Queues and sends every due e-mail without a document, then has unstamped seals stamped. */
+/** Queues and sends every due e-mail without a document, then requests missing time stamps of seals. */
 export async function sendEmails(
   context: MonthEndContext,
   { onEmail, onNotStamped }: Pick<Reporter, 'onEmail' | 'onNotStamped'>,
@@ -126,7 +124,6 @@ export async function sendEmails(
   await stampSeals(context, onNotStamped);
 }
 
-/** Sends only these e-mails, which have no document. */
 export const sendTheseEmails = (
   context: MonthEndContext,
   { onEmail }: Pick<Reporter, 'onEmail'>,
@@ -162,7 +159,7 @@ function counting(reporter: Reporter): { reporter: Pick<Reporter, 'onStart' | 'o
   };
 }
 
-/** Records an event for a run that sent documents. For a run that closed a month, the event of the close is enough. */
+/** Records an event for a run that sent documents. A run that closed a month is recorded by the event of the close. */
 async function recordRun({ database, environment, actor }: MonthEndContext, sent: number): Promise<void> {
   if (sent === 0) return;
   const event = { action: 'delivery.run', subject: `${sent} sent`, details: { sent }, now: environment.now().toISO() };

@@ -1,7 +1,7 @@
 /**
- * The open items of the previous system, as CSV or a JSON array of objects with the same names (docs/files.md): open
- * invoices, open credits and unapplied cash. A file is read whole, or refused with its first mistakes, their lines and
- * the remedy. Pure. Refusals: opening_invalid, file_items_too_many.
+ * Parses the previous system's open items: invoices, credits and unapplied cash. The file is CSV, or a JSON array of
+ * objects with the same names (docs/files.md). A file with mistakes is refused as a whole, and the refusal lists the
+ * first mistakes with their lines. All functions are pure. Refusals: opening_invalid, file_items_too_many.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
@@ -16,24 +16,21 @@ import { LINE_TOO_LONG, PROBLEMS_TOLD, readUntilTold, refuseTooMany, tooLongLine
 const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
 type OpeningKind = (typeof OPENING_KINDS)[number];
 
-/** An open item of the previous system at the end of the day of the cut-over. */
+/** An item of the previous system that was open at the end of the cut-over day. */
 export interface OpeningItem {
   readonly line: number;
   readonly kind: OpeningKind;
-  /** The item's number there, which is kept. */
+  /** The number in the previous system, which the document or payment keeps. */
   readonly number: string;
-  /** Null for cash of an unknown payer. */
+  /** The partner; null if the payer of cash is unknown. */
   readonly partner_id: string | null;
-  /** The day on which it was issued or received. */
   readonly date: string;
-  /** Set for an invoice; null otherwise. */
+  /** The due date of an invoice; null for credits and cash. */
   readonly due_on: string | null;
   readonly currency: string;
-  /** The item's open amount. */
   readonly amount: string;
-  /** The amount it was issued for. */
   readonly original_amount: string;
-  /** For cash: the payer's remittance text. */
+  /** The payer's remittance text, for cash. */
   readonly reference: string;
 }
 
@@ -46,13 +43,16 @@ const MOST_ITEMS = 50_000;
 type Cells = Readonly<Record<string, string>>;
 
 interface Row {
-  /** The line of the CSV; in JSON, the place in the array. */
+  /** The line in a CSV file; in a JSON file, the place in the array. */
   readonly line: number;
   readonly cells: Cells;
 }
 
 const NUMBER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/;
-/** A number in our own form. If its year is that of the cut-over or later, we may still assign it ourselves. */
+/**
+ * A document number in this ledger's own format. The ledger may still assign such a number if the number's year is the
+ * cut-over's year or later.
+ */
 const OURS = /^(?:INV|CN|ST)-(\d{4})-\d{6,}$/i;
 
 export const openingFile = readerOf(
@@ -137,7 +137,7 @@ function rowsOfCsv(name: string, text: string): Row[] {
   }));
 }
 
-// Numbers arrive as their source texts, see parseExactJson.
+// Numbers arrive as their source texts; see parseExactJson.
 const JSON_ITEM = z.strictObject(
   Object.fromEntries(
     OPENING_COLUMNS.map((each) => [
@@ -240,7 +240,7 @@ function readMoney(
     complain(
       field,
       'amount_not_positive',
-      `'${text}' is not above zero. The kind states whether it is owed or a credit`,
+      `'${text}' is not above zero. The column kind states whether the amount is owed or a credit`,
     );
     return undefined;
   };
@@ -256,7 +256,7 @@ function readMoney(
   };
 }
 
-/** A number identifies at most one document and one payment. */
+/** Finds numbers that identify more than one document, or more than one payment. */
 function repeatedNumbers(items: readonly OpeningItem[]): LineProblem[] {
   const first = new Map<string, OpeningItem>();
   return items.flatMap((item) => {

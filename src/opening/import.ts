@@ -1,6 +1,6 @@
 /**
- * Imports open items from the previous system, as of the end of the day of the cut-over. All items of a file are
- * imported, or none. The control totals, taken from that system, are compared to the cent before anything is recorded.
+ * Imports the previous system's items that were open at the end of the cut-over day. All items of a file are imported,
+ * or none. Before anything is recorded, the items must match the previous system's control totals to the cent.
  * Refusals: opening_invalid, opening_clash, opening_control_differs, opening_after_close, opening_books_closed,
  * date_in_future, settings_incomplete, argument_invalid.
  */
@@ -35,25 +35,22 @@ import {
 
 interface OpeningRequest {
   readonly file: { readonly name: string; readonly bytes: Uint8Array };
-  /** The day at whose end these items were open in the previous system. */
   readonly cutOverOn: string;
-  /** `EUR=1234.56` for each currency: what is owed less credit and unapplied cash. */
+  /** Control totals, one for each currency, such as `EUR=1234.56`: receivables less credit and unapplied cash. */
   readonly control: readonly string[];
-  /** How many items there are. */
   readonly count: number;
 }
 
 export interface OpeningImport {
   readonly file: string;
   readonly cut_over_on: string;
-  /** When the same file was imported before. If it was, nothing is done. */
+  /** When the same file was imported before; null if this is the first import. A repeated import records nothing. */
   readonly already_imported: string | null;
   readonly opening_id: number;
   readonly totals: readonly OpeningTotal[];
   readonly items: readonly OpeningItem[];
 }
 
-/** `items` are those of the file, as they were read before the transaction. */
 export async function importOpening(
   tx: Transaction,
   context: ActorContext,
@@ -101,7 +98,6 @@ export async function importOpening(
   return { file: name, cut_over_on: cutOverOn, already_imported: null, opening_id: openingId, totals, items };
 }
 
-/** The control totals by currency. */
 function readControls(given: readonly string[]): Map<string, Amount> {
   const controls = new Map<string, Amount>();
   for (const value of given) {
@@ -118,7 +114,6 @@ function readControls(given: readonly string[]): Map<string, Amount> {
 
 const SIGNS = { invoice: 'invoices', credit: 'credits', cash: 'cash' } as const;
 
-/** Sums the items of a file by currency. */
 function totalsOf(items: readonly OpeningItem[]): OpeningTotal[] {
   const byCurrency = new Map<string, OpeningItem[]>();
   for (const item of items) byCurrency.set(item.currency, [...(byCurrency.get(item.currency) ?? []), item]);
@@ -165,8 +160,13 @@ async function refuseClosed(tx: Transaction, cutOverOn: string): Promise<void> {
 const CLASHES = {
   partner: (of: string) => problem('partner_id', 'partner_unknown', `there is no partner ${of}: import it first`),
   document: (of: string) =>
-    problem('number', 'number_known', `${of} is in the ledger already: leave it out, or reverse that`),
-  cash: (of: string) => problem('number', 'number_known', `is payment ${of} already: leave it out, or reverse that`),
+    problem(
+      'number',
+      'number_known',
+      `${of} is in the ledger already: omit the item, or reverse the one in the ledger`,
+    ),
+  cash: (of: string) =>
+    problem('number', 'number_known', `is payment ${of} already: omit the item, or reverse the payment`),
 };
 const problem = (field: string, code: string, reason: string) => ({ field, code, reason });
 

@@ -1,4 +1,4 @@
-/** SQL of openings: what is carried over from the previous system, and what is left of it. */
+/** Writes and reads openings, with the open part of their items. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { OpeningItem } from './file.ts';
 
@@ -6,7 +6,6 @@ interface NewOpening {
   readonly cutOverOn: string;
   readonly sha256: string;
   readonly name: string;
-  /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
 }
@@ -41,7 +40,6 @@ export async function insertTotals(tx: Transaction, openingId: number, totals: r
   );
 }
 
-/** The common fields of an opening's documents. */
 export interface Carrying {
   readonly openingId: number;
   readonly cutOverOn: string;
@@ -52,8 +50,8 @@ export interface Carrying {
 }
 
 /**
- * Imports invoices and credits as documents, in the order of the file, with the partner's current name and address. An
- * item whose number was reversed becomes its next revision. Returns their ids.
+ * Stores invoices and credits as documents, in file order, with the partner's current name and address. An item whose
+ * number was reversed becomes the document's next revision. Returns the documents' ids.
  */
 export async function insertDocuments(
   tx: Transaction,
@@ -90,7 +88,7 @@ export async function insertDocuments(
   );
 }
 
-/** Imports unapplied cash as payments that the bank had received before. */
+/** Stores unapplied cash as payments that the bank received before the cut-over. */
 export async function insertCash(
   tx: Transaction,
   items: readonly OpeningItem[],
@@ -116,7 +114,7 @@ export async function insertCash(
   );
 }
 
-/** Why items cannot be carried over, by their lines. */
+/** The reasons why items cannot be carried over, by line. */
 export function readClashes(
   tx: Transaction,
   items: readonly OpeningItem[],
@@ -129,7 +127,7 @@ export function readClashes(
      SELECT i.line, 'partner' AS clash, i.partner_id AS of FROM items i
      WHERE i.partner_id IS NOT NULL AND NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = i.partner_id)
      UNION ALL
-     -- Our own numbers are never reused, not even those of void documents.
+     -- This ledger's own numbers are never reused, not even those of void documents.
      SELECT i.line, 'document', d.number FROM items i JOIN documents d ON lower(d.number) = lower(i.number)
      WHERE i.kind <> 'cash' AND d.opening_number IS NULL
      UNION ALL
@@ -145,29 +143,27 @@ export function readClashes(
   );
 }
 
-/** An item's current state. */
 export interface CarriedItem {
   readonly kind: 'invoice' | 'credit' | 'cash';
   readonly number: string;
-  /** Set for an invoice or credit; null for cash. */
   readonly document_id: number | null;
-  /** Set for cash. */
   readonly payment_id: number | null;
   readonly partner_id: string | null;
   readonly date: string;
   readonly due_on: string | null;
   readonly currency: string;
-  /** The amount carried over. */
   readonly amount: string;
   readonly original_amount: string;
   readonly balance: string;
-  /** Whether it was reversed and no longer counts. */
   readonly reversed: boolean;
-  /** Why it cannot be reversed; null if it can. */
+  /** Why the item cannot be reversed; null if the item can be reversed. */
   readonly used: 'paid' | 'credited' | 'written_off' | 'applied' | null;
 }
 
-/** The items of an opening, of all openings, or with these numbers and not reversed. In the order of the file. */
+/**
+ * The items of one opening or of all openings, in file order. `numbers` selects the items with these numbers that are
+ * not reversed.
+ */
 export function readItems(
   tx: Transaction,
   filter: { openingId?: number; numbers?: readonly string[] },
@@ -210,7 +206,7 @@ export interface OpeningRow {
   readonly reversed: number;
 }
 
-/** All openings, one opening, or those of a file, in order. */
+/** The openings in order: all of them, one of them, or those of a file. */
 export function readOpenings(
   tx: Transaction,
   filter: { openingId?: number; sha256?: string } = {},

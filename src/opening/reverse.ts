@@ -1,7 +1,7 @@
 /**
- * Reverses some items of an opening, or all that are left, provided that nothing was applied to them. Documents are
- * voided, and cash is taken back as a mistake. Both are dated today and booked against the opening balance. Refusals:
- * opening_unknown, opening_item_unknown, opening_items_used, clock_behind, argument_invalid.
+ * Reverses the named items of an opening, or all items that are left, if nothing was applied to them. Documents are
+ * voided, and cash is recorded as a mistake. The reversals are dated today and posted against the opening balance.
+ * Refusals: opening_unknown, opening_item_unknown, opening_items_used, clock_behind, argument_invalid.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -28,7 +28,6 @@ const USES = {
   applied: 'it pays an invoice, or a part of it was reversed',
 } as const;
 
-/** Returns the items that it reversed. */
 export async function reverseOpening(
   tx: Transaction,
   context: IssueContext,

@@ -1,6 +1,6 @@
 /**
- * A partner's events in the form in which the partner reads them. An event's content is composed from its row or fact,
- * so it never changes. A list and a webhook give the same text.
+ * A partner's events in the form that the partner reads, from a list or by webhook. An event is composed from its row
+ * or fact, so its content never changes.
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../database/transaction.ts';
@@ -37,16 +37,14 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 export interface PartnerEvent {
-  /** The same each time that the event is read or sent. */
+  /** The event's id, which is the same whenever the event is read or sent. */
   readonly event_id: string;
-  /** Counts the partner's events from 1, without gaps. */
   readonly position: number;
   readonly type: EventType;
   readonly recorded_at: string;
   readonly data: object;
 }
 
-/** What to read: a partner's events after a position, of one type or of all types. */
 export interface EventFilter {
   readonly partnerId: string;
   readonly after: number;
@@ -54,7 +52,6 @@ export interface EventFilter {
   readonly limit: number;
 }
 
-/** A partner's events in their order. */
 export async function readPartnerEvents(tx: Transaction, filter: EventFilter): Promise<PartnerEvent[]> {
   const page = await readEventPage(tx, { ...filter, type: filter.type ?? null });
   const entries = page.filter(({ entry_id: id }) => id !== null);
@@ -91,13 +88,13 @@ function eventOf(
   };
 }
 
-/** Unique across installations and partners, without revealing either. */
+/** An id that is unique across installations and partners, and reveals neither. */
 function eventId(installationId: string, partnerId: string, position: number): string {
   const hash = createHash('sha256').update(`${installationId} ${partnerId} ${position}`).digest('hex');
   return `evt_${hash.slice(0, 32)}`;
 }
 
-/** Amounts as in the answers of the calls that accept and reverse. */
+/** The data of a ledger row's event. Amounts have the format of the API's answers to acceptances and reversals. */
 function rowData(row: LedgerEventRow): object {
   const exact = (text: string) => new ExactNumber(Amount.of(text, row.currency).toString());
   const [spotPrice, partnerCut, invoiceAmount] = [
@@ -123,7 +120,7 @@ function rowData(row: LedgerEventRow): object {
 
 const AMOUNTS: ReadonlySet<string> = new Set(['amount', 'invoiceAmount', 'credit_applied', 'amount_due']);
 
-/** Amounts as documents have them: texts with exactly the currency's digits. */
+/** The data of a fact's event. As in documents, amounts are texts with exactly the currency's digits. */
 function factData({ data }: FactRow): object {
   return Object.fromEntries(
     Object.entries(data).map(([name, value]) => [

@@ -1,5 +1,3 @@
-/** SQL of partner events. */
-
 import { LOCKS } from '../database/locks.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
 
@@ -12,7 +10,6 @@ export interface PageRow {
   readonly fact_id: number | null;
 }
 
-/** A partner's events after a position, with the subject of each. */
 export const readEventPage = (
   tx: Transaction,
   filter: { partnerId: string; after: number; type: string | null; limit: number },
@@ -43,7 +40,7 @@ export interface LedgerEventRow {
   readonly recorded_at: string;
 }
 
-/** The ledger rows that events are about. A row is found by its whole key: the id alone has no index. */
+/** The ledger rows of events. A row is found by its whole key, because the id alone has no index. */
 export const readEventRows = (
   tx: Transaction,
   keys: { partnerId: string; months: readonly string[]; ids: readonly number[] },
@@ -63,7 +60,7 @@ export interface FactRow {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The facts that events are about. The numbers are given as one list, which every part of the view looks up by index. */
+/** The facts of events. The numbers are passed as one list, so that every part of the view looks them up by index. */
 export const readEventFacts = (tx: Transaction, ids: readonly number[]): Promise<FactRow[]> =>
   query(tx, `SELECT fact_id, recorded_at, data FROM partner_event_facts WHERE fact_id = ANY (:ids::bigint[])`, { ids });
 
@@ -83,12 +80,12 @@ export interface Marks {
   readonly facts: number;
 }
 
-/** The last ids assigned, and the transactions that may still commit one of them. */
+/** The last assigned ids, and the transactions that may still commit an id up to these. */
 export interface Cut extends Marks {
   readonly recorders: readonly string[];
 }
 
-/** Three statements, in this order. A row is billed by a later fact, so the rows are read after the facts. */
+/** Reads the cut in three statements. The rows are read after the facts, because a row is billed by a later fact. */
 export async function readCut(tx: Transaction): Promise<Cut> {
   const { facts } = await queryOne<{ facts: number }>(tx, LAST_FACT);
   const { entries } = await queryOne<{ entries: number }>(tx, LAST_ENTRY);
@@ -120,7 +117,6 @@ export async function readRecorders(tx: Transaction): Promise<string[]> {
   return rows.map(({ virtualtransaction: each }) => each);
 }
 
-/** Locks the marks of publishing. */
 export async function lockPublished(tx: Transaction): Promise<Marks> {
   await execute(
     tx,
@@ -129,7 +125,6 @@ export async function lockPublished(tx: Transaction): Promise<Marks> {
   return queryOne(tx, `SELECT entries_to AS entries, facts_to AS facts FROM published_marks FOR UPDATE`);
 }
 
-/** Indexes the rows and facts between two marks, and stores the new marks. */
 export async function indexEvents(tx: Transaction, from: Marks, to: Marks): Promise<void> {
   await execute(tx, INDEX_EVENTS, {
     entriesFrom: from.entries,

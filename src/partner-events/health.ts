@@ -1,4 +1,3 @@
-/** The state of partners' webhooks, for the status and the metrics. */
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { keyCheck } from './signature.ts';

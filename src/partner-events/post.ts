@@ -1,15 +1,16 @@
 /**
- * One request to a partner's URL. In production it goes by https, and only to public addresses. They are checked when
- * the name is resolved, so no one can make this program call a machine in its own network. Redirects are not followed.
+ * Sends one request to a partner's URL. In production only https and public addresses are allowed. Addresses are
+ * checked when the name is resolved, so that no partner can make this program call a machine in the program's own
+ * network. Redirects are not followed.
  */
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 
-/** The time limit, from the connection to the end of the answer. */
+/** The time limit for the connection and the whole answer. */
 const TIMEOUT_MILLISECONDS = 10_000;
-/** The rest of a longer answer is not read. */
+/** The limit up to which an answer is read. */
 const LARGEST_ANSWER = 64 * 1024;
 
 const NOT_PUBLIC = new BlockList();
@@ -30,13 +31,15 @@ NOT_PUBLIC.addSubnet('3fff::', 20, 'ipv6');
 const UNICAST = new BlockList();
 UNICAST.addSubnet('2000::', 3, 'ipv6');
 
-/** Whether an address belongs to the public internet. An IPv4 address inside an IPv6 one never does. */
+/** Whether an address belongs to the public internet. An IPv4 address inside an IPv6 address never does. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv6(address)) return UNICAST.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6');
   return isIP(address) === 4 && !NOT_PUBLIC.check(address, 'ipv4');
 }
 
-/** What is wrong with a URL to send to; undefined if nothing is. Names are checked again whenever they are resolved. */
+/**
+ * The reason why a URL cannot be used; undefined for a usable URL. Names are checked again whenever they are resolved.
+ */
 export function urlProblem(url: string, onlyPublic: boolean): string | undefined {
   if (!URL.canParse(url)) return 'is not a URL such as https://partner.example/events';
   const { protocol, hostname, username, password, hash } = new URL(url);
@@ -58,7 +61,7 @@ type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Resolves a name for a connection, and fails if any of its addresses is not public. */
+/** Resolves a name for a connection. Fails if any of the name's addresses is not public. */
 export function publicLookup(resolve: Resolve = lookup): LookupFunction {
   return (host, options, done) => {
     resolve(host, { ...options, all: true }, (error, addresses) => {
@@ -74,17 +77,16 @@ export function publicLookup(resolve: Resolve = lookup): LookupFunction {
 
 export interface Answer {
   readonly status: number;
-  /** The seconds of Retry-After, if the answer has them. */
   readonly retryAfter: number | undefined;
 }
 
 export interface Poster {
-  /** Throws if no answer came. */
+  /** Sends a request; throws if no answer arrives. */
   readonly post: (url: string, headers: Readonly<Record<string, string>>, body: string) => Promise<Answer>;
   readonly close: () => void;
 }
 
-/** Keeps its connection to one partner open. */
+/** Keeps a connection to one partner open. */
 export function openPoster(onlyPublic: boolean): Poster {
   const options = { keepAlive: true, maxSockets: 1, ...(onlyPublic && { lookup: publicLookup() }) };
   const agents = { 'https:': new https.Agent(options), 'http:': new http.Agent(options) };
@@ -100,7 +102,7 @@ export function openPoster(onlyPublic: boolean): Poster {
   };
 }
 
-/** From Retry-After: seconds, or an HTTP date. */
+/** Converts a Retry-After header, which contains seconds or an HTTP date, to seconds. */
 const secondsOf = (text: string): number =>
   /^\d+$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
 
@@ -120,7 +122,7 @@ function request(url: string, options: https.RequestOptions, body: string): Prom
         read += chunk.length;
         if (read > LARGEST_ANSWER) answer.destroy();
       });
-      // It does not matter how the body ends, because only the status counts.
+      // Only the status counts, so a body that ends early is no error.
       answer.on('close', () => {
         clearTimeout(timeout);
         resolve({ status: answer.statusCode ?? 0, retryAfter: seconds > 0 ? seconds : undefined });

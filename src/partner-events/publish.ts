@@ -1,35 +1,33 @@
 /**
- * Publishes events: indexes the ledger rows and facts that were committed since the last time, in one order per
- * partner.
+ * Publishes events: indexes the ledger rows and facts that were committed since the last run, in one order per partner.
  *
  * Rows and facts get their ids before they are committed, so a low id may appear after a higher one. The publisher
- * reads the last ids assigned, then waits until every transaction that was recording at that moment has ended: each
- * holds a shared advisory lock from before its first id (ledger_rows_in_order, make_fact), and pg_locks shows its
- * holders. From then on, every id up to those is committed or never will be. Taking the lock exclusively would ensure
- * the same. But while it waited for a long import, every acceptance would wait behind it. This way no acceptance waits.
+ * therefore reads the last assigned ids, and waits until every transaction that was recording at that moment has ended.
+ * A recording transaction holds a shared advisory lock from before its first id (ledger_rows_in_order, make_fact), and
+ * pg_locks shows the holders. After the wait, every id up to those read is committed or never will be.
+ *
+ * The publisher does not take the lock exclusively, because every acceptance would then wait behind a long import.
  */
 import type { Database } from '../database/database.ts';
 import { LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { type Cut, indexEvents, lockPublished, type Marks, readCut, readRecorders } from './events.sql.ts';
 
-/** How long a request waits for recording transactions; the rest is published the next time. */
+/** How long a request waits for recording transactions. Events of slower transactions are published by a later run. */
 export const REQUEST_PATIENCE_MILLISECONDS = 250;
 const LOOK_AGAIN_MILLISECONDS = 5;
 
-/** The most ledger rows that one transaction publishes. */
 const ROWS_AT_ONCE = 50_000;
 
 export class Publisher {
   private readonly database: Pick<Database, 'transaction'>;
   /**
-   * A cut for which some recording transactions have not ended yet. It is kept, so that the next attempt does not wait
-   * for later ones.
+   * A cut whose recording transactions have not all ended. The cut is kept, so that the next attempt does not wait for
+   * later transactions.
    */
   private waiting: Cut | undefined;
   private published: Marks = { entries: 0, facts: 0 };
   private last: Promise<void> = Promise.resolve();
-  /** The next run, which has not started yet. */
   private next: Promise<void> | undefined;
 
   constructor(database: Pick<Database, 'transaction'>) {
@@ -37,8 +35,8 @@ export class Publisher {
   }
 
   /**
-   * Publishes what is committed now. Gives up after `patience` milliseconds while a transaction is recording, such as a
-   * long import. Calls made at the same time share a run that begins after them.
+   * Publishes everything that is committed now. Gives up after `patience` milliseconds while a transaction, such as a
+   * long import, is recording. Concurrent calls share a run that begins after them.
    */
   publish(patience: number): Promise<void> {
     this.next ??= this.last
@@ -58,10 +56,7 @@ export class Publisher {
     await this.publishTo(cut, deadline);
   }
 
-  /**
-   * False if more is left, because a transaction from the time of the cut is still recording or because there was a
-   * lot.
-   */
+  /** Returns false if events remain, because a transaction of the cut is still recording or the time is up. */
   private async publishTo(cut: Cut, deadline: number): Promise<boolean> {
     const { database } = this;
     this.waiting = cut;
@@ -90,7 +85,10 @@ function whereAnotherPublishes(error: unknown): undefined {
 
 const isUpTo = (done: Marks, cut: Marks): boolean => done.entries >= cut.entries && done.facts >= cut.facts;
 
-/** Publishes the next rows up to the cut, and its facts with the last of them. Only one publisher does so at a time. */
+/**
+ * Publishes the next rows up to the cut. The facts of the cut are published with the last rows. Only one publisher at a
+ * time can hold the lock on the marks.
+ */
 async function publishNext(tx: Transaction, cut: Marks): Promise<Marks> {
   const from = await lockPublished(tx);
   if (isUpTo(from, cut)) return from;

@@ -1,10 +1,10 @@
 /**
- * Sends partners their events: one at a time and in order for each partner, at least once. The position that the
- * partner's server acknowledged is stored after each answer, so after a kill the next worker starts with the event in
- * transit. A failure is retried at growing intervals for three days; then the webhook is paused until it is resumed.
+ * Sends events to partners at least once, one at a time and in order for each partner. The acknowledged position is
+ * stored after each answer, so after a kill the next worker starts with the event in transit. A failed event is retried
+ * at growing intervals for three days. The webhook is then paused until it is resumed.
  *
- * A worker claims a partner, not an event. So no later event overtakes an earlier one, and only one position per
- * partner must be stored.
+ * A worker claims a partner, not an event. Events therefore stay in order, and each partner needs only one stored
+ * position.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,13 +23,10 @@ import { keyCheck, secretOf, signedHeaders } from './signature.ts';
 import { isProduction, type WebhookContext } from './webhook.ts';
 import { acknowledge, beginTurn, dueWebhooks, readWebhooks, recordFailure, type WebhookRow } from './webhooks.sql.ts';
 
-/** Receives the outcomes of partners' events. */
 export interface WebhookReporter {
-  /** A partner's server accepted this number of events. */
   readonly onWebhookSent?: ((partnerId: string, events: number) => void) | undefined;
-  /** A partner's server did not accept an event. It is tried again later. */
   readonly onWebhookFailed?: ((partnerId: string, reason: string) => void) | undefined;
-  /** Events could not be published or read. A long-running worker tries again at its next check. */
+  /** Called when events could not be published or read. A long-running worker retries at its next check. */
   readonly onEventsFailed?: ((error: unknown) => void) | undefined;
 }
 
@@ -37,27 +34,24 @@ interface SendContext extends WebhookContext, WebhookReporter {
   readonly database: Database;
 }
 
-/** How many partners are served at once. */
 const AT_ONCE = 16;
-/** How long one partner is served before others get their turn. */
+/** How long one partner is served before other partners get their turn. */
 const TURN_MILLISECONDS = 20_000;
 const PAGE = 50;
 const LOOK_AGAIN_MILLISECONDS = 2000;
-/** A cut is kept from one check to the next, so a short wait loses nothing. */
+/** A short wait loses nothing, because a cut is kept until the next check. */
 const PUBLISH_PATIENCE_MILLISECONDS = 2000;
 
-/** Seconds until the next attempt after the first failure, the second, and so on; the last for all further ones. */
+/** The seconds until the next attempt, by the number of failures so far. After the last entry, MOST_SECONDS applies. */
 const RETRY_SECONDS = [5, 30, 120, 600, 1800, 3600, 3 * 3600, 6 * 3600];
 const MOST_SECONDS = 6 * 3600;
 export const PAUSED_AFTER_HOURS = 72;
 
-/** Publishes, and sends all that can be sent now. */
 export async function sendEvents(context: SendContext): Promise<void> {
   await new Publisher(context.database).publish(PUBLISH_PATIENCE_MILLISECONDS);
   await withSender(context, (sender) => sender.send(false));
 }
 
-/** The same until the signal, checking every two seconds. */
 export async function sendEventsForever(context: SendContext, stop: AbortSignal): Promise<void> {
   const failed = new AbortController();
   const either = AbortSignal.any([stop, failed.signal]);
@@ -76,12 +70,12 @@ async function publishForever({ database, onEventsFailed }: SendContext, stop: A
       (error: unknown) => ({ error }),
     );
     await sleep(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});
-    // If the database is gone, all work has ended by now and has reported why.
+    // If the database is gone, all workers have stopped and reported why.
     if (failure !== undefined && !stop.aborted) onEventsFailed?.(failure.error);
   }
 }
 
-/** Runs `work` with a sender. Without a key there is nothing to send, which `status` reports. */
+/** Runs `work` with a sender. Without a key nothing is sent, and `status` reports the missing key. */
 async function withSender(
   context: SendContext,
   work: (sender: Sender) => Promise<void>,
@@ -110,7 +104,7 @@ class Sender {
     this.stop = stop;
   }
 
-  /** Sends what is due; `stays` until the signal. */
+  /** Sends the events that are due. `stays` continues until the signal to stop. */
   send(stays: boolean): Promise<void> {
     const { environment } = this.context;
     const due = dueWebhooks(() => ({ now: environment.now().toISO(), keyCheck: this.keyCheck }));
@@ -119,8 +113,8 @@ class Sender {
   }
 
   /**
-   * Sends a partner's events until there are no more, one fails, or it is the turn of others. Returns false if it
-   * threw.
+   * Sends a partner's events until none are left, one fails, or other partners get their turn. Returns false after an
+   * error.
    */
   private async turn(partnerId: string): Promise<boolean> {
     const { database, environment, onEventsFailed } = this.context;
@@ -146,7 +140,7 @@ class Sender {
     }
   }
 
-  /** Returns true if there may be more. */
+  /** Returns true if more events may be waiting. */
   private async sendPage(partnerId: string, poster: Poster, until: number, taken: () => void): Promise<boolean> {
     const { database, environment } = this.context;
     const { webhook, installationId, events } = await database.reading(async (tx) => {
@@ -170,7 +164,7 @@ class Sender {
     return events.length === PAGE;
   }
 
-  /** Returns false if it failed, or if the webhook was changed meanwhile. */
+  /** Returns false if the event could not be delivered, or if the webhook was changed meanwhile. */
   private async sendEvent(
     webhook: WebhookRow & { readonly url: string },
     poster: Poster,

@@ -1,6 +1,6 @@
 /**
  * Webhook secrets and signatures, by the Standard Webhooks specification (standardwebhooks.com). A secret is derived
- * from a key of the environment, so neither the database nor a backup reveals it.
+ * from a key of the environment, so that neither the database nor a backup reveals the secret.
  */
 import { createHmac } from 'node:crypto';
 import { WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
@@ -12,15 +12,15 @@ interface SecretOf {
   readonly version: number;
 }
 
-/** 256 bits: HMAC-SHA256 as the expansion of HKDF. */
+/** A webhook secret of 256 bits, with HMAC-SHA256 as the expansion of HKDF. */
 export function secretOf(key: string, { installationId, partnerId, version }: SecretOf): Buffer {
   return hmac(key, `webhook secret\n${installationId}\n${partnerId}\n${version}`);
 }
 
-/** The form that partners configure. */
+/** A secret in the format that partners configure. */
 export const secretText = (secret: Buffer): string => `whsec_${secret.toString('base64')}`;
 
-/** Identifies a key. It cannot be used for signing. */
+/** Identifies a key without revealing it. */
 export const keyCheck = (key: string): string => hmac(key, 'webhook key check').toString('hex').slice(0, 16);
 
 /** The key of the environment. Refusal: webhook_key_unusable. */
@@ -29,7 +29,9 @@ export function requiredKey({ webhookKey }: { readonly webhookKey?: string | und
   throw refuse('webhook_key_unusable', { variable: WEBHOOK_SIGNING_KEY, reason: 'is not set' });
 }
 
-/** The headers of one event. It is signed with each of the secrets, so that the receiver may use either. */
+/**
+ * The headers of one event. The event is signed with each secret, so that the receiver can check any of the signatures.
+ */
 export function signedHeaders(
   secrets: readonly Buffer[],
   { eventId, seconds, body }: { readonly eventId: string; readonly seconds: number; readonly body: string },

@@ -1,5 +1,5 @@
 /**
- * Webhooks of partners. A partner has none unless one is set. Each change has an audit event, which never contains a
+ * Sets, rotates, resumes and removes webhooks of partners. Each change has an audit event, which never contains a
  * secret. Refusals: partner_unknown, webhook_url_invalid, webhook_missing, webhook_position_unknown,
  * webhook_key_unusable.
  */
@@ -16,7 +16,7 @@ import { urlProblem } from './post.ts';
 import { keyCheck, requiredKey, secretOf, secretText } from './signature.ts';
 import { lockWebhook, readWebhooks, removeUrl, type WebhookRow, writeWebhook } from './webhooks.sql.ts';
 
-/** How long events are signed with the previous secret, too. */
+/** How long events are signed with the previous secret as well. */
 const OVERLAP_HOURS = 24;
 
 export interface WebhookContext {
@@ -24,24 +24,21 @@ export interface WebhookContext {
   readonly actor: Actor;
 }
 
-/** A webhook as shown to people and programs. */
 export interface Webhook {
   readonly partner_id: string;
   readonly url: string;
   readonly state: 'active' | 'failing' | 'paused';
-  /** The position of the last event that the partner's server acknowledged, and how many are waiting after it. */
   readonly acknowledged: number;
   readonly waiting: number;
   readonly failing_since: string | null;
   readonly last_failure: string | null;
   readonly next_attempt_at: string | null;
   readonly paused_at: string | null;
-  /** Until this time, events are signed with the previous secret, too. */
   readonly previous_secret_until: string | null;
 }
 
 export interface SetWebhook extends Webhook {
-  /** Null if it stays unchanged. */
+  /** The new secret; null if the secret stays unchanged. */
   readonly secret: string | null;
 }
 
@@ -59,8 +56,8 @@ export const webhookOf = (row: WebhookRow): Webhook => ({
 });
 
 /**
- * Sends a partner's events to a URL from now on: those after `after`, by default after the last one acknowledged, or,
- * for a new webhook, after the partner's last event.
+ * Sends a partner's events to a URL from now on, beginning after the position `after`. The default is the last
+ * acknowledged position; for a new webhook, the partner's last event.
  */
 export async function setWebhook(
   tx: Transaction,
@@ -92,7 +89,10 @@ export async function setWebhook(
   return { ...(await webhookNamed(tx, partnerId)), secret };
 }
 
-/** Makes a new secret. For OVERLAP_HOURS, events are also signed with the previous one, unless its key is gone. */
+/**
+ * Makes a new secret. During OVERLAP_HOURS, events are signed with the previous secret as well, unless the previous key
+ * is gone.
+ */
 export async function rotateWebhook(tx: Transaction, context: WebhookContext, partnerId: string): Promise<SetWebhook> {
   const { environment } = context;
   const key = requiredKey(environment);
@@ -115,7 +115,7 @@ export async function rotateWebhook(tx: Transaction, context: WebhookContext, pa
 }
 
 /**
- * Resumes sending at once after a pause, or while it waits for the next attempt. If a position is named, it starts from
+ * Resumes sending at once, after a pause or before the next attempt is due. If a position is given, sending starts from
  * there.
  */
 export async function resumeWebhook(
@@ -140,7 +140,7 @@ export async function resumeWebhook(
   return webhookNamed(tx, partnerId);
 }
 
-/** Stops sending. A later webhook gets a new secret. */
+/** Stops sending. A webhook that is set later gets a new secret. */
 export async function removeWebhook(
   tx: Transaction,
   context: WebhookContext,
@@ -168,7 +168,7 @@ export const isProduction = ({ environment }: Pick<WebhookContext, 'environment'
 
 const hoursAfter = (now: DateTime<true>, hours: number): string => now.plus({ hours }).toUTC().toISO();
 
-/** If it signed with a different key, the partner's server would get signatures that it cannot check. */
+/** Refuses a different key, because the partner's server could not check its signatures. */
 function checkKey(row: WebhookRow, key: string): void {
   if (row.key_check === keyCheck(key)) return;
   const reason = `is not the key that the secret of ${row.partner_id} was derived from`;
@@ -180,7 +180,7 @@ function checkPosition(partnerId: string, after: number | undefined, last: numbe
   throw refuse('webhook_position_unknown', { partner_id: partnerId, position: after, last });
 }
 
-/** Partners put their own keys into the query of a URL. */
+/** Removes the query of a URL, because partners put their own keys there. */
 export function withoutSecrets(url: string): string {
   if (!URL.canParse(url)) return url.replace(/[?#].*$/s, '').slice(0, 200);
   const { origin, pathname, protocol } = new URL(url);

@@ -1,10 +1,9 @@
-/** SQL of webhooks. */
 import type { DueItems } from '../database/claims.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export interface WebhookRow {
   readonly partner_id: string;
-  /** Null if it was removed. */
+  /** The webhook's address; null if the webhook was removed. */
   readonly url: string | null;
   readonly secret_version: number;
   readonly key_check: string;
@@ -16,13 +15,11 @@ export interface WebhookRow {
   readonly last_failure: string | null;
   readonly next_attempt_at: string | null;
   readonly paused_at: string | null;
-  /** The number of events after the acknowledged one. */
   readonly waiting: number;
-  /** The position of the partner's last event. */
   readonly last: number;
 }
 
-/** All webhooks that are not removed, or one partner's webhook, removed or not. */
+/** One partner's webhook, even if removed, or all webhooks that are not removed. */
 export const readWebhooks = (tx: Transaction, partnerId: string | null = null): Promise<WebhookRow[]> =>
   query(
     tx,
@@ -37,7 +34,7 @@ export const readWebhooks = (tx: Transaction, partnerId: string | null = null): 
     { partnerId },
   );
 
-/** Locks a partner's webhook until the transaction ends, so that changes to it are serialized. */
+/** Locks a partner's webhook until the transaction ends, so that changes to the webhook are serialized. */
 export async function lockWebhook(tx: Transaction, partnerId: string): Promise<void> {
   await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
 }
@@ -51,7 +48,6 @@ interface WebhookChange {
   readonly acknowledged: number;
 }
 
-/** Sets a webhook, as if it had never failed. */
 export async function writeWebhook(tx: Transaction, change: WebhookChange): Promise<void> {
   await execute(
     tx,
@@ -75,9 +71,12 @@ export async function removeUrl(tx: Transaction, partnerId: string): Promise<voi
   );
 }
 
-// --- Sending ----------------------------------------------------------------------------------------------------------
+// --- Sending ---------------------------------------------------------------------------------------------------------
 
-/** Partners with events to send now and a secret derived from this key. The one that has waited longest is first. */
+/**
+ * Partners with events to send now, whose secret was derived from the given key. The partner that has waited longest is
+ * first.
+ */
 export const dueWebhooks = (asked: () => { readonly now: string; readonly keyCheck: string }): DueItems => ({
   kind: 'webhook',
   due: (free) => `
@@ -90,11 +89,11 @@ export const dueWebhooks = (asked: () => { readonly now: string; readonly keyChe
   bindings: asked,
 });
 
-/** Records when a partner had its turn, so that others come first next time. */
+/** Records when a partner had its turn, so that other partners come first next time. */
 export const beginTurn = (tx: Transaction, turn: { partnerId: string; now: string }): Promise<number> =>
   execute(tx, `UPDATE webhooks SET attempted_at = :now::timestamptz WHERE partner_id = :partnerId`, turn);
 
-/** The webhook state that an answer belongs to. If the webhook has changed, the answer is not recorded. */
+/** The state of a webhook when an event was sent. If the webhook has changed meanwhile, the answer is not recorded. */
 interface WebhookState {
   readonly partnerId: string;
   readonly url: string;

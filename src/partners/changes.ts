@@ -1,4 +1,6 @@
-/** The fields that an import changed: an audit event for each partner, `partner.create` or `partner.update`. */
+/**
+ * Records the fields of each partner that an import changed, as an audit event `partner.create` or `partner.update`.
+ */
 import type { Transaction } from '../database/transaction.ts';
 import { type ChangeEvent, readChangeEvents } from '../people/audit-events.sql.ts';
 import { type Actor, recordEvents } from '../people/audit-events.ts';
@@ -32,13 +34,13 @@ export function partnerChanges(before: readonly PartnerView[], after: readonly P
     .filter(({ changes }) => changes.length > 0);
 }
 
-/** Policies by their ids: `policies.parking.partner_cut_rate`. */
+/** Names policies by their ids: `policies.parking.partner_cut_rate`. */
 function partnerFields({ partner_id: _, policies, ...partner }: PartnerView) {
   const own = policies.map(({ policy_id, ...policy }) => [policy_id, policy]);
   return fieldsOf({ ...partner, policies: Object.fromEntries(own) });
 }
 
-/** Records an event for each partner, with the import's own event in its details. */
+/** Records an event for each partner. The event's details name the event of the import. */
 export async function recordPartnerChanges(
   tx: Transaction,
   actor: Actor,
@@ -57,13 +59,12 @@ export async function recordPartnerChanges(
   );
 }
 
-/** Every recorded change of a partner, oldest first. */
 export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<ChangeEvent[]> =>
   readChangeEvents(tx, partnerId, [CREATE, UPDATE]);
 
-// --- Partners, and partners by their events -----------------------------------------------------------
+// --- Stored and replayed partners ------------------------------------------------------------------------------------
 
-/** The fields of an arrangement, which applies from a given month on. Earlier arrangements are kept. */
+/** The fields of an arrangement. An arrangement applies from a given month on, and earlier ones are kept. */
 const OF_ARRANGEMENT = [
   'arrangement',
   'connected_account_id',
@@ -77,7 +78,7 @@ const OF_ARRANGEMENT = [
 
 type Fields = Map<string, Value>;
 
-/** A partner's own fields, the instants of inactivation, and its arrangements by their months. */
+/** A partner's own fields, the instants of its inactivation, and its arrangements by month. */
 const whole = (fields: Fields, inactive: Fields, arrangements: ReadonlyMap<string, Fields>): Fields =>
   new Map([
     ...[...fields].filter(([field]) => field !== 'arrangement_from' && !OF_ARRANGEMENT.some((own) => own === field)),
@@ -87,7 +88,6 @@ const whole = (fields: Fields, inactive: Fields, arrangements: ReadonlyMap<strin
     ),
   ]);
 
-/** The partners by their ids, with all fields that imports write. */
 export async function readStoredPartners(tx: Transaction): Promise<ReadonlyMap<string, Fields>> {
   const inactive = new Map<string, Fields>();
   for (const { partner_id, field, since } of await readInactive(tx)) {
@@ -106,7 +106,7 @@ export async function readStoredPartners(tx: Transaction): Promise<ReadonlyMap<s
   );
 }
 
-/** The same according to `partner.create` and `partner.update`, replayed from the first. */
+/** The partners by id, as replayed from all `partner.create` and `partner.update` events. */
 export async function replayPartners(tx: Transaction): Promise<ReadonlyMap<string, Fields>> {
   const events = await readPartnerEvents(tx, [CREATE, UPDATE]);
   const partners = new Map<string, { fields: Fields; inactive: Fields; arrangements: Map<string, Fields> }>();

@@ -1,4 +1,3 @@
-/** SQL of API clients and their secrets. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 
 export async function partnerExists(tx: Transaction, partnerId: string): Promise<boolean> {
@@ -27,7 +26,7 @@ interface NewSecret {
   readonly sequence: number;
   readonly sha256: string;
   readonly expiresAt: string | null;
-  /** When the previous secret ends; null for the first. */
+  /** When the previous secret ends; null for the first secret. */
   readonly previousEndsAt: string | null;
   readonly eventId: number;
   readonly now: string;
@@ -43,7 +42,6 @@ export async function insertSecret(tx: Transaction, secret: NewSecret): Promise<
   );
 }
 
-/** Revokes a client; returns false if it was revoked before. */
 export async function insertRevocation(
   tx: Transaction,
   revocation: { clientId: string; eventId: number; now: string },
@@ -62,10 +60,10 @@ export interface ClientRow {
   readonly partner_id: string;
   readonly created_at: string;
   readonly revoked_at: string | null;
-  /** Accurate to within minutes; null if never. */
+  /** The time of the last call, accurate to within minutes; null if the client never called. */
   readonly last_used_at: string | null;
   readonly last_sequence: number;
-  /** The live secrets, newest first; `ends_at` is null for one without an end. */
+  /** The live secrets, newest first. `ends_at` is null for a secret without an end. */
   readonly live_secrets: readonly {
     readonly sequence: number;
     readonly sha256: string;
@@ -74,8 +72,8 @@ export interface ClientRow {
 }
 
 /**
- * Clients with the secrets that are live at an instant. These are those of the last two that have neither expired nor
- * been ended by their successor. A revoked client has none.
+ * Clients with the secrets that are live at an instant. A client's last two secrets are live until they expire or the
+ * newer one ends the older one. A revoked client has none.
  */
 export function readClients(
   tx: Transaction,
@@ -106,7 +104,7 @@ export function readClients(
 }
 
 /**
- * SQL: whether the client belongs to the partner and is not revoked. Every request checks it, so that a revocation
+ * SQL: whether the client belongs to the partner and is not revoked. Every request checks the client, so a revocation
  * works at once.
  */
 export const clientLives = (clientId: string, partnerId: string): string =>
@@ -125,7 +123,6 @@ export async function doesClientLive(
   return lives;
 }
 
-/** Records that a client called, unless that was recorded recently. */
 export async function noteClientUse(
   tx: Transaction,
   use: { clientId: string; now: string; atMostEverySeconds: number },

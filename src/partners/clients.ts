@@ -1,6 +1,6 @@
 /**
- * API clients of partners: created with a secret that is shown once, rotated with an overlap of at most two live
- * secrets, and revoked permanently. Refusals: partner_unknown, client_unknown, client_revoked, client_secrets_live.
+ * API clients of partners. A secret is shown once, when it is created. After a rotation, two secrets can be live for a
+ * time. A revocation is permanent. Refusals: partner_unknown, client_unknown, client_revoked, client_secrets_live.
  */
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -23,11 +23,10 @@ import { IDENTIFIER } from './file.ts';
 export interface Credentials {
   readonly partner_id: string;
   readonly client_id: string;
-  /** 256 random bits. Only its hash is stored. */
+  /** The secret, of 256 random bits. Only the secret's hash is stored. */
   readonly client_secret: string;
 }
 
-/** The actor and the time of a change. */
 export interface Action {
   readonly actor: Actor;
   readonly environment: EnvironmentName;
@@ -35,11 +34,10 @@ export interface Action {
 }
 
 export interface Rotation extends Credentials {
-  /** When the previous secret stops working. */
   readonly previous_ends_at: string;
 }
 
-/** How long the old secret works in addition to the new one by default. */
+/** The default number of days for which the old secret keeps working after a rotation. */
 export const OVERLAP_DAYS = 7;
 
 export async function createClient(
@@ -71,7 +69,10 @@ export async function createClient(
   return { partner_id: partnerId, client_id: clientId, client_secret: secret };
 }
 
-/** Adds a secret. The previous one works until the overlap ends. A third live secret is refused unless the overlap is zero. */
+/**
+ * Adds a secret. The previous secret works until the overlap ends. A third live secret is refused unless the overlap is
+ * zero.
+ */
 export async function rotateSecret(
   tx: Transaction,
   clientId: string,
@@ -111,7 +112,7 @@ export async function rotateSecret(
   };
 }
 
-/** Stops the client's secrets and tokens at once. Revoking again changes nothing. */
+/** Stops the client's secrets and tokens at once. A repeated revocation changes nothing. */
 export async function revokeClient(
   tx: Transaction,
   clientId: string,
@@ -138,19 +139,23 @@ async function clientNamed(tx: Transaction, clientId: string, now: string): Prom
   return client;
 }
 
-/** Concurrent rotations would take the same number, so they wait here. */
+/** Makes concurrent rotations of a client wait, because they would take the same number. */
 const lockClient = (tx: Transaction, clientId: string) => takeLockOf(tx, CLIENT_LOCKS, clientId);
 
-/** The client with these credentials. The answer and its timing are the same for any error in them. */
+/**
+ * The client with these credentials. If anything is wrong with the credentials, the answer and its timing are always
+ * the same.
+ */
 export async function authenticate(
   tx: Transaction,
   given: { clientId: string; secret: string; now: DateTime<true> },
 ): Promise<{ clientId: string; partnerId: string } | undefined> {
-  // Do not look up an impossible id: PostgreSQL has no NUL.
+  // Malformed ids are not looked up, because PostgreSQL cannot store NUL.
   const known = IDENTIFIER.test(given.clientId);
   const [client] = known ? await readClients(tx, { clientId: given.clientId, now: given.now.toISO() }) : [];
   const hash = Buffer.from(secretHash(given.secret), 'hex');
-  // Always compares twice. For an unknown client, it compares with a hash that no secret has.
+  // Two hashes are always compared, to keep the timing equal. For an unknown client, both are compared with a hash that
+  // no secret has.
   const live = client?.live_secrets ?? [];
   const matches = [0, 1].map((index) => timingSafeEqual(hash, Buffer.from(live[index]?.sha256 ?? NO_HASH, 'hex')));
   return client !== undefined && matches.includes(true)
@@ -160,7 +165,7 @@ export async function authenticate(
 
 const NO_HASH = '0'.repeat(64);
 
-/** The prefix names the program and the environment, so that a leaked secret is recognized. */
+/** The prefix names the program and the environment, so that a leaked secret can be recognized. */
 const newSecret = (environment: EnvironmentName): string =>
   `rk_${environment}_${randomBytes(32).toString('base64url')}`;
 

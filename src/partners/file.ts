@@ -1,4 +1,4 @@
-/** The shape of partners.json, an array of partners (contract, Partners), and its check. Refusal: partners_invalid. */
+/** The schema of partners.json, an array of partners (contract, Partners). Refusal: partners_invalid. */
 import { z } from 'zod';
 import { E_INVOICE_FORMATS, electronicAddress, isRefusedByPeppol } from '../config/e-invoice.ts';
 import { addressSchema, emailAddress, fieldProblems, line } from '../config/validation.ts';
@@ -9,7 +9,6 @@ import { isMonth, isTimeZone, type Month } from '../month.ts';
 import { readerOf } from '../reading/aside.ts';
 import { PROBLEMS_TOLD, readUntilTold, refuseTooMany } from '../reading/limits.ts';
 
-/** 1 to 128 of A-Z a-z 0-9 . _ : -, starting with a letter or digit. */
 export const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 export const identifier = z
@@ -17,7 +16,7 @@ export const identifier = z
   .regex(IDENTIFIER, 'must be 1 to 128 of A-Z a-z 0-9 . _ : - and start with a letter or digit');
 const RATE = /^(0(\.\d{1,12})?|1(\.0{1,12})?)$/;
 
-// Numbers arrive as their source texts, see parseExactJson.
+// Numbers arrive as their source texts; see parseExactJson.
 const days = z
   .string()
   .regex(/^\d{1,3}$/, 'must be a whole number of days from 0 to 365')
@@ -32,7 +31,7 @@ const policySchema = z.strictObject({
   active: z.boolean().default(true),
   partner_cut_rate: z.string().regex(RATE, 'must be a decimal from 0 to 1'),
   price: z.strictObject({ rate: decimal, minimum: decimal }).optional(),
-  /** The highest total of one quote with its requotes, in the partner's currency; null for no limit. */
+  /** The highest total price of a quote with its requotes, in the partner's currency; null for no limit. */
   largest_price: decimal.nullable().default(null),
 });
 
@@ -73,7 +72,7 @@ const partnerSchema = z
       .default(''),
     account_statement: z.enum(['none', 'monthly']).default('none'),
     e_invoice: z.enum(['none', ...E_INVOICE_FORMATS]).default('none'),
-    /** Leitweg-ID, or another reference the partner wants (BT-10). */
+    /** The Leitweg-ID, or another reference that the partner wants (BT-10). */
     buyer_reference: text,
     electronic_address: z.union([z.literal(''), electronicAddress]).default(''),
     arrangement: z.enum(['invoicing', 'connected_account']).default('invoicing'),
@@ -85,7 +84,9 @@ const partnerSchema = z
     connected_account_id: identifier.optional(),
     merchant_of_record: z.enum(['platform', 'third_party']).optional(),
     split: z.enum(['real_time', 'sequential']).optional(),
-    /** The currencies in which the partner's platform is paid out. It has balances only in these. */
+    /**
+     * The currencies in which the platform of a partner is paid out. The platform has balances in no other currency.
+     */
     settlement_currencies: z
       .array(currency)
       .min(1, 'must name a currency')
@@ -109,16 +110,16 @@ const partnerSchema = z
     if (partner.connected_account_type === 'standard' && partner.balance_transactions_from === 'settlement_file') {
       complain(
         'balance_transactions_from',
-        'of a standard account is processor: it is ours, and gives us a key to read it',
+        'must be processor for a standard account, because such an account gives us a key to read it',
       );
     }
     if (partner.split === 'real_time' && partner.merchant_of_record === 'third_party') {
-      complain('split', 'cannot be real_time where a third party is the merchant of record (service.md 7.3.1)');
+      complain('split', 'cannot be real_time if a third party is the merchant of record (service.md 7.3.1)');
     }
     if (partner.split === 'sequential' && partner.settlement_currencies?.includes(partner.currency) === false) {
       complain(
         'settlement_currencies',
-        `must have ${partner.currency}, the partner's currency: a sequential share is sent from the platform's balance in it`,
+        `must have ${partner.currency}, the partner's currency: the platform sends sequential shares from its balance in it`,
       );
     }
     if (partner.e_invoice === 'ubl' && isRefusedByPeppol(partner.electronic_address)) {
@@ -153,7 +154,7 @@ export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({ name, byt
   parsePartners(Buffer.from(bytes).toString('utf8'), name),
 );
 
-/** Reads the text of a partners.json whole or refuses it with its first mistakes and their places. */
+/** Parses partners.json, or refuses the whole file with its first mistakes and their places. */
 export function parsePartners(json: string, file: string): PartnerRecord[] {
   const text = json.replace(/^\uFEFF/, '');
   let value: unknown;

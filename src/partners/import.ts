@@ -1,9 +1,8 @@
 /**
- * Imports partners: adds new ones, updates known ones and deletes none. Records what changed, field by field. A new
- * arrangement needs a month without ledger rows, and so does a different account after one that was used. No import may
- * change the source of an account in a month that has balance transactions. A parent must be a different partner, and
- * one that this partner does not pay for. Refusals: partners_invalid, partner_parent_invalid, arrangement_change,
- * we_are_fixed.
+ * Imports partners: adds new ones, updates known ones and deletes none. A new arrangement must begin in a month without
+ * ledger rows. A different account must also begin in such a month, if the old account was used. No import may change
+ * the source of an account in a month that has balance transactions. Refusals: partners_invalid,
+ * partner_parent_invalid, arrangement_change, we_are_fixed.
  */
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -38,7 +37,7 @@ export interface PartnerImport {
   readonly unchanged: number;
 }
 
-/** The actor and the file. Partners are updated in place, and the file is not stored. Its hash identifies it. */
+/** The actor and the file. The file itself is not stored, but its hash identifies it. */
 interface ImportedFile {
   readonly file: string;
   readonly sha256: string;
@@ -52,8 +51,8 @@ export async function importPartners(
   partners: readonly PartnerRecord[],
   { file, sha256, actor, now: instant, settings }: ImportedFile,
 ): Promise<PartnerImport & { readonly changes: readonly PartnerChange[] }> {
-  // This lock waits until no ledger import is between its checks and its commit. Each import then reads all partners
-  // either before or after this one.
+  // Waits until no ledger import is between its checks and its commit. Each ledger import then reads all partners
+  // either before or after this change.
   await lockImporters(tx);
   await settleWeAre(tx, settings);
   refuseParents(partners, await readParents(tx));
@@ -92,13 +91,13 @@ function refuseParents(
         throw refuseBecause(`its parent ${at} is not known. Import ${at} first, or in the same file`);
       passed.push(at);
       if (at === partner_id) throw refuseBecause(`it would be its own parent (${passed.join(' < ')})`);
-      // If this partner only leads to a cycle, the cycle is refused when one of its partners is imported.
+      // A partner that only leads to a cycle is accepted. The cycle is refused when one of its own partners is
+      // imported.
       if (passed.indexOf(at) < passed.length - 1) break;
     }
   }
 }
 
-/** Records the arrangements that differ from the current ones, and returns the partners that it changed. */
 async function importArrangements(tx: Transaction, partners: readonly PartnerRecord[]): Promise<string[]> {
   const ids = partners.map((partner) => partner.partner_id);
   const present = new Map((await latestArrangements(tx, ids)).map((each) => [each.partner_id, each]));
@@ -107,7 +106,8 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
   if (different.length === 0) return [];
 
   const accounts = different.flatMap((each) => accountsChangedBy(each, present.get(each.partner_id)));
-  // A row's arrangement is decided when it is recorded, so no row or balance transaction may be recorded meanwhile.
+  // A row's arrangement is decided when the row is recorded, so no row or balance transaction may be recorded
+  // meanwhile.
   if (accounts.length > 0) await lockLedgerWhole(tx);
   await refuseMonthsWithRows(tx, different, present);
   await refuseReplacedAccounts(tx, different, present);
@@ -122,15 +122,15 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
     throw refuse('arrangement_change', {
       partner_id: changedBy?.partner_id ?? '',
       reason:
-        `${after.account} already has balance transactions of ${after.month} by ${before.source}, and a month has one ` +
-        'source. Change balance_transactions_from with a month without balance transactions, by "arrangement_from", ' +
-        'and for every partner with that account',
+        `${after.account} already has balance transactions of ${after.month} from ${before.source}, and ` +
+        'a month has one source. Change the source for every partner with this account, and set ' +
+        '"arrangement_from" to a month without balance transactions',
     });
   }
   return different.map((each) => each.partner_id);
 }
 
-/** The accounts whose source in some month may differ with this arrangement. */
+/** The accounts whose source changes in some month with the wanted arrangement. */
 function accountsChangedBy(wanted: Arrangement, before: Arrangement | undefined): string[] {
   if (
     wanted.from_month === before?.from_month &&
@@ -148,7 +148,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     if (arrangement_from === undefined) {
       throw refuse('arrangement_change', {
         partner_id,
-        reason: `it is ${before.arrangement} now, and a change needs "arrangement_from": a month without ledger rows`,
+        reason: `its arrangement is ${before.arrangement}. To change it, set "arrangement_from" to a month without ledger rows`,
       });
     }
     if (arrangement_from < before.from_month) {
@@ -158,7 +158,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
       });
     }
   }
-  // A different account or source may follow from a later month on. Earlier months keep what they have.
+  // A different account or source may apply from a later month on. Earlier months keep their account and source.
   const next = {
     arrangement,
     connected_account_id: partner.connected_account_id ?? null,
@@ -179,9 +179,9 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     throw refuse('arrangement_change', {
       partner_id,
       reason:
-        `it is ${arrangement} from ${before.from_month} on, and that month cannot become ${arrangement_from}. ` +
-        `Leave arrangement_from at ${before.from_month}, or, if no row prevents it, undo the change ` +
-        `(the former arrangement from ${before.from_month}) and make it again for a later month`,
+        `its arrangement ${arrangement} began in ${before.from_month}, and this month cannot become ` +
+        `${arrangement_from}. Leave arrangement_from at ${before.from_month}. To begin later, first restore ` +
+        `the former arrangement from ${before.from_month} on, if no row prevents it`,
     });
   }
   return {
@@ -192,7 +192,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
   };
 }
 
-/** A new arrangement begins with a month without rows. A change of the source alone does not concern the rows. */
+/** Refuses an arrangement that begins in a month with rows. A change of the source alone does not concern rows. */
 async function refuseMonthsWithRows(
   tx: Transaction,
   different: readonly Arrangement[],
@@ -211,13 +211,16 @@ async function refuseMonthsWithRows(
     throw refuse('arrangement_change', {
       partner_id,
       reason:
-        `arrangement_from ${from_month} is not after ${latestMonth}, which has ledger rows already; ` +
+        `arrangement_from ${from_month} is not after ${latestMonth}, which has ledger rows; ` +
         'rows keep the arrangement of their month',
     });
   }
 }
 
-/** An account that was used stays the account of its months. Its money is for their quotes, and more may come. */
+/**
+ * Refuses to replace a used account in its own months. The account's money belongs to quotes of those months, and more
+ * money may arrive.
+ */
 async function refuseReplacedAccounts(
   tx: Transaction,
   different: readonly Arrangement[],
@@ -235,19 +238,20 @@ async function refuseReplacedAccounts(
   for (const { wanted, before } of replaced) {
     const { month, has_balance_transactions } = used.get(wanted.partner_id) as AccountUse;
     if (month === null && !has_balance_transactions) continue;
+    const old = before.connected_account_id;
+    const why =
+      month === null ? `${old} already has balance transactions` : `the partner has ledger rows up to ${month}`;
     throw refuse('arrangement_change', {
       partner_id: wanted.partner_id,
       reason:
-        `${wanted.connected_account_id} cannot replace ${before.connected_account_id}, for ` +
-        `${month === null ? 'it has balance transactions already' : `it has ledger rows up to ${month}`}. ` +
-        'Begin the new account with a later month without rows, by "arrangement_from"',
+        `${wanted.connected_account_id} cannot replace ${old}, because ${why}. ` +
+        'Set "arrangement_from" to a later month without rows',
     });
   }
 }
 
 type ArrangementTerms = Omit<Arrangement, 'partner_id' | 'from_month'>;
 
-/** Whether the partner is connected as before, but by a different account. */
 function hasOtherAccount(one: ArrangementTerms, before: Arrangement): boolean {
   return (
     one.arrangement === 'connected_account' &&
@@ -258,7 +262,7 @@ function hasOtherAccount(one: ArrangementTerms, before: Arrangement): boolean {
 
 const sourceOf = ({ balance_transactions_from }: ArrangementTerms) => balance_transactions_from ?? 'processor';
 
-/** Whether the account is the same, but its balance transactions come from the other source. */
+/** Whether the partner keeps the account, but its balance transactions come from a different source. */
 function hasOtherSource(one: ArrangementTerms, before: Arrangement): boolean {
   return (
     one.arrangement === 'connected_account' &&

@@ -1,5 +1,3 @@
-/** SQL of partners, their arrangements and policies. */
-
 import type { Settings } from '../config/settings.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
@@ -16,14 +14,14 @@ export interface Arrangement {
   readonly settlement_currencies: readonly string[] | null;
   readonly connected_account_type: 'standard' | 'express' | 'custom' | null;
   readonly connected_account_state: 'invited' | 'onboarding' | 'active' | 'restricted' | 'disconnected' | null;
-  /** Null if they come from the processor itself. */
+  /** The source of the balance transactions; null is treated as `processor`. */
   readonly balance_transactions_from: 'processor' | 'settlement_file' | null;
 }
 
-/** The first arrangement of a partner applies to all earlier months. */
+/** The month from which a partner's first arrangement applies. */
 export const ALWAYS = '0001-01' as Month;
 
-/** Inserts and updates partners; returns the changed ones and whether each is new. */
+/** Inserts and updates partners. Returns the changed partners, and whether each is new. */
 export function upsertPartners(
   tx: Transaction,
   partners: readonly PartnerRecord[],
@@ -77,12 +75,11 @@ export function upsertPartners(
   );
 }
 
-/** All partners, with the parent of each. */
 export function readParents(tx: Transaction): Promise<{ partner_id: string; parent: string | null }[]> {
   return query(tx, `SELECT partner_id, parent FROM partners`);
 }
 
-/** Inserts and updates policies; keeps those that the file omits. Returns the partners whose policies changed. */
+/** Inserts and updates policies. Keeps policies that the file omits. Returns the partners whose policies changed. */
 export async function upsertPolicies(
   tx: Transaction,
   partners: readonly PartnerRecord[],
@@ -117,7 +114,6 @@ export async function upsertPolicies(
   return [...new Set(changed.map((row) => row.partner_id))];
 }
 
-/** The latest arrangement of each of these partners. */
 export function latestArrangements(tx: Transaction, partnerIds: readonly string[]): Promise<Arrangement[]> {
   return query(
     tx,
@@ -129,7 +125,6 @@ export function latestArrangements(tx: Transaction, partnerIds: readonly string[
   );
 }
 
-/** Every arrangement of every partner, or of one. */
 export const readArrangements = (tx: Transaction, partnerId: string | null = null): Promise<Arrangement[]> =>
   query(
     tx,
@@ -138,7 +133,10 @@ export const readArrangements = (tx: Transaction, partnerId: string | null = nul
     { partnerId },
   );
 
-/** Partners and policies that are inactive, `inactive_since` or `policies.ID.inactive_since`, with the instant. */
+/**
+ * The inactive partners and policies, each with the instant. `field` is `inactive_since` or
+ * `policies.ID.inactive_since`.
+ */
 export function readInactive(
   tx: Transaction,
 ): Promise<{ readonly partner_id: string; readonly field: string; readonly since: string }[]> {
@@ -153,7 +151,6 @@ export function readInactive(
   );
 }
 
-/** The latest month of each partner's ledger rows. */
 export function latestMonthsWithRows(
   tx: Transaction,
   partnerIds: readonly string[],
@@ -167,12 +164,10 @@ export function latestMonthsWithRows(
 
 export interface AccountUse {
   readonly partner_id: string;
-  /** The latest month with ledger rows; null if there is none. */
   readonly month: Month | null;
   readonly has_balance_transactions: boolean;
 }
 
-/** How the accounts of these arrangements were used. */
 export function readUseOfAccounts(tx: Transaction, arrangements: readonly Arrangement[]): Promise<AccountUse[]> {
   return query(
     tx,
@@ -186,7 +181,7 @@ export function readUseOfAccounts(tx: Transaction, arrangements: readonly Arrang
   );
 }
 
-/** The source of the balance transactions of these accounts, for every month that has any. */
+/** The source of the balance transactions of these accounts, for each month that has any. */
 export function readAccountSources(
   tx: Transaction,
   accounts: readonly string[],
@@ -215,7 +210,7 @@ export async function recordArrangements(tx: Transaction, arrangements: readonly
   );
 }
 
-/** Partners in the shape of partners.json, in order of their ids; all of them, or these. */
+/** The partners in the shape of partners.json, by id. The default is all partners. */
 export function readPartners(tx: Transaction, ids?: string | readonly string[]): Promise<PartnerView[]> {
   return query(
     tx,
@@ -253,7 +248,6 @@ export type PartnerView = Omit<PartnerRecord, 'policies' | 'payment_terms_days'>
   policies: (Omit<PolicyRecord, 'price'> & { price: PolicyRecord['price'] | null })[];
 };
 
-/** The current name of every partner, by its id. */
 export async function readPartnerNames(tx: Transaction): Promise<Map<string, string>> {
   const rows = await query<{ partner_id: string; name: string }>(tx, `SELECT partner_id, name FROM partners`);
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
@@ -285,7 +279,7 @@ export const upsertWeAre = (tx: Transaction, asked: WeAre): Promise<number> =>
 
 export type Asked = Pick<Settings, 'we_are'>;
 
-/** The recorded role, if the settings differ from it; null if they agree or may still change it. */
+/** The recorded role, if it differs from the settings; null if both agree, or if the role may still change. */
 export async function recordedOtherwise(tx: Transaction, { we_are: asked }: Asked): Promise<WeAre | null> {
   const { recorded } = await queryOne<{ recorded: WeAre | null }>(
     tx,

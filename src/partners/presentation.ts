@@ -1,12 +1,15 @@
 /**
- * Our role (docs/settings.md, `we_are`): the partners' supplier, or the principal. The journal reads the recorded role,
- * never the settings, so that journaled entries never change. Refusal: we_are_fixed.
+ * Our role (docs/settings.md, `we_are`): the partners' supplier, or the principal. The journal uses the recorded role
+ * and not the setting, so that journaled entries never change. Refusal: we_are_fixed.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Asked, readRecordedWeAre, upsertWeAre } from './partners.sql.ts';
 
-/** Records the setting while the ledger has no row; after that, refuses a different one. */
+/**
+ * Records the setting while the ledger has no row. After the first row, refuses a setting that differs from the
+ * recorded role.
+ */
 export async function settleWeAre(tx: Transaction, { we_are: asked }: Asked): Promise<void> {
   const { recorded, free } = await readRecordedWeAre(tx);
   if (recorded === asked) return;

@@ -1,4 +1,3 @@
-/** SQL of the links and sessions of partners' contacts. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { hashOf, SECRET } from '../people/secrets.ts';
 
@@ -15,7 +14,7 @@ export interface PartnerSession extends PartnerContact {
 
 const CONTACT = `p.partner_id, p.name AS partner_name, p.contact_name, p.contact_email`;
 
-/** Whether `held`, a link or session, belongs to the current contact. */
+/** Whether `held`, a link or session, belongs to the partner's current contact. */
 const isOfContact = (held: string) =>
   `p.inactive_since IS NULL AND (p.contact_name, p.contact_email) = (${held}.contact_name, ${held}.contact_email)`;
 
@@ -39,7 +38,7 @@ export const insertPartnerLink = (
     given,
   );
 
-/** Uses up a link: of two concurrent calls, only one affects a row. */
+/** Uses up a link. If two calls are concurrent, only one affects a row. */
 export const usePartnerLink = (tx: Transaction, given: { sha256: string; now: string }): Promise<number> =>
   execute(
     tx,
@@ -47,7 +46,6 @@ export const usePartnerLink = (tx: Transaction, given: { sha256: string; now: st
     given,
   );
 
-/** Deletes sessions that have ended. */
 export const insertPartnerSession = (
   tx: Transaction,
   given: Omit<PartnerContact, 'partner_name'> & { sha256: string; now: string; endsAt: string; eventId: number },
@@ -60,7 +58,7 @@ export const insertPartnerSession = (
     given,
   );
 
-/** The contact that a link would sign in; undefined if it cannot be used. */
+/** The contact that a link would sign in; undefined if the link cannot be used. */
 export async function readPartnerLink(
   tx: Transaction,
   given: { readonly secret: string; readonly now: string },
@@ -75,7 +73,6 @@ export async function readPartnerLink(
   return contact;
 }
 
-/** The session of a cookie's secret; undefined if it has ended. */
 export async function readPartnerSession(
   tx: Transaction,
   { secret, ...given }: { readonly secret: string; readonly now: string; readonly idleSince: string },
@@ -107,7 +104,7 @@ export async function endPartnerSession(tx: Transaction, secret: string): Promis
   await execute(tx, `DELETE FROM partner_sessions WHERE sha256 = :sha256`, { sha256: hashOf(secret) });
 }
 
-/** Used after a restore: every contact must request a new link. */
+/** Deletes all links and sessions after a restore, so that every contact must request a new link. */
 export async function forgetPartnerSignIns(tx: Transaction): Promise<void> {
   await execute(tx, `DELETE FROM partner_sessions`);
   await execute(tx, `DELETE FROM partner_sign_in_links`);

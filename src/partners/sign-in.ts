@@ -1,5 +1,5 @@
 /**
- * How a partner's invoicing contact signs in to the partner pages: by a link that is sent to the address on file and
+ * Signs in a partner's invoicing contact to the partner's place. The sign-in link is sent to the address on file and
  * works once. Links and sessions end when the partner gets a different contact or is deactivated.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -15,17 +15,15 @@ import {
 
 const LINK_MINUTES = 15;
 
-/** Actions of a contact are recorded with its address. */
 export const contactAsActor = ({ contact_email }: PartnerContact): Actor => thisProcess('http', contact_email);
 
 interface MadePartnerLink {
   readonly contact: PartnerContact;
-  /** The secret is sent once, and only its hash is stored. */
   readonly secret: string;
   readonly expires_at: string;
 }
 
-/** Makes a link for the contact on file; undefined if the partner has none or is not active. */
+/** Makes a link for the contact on file; undefined if the partner has no contact or is not active. */
 export async function makePartnerLink(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
@@ -41,8 +39,8 @@ export async function makePartnerLink(
 }
 
 /**
- * Uses up a link and begins a session. Returns the secret for the session's cookie. Of two concurrent calls, only one
- * gets it.
+ * Uses up a link and begins a session. Returns the secret for the session's cookie. If two calls are concurrent, only
+ * one begins a session.
  */
 export async function takePartnerLink(
   tx: Transaction,

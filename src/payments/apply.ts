@@ -1,7 +1,7 @@
 /**
- * Manual cash application: applies a payment to an invoice, and undoes it. Applying confirms a suggestion, if there is
- * one. Refusals: payment_unknown, document_unknown, payment_not_applicable, payment_amount_too_large,
- * payment_nothing_applied, bank_fee_not_applicable, credit_not_applicable, argument_invalid.
+ * Manual cash application: applies a payment to invoices, or undoes an application. Refusals: payment_unknown,
+ * document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied, bank_fee_not_applicable,
+ * credit_not_applicable, argument_invalid.
  */
 
 import type { Settings } from '../config/settings.ts';
@@ -26,20 +26,19 @@ import { isSmallDifference } from './small-difference.ts';
 
 interface ApplyRequest {
   readonly paymentId: number;
-  /** The invoices to pay, in this order. They may belong to different partners. */
+  /** The invoices, in the order of payment. Invoices may belong to different partners. */
   readonly numbers: readonly string[];
-  /** If omitted, as much as possible is applied. Allowed only for a single invoice. */
+  /** If the amount is omitted, as much as possible is applied. An amount is allowed only with a single invoice. */
   readonly amount?: string | undefined;
-  /** Credit notes whose open credit is applied to the rest of the invoice, as far as it goes. */
+  /** The open credit of these notes pays the part of the invoice that the payment leaves open. */
   readonly creditNotes?: readonly string[] | undefined;
   /**
-   * The amount that the bank kept, written to bank charges. Payment and fee must together equal what the invoices owe,
+   * The fee that the bank deducted; it is written to bank charges. Payment and fee must equal what the invoices owe,
    * except for a small difference.
    */
   readonly fee?: string | undefined;
 }
 
-/** Applies a payment to one or several invoices: to all of them or none. */
 export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest): Promise<void> {
   await lockPayments(tx);
   const { paymentId, numbers, creditNotes = [] } = request;
@@ -71,7 +70,8 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     );
     const evidence = suggested(document.number) ?? { rule: 'by_hand', why: 'applied by hand' };
     const current = await paymentState(tx, paymentId);
-    // With several documents, the payment must pay all of them completely. Credit is allowed only for one invoice.
+    // If there are several documents, the payment must pay all of them completely. Credit is allowed only with one
+    // document.
     const owed = creditNotes.length > 0 ? money(document.balance, state) : total;
     if (fee !== undefined) {
       refuseUnfitFee(caller.settings.small_difference, { paymentId, paid: money(state.unapplied, state), fee, owed });
@@ -85,7 +85,6 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
   );
 }
 
-/** Applies open credit to the rest of an invoice after a payment, and returns the invoice with its new balance. */
 async function applyCredits(
   tx: Transaction,
   { now, eventId, today: applied_on }: PaymentContext,
@@ -102,7 +101,7 @@ async function applyCredits(
     const reason = whyNotPlaceable(note, invoice);
     if (reason !== undefined) throw refuseBecause(reason);
     const amount = smaller(Amount.of(note.balance, note.currency), balance.minus(paid));
-    if (!amount.isPositive()) throw refuseBecause('nothing is left to pay beside the payment');
+    if (!amount.isPositive()) throw refuseBecause('the payment leaves nothing for the credit to pay');
     await insertCreditApplications(tx, { now, eventId }, [
       { credit_note_id: note.document_id, invoice_id: invoice.document_id, amount: amount.toString(), applied_on },
     ]);
@@ -114,11 +113,10 @@ async function applyCredits(
 interface Part {
   readonly document: PayableRow;
   readonly amount: Amount;
-  /** The amount that the bank kept, on a single document. */
   readonly fee?: Amount | undefined;
 }
 
-/** The part of a payment for each document, in the given order. Refused if one of them gets nothing. */
+/** Returns the parts in the order of the documents. A document that would get nothing is refused. */
 async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest): Promise<Part[]> {
   const { numbers, amount: given, creditNotes: [credit] = [] } = request;
   const fee = request.fee === undefined ? undefined : positiveAmount(request.fee, state.currency);
@@ -149,7 +147,7 @@ async function partsToApply(tx: Transaction, state: PaymentState, request: Apply
   return parts;
 }
 
-/** The evidence behind the suggestion of a document. Applying the payment to the document confirms the suggestion. */
+/** Returns the evidence of the suggestions. Applying the payment to a suggested document confirms the suggestion. */
 async function suggestionsOf(tx: Transaction, paymentId: number): Promise<(number: string) => Evidence | undefined> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   return (number) => {
@@ -161,11 +159,13 @@ async function suggestionsOf(tx: Transaction, paymentId: number): Promise<(numbe
 
 interface Application {
   readonly amount: Amount;
-  /** Whether to apply as much as possible. Only then may a small difference be written to bank charges. */
+  /**
+   * Whether as much as possible is applied. A small difference may be written to bank charges only in a complete
+   * application.
+   */
   readonly whole: boolean;
-  /** The amount due on all documents that the payment pays. If omitted, it is the balance of this one. */
+  /** The total due on all documents that the payment pays. Default: the balance of this document. */
   readonly owed?: Amount;
-  /** The amount that the bank kept. */
   readonly fee?: Amount | undefined;
   readonly evidence: Evidence;
   readonly appliedOn: string;
@@ -173,9 +173,8 @@ interface Application {
 }
 
 /**
- * Sets an unknown payer to the partner that the receipt names, or to the nearest one that pays for all of the
- * documents. Undone amounts, the receipt e-mail and the account belong to that payer. Refused if no one pays for all of
- * them.
+ * Sets an unknown payer: the partner that the receipt names, or the nearest partner that pays for all of the documents.
+ * Refused if no partner pays for all of the documents.
  */
 export async function assumePayer(
   tx: Transaction,
@@ -200,7 +199,8 @@ async function payerOf(tx: Transaction, state: PaymentState, documents: readonly
   const possible = items.payersOfAll(partners);
   const mentions = items.namesIn({ payer_name, text: receipt?.text ?? '' });
   const related = mentions.flatMap(({ ids }) => possible.find((id) => ids.has(id)) ?? []);
-  // Finance may apply a different company's payment here. The payer is still the company that the name shows.
+  // The company with the payer's name is the payer, even if it does not pay for these partners: finance may apply any
+  // payment to any invoice.
   const named = [...new Set(items.namesIn({ payer_name, text: '' }).flatMap(({ ids }) => [...ids]))];
   const payer = related[0] ?? (named.length === 1 ? named[0] : possible[0]);
   if (payer !== undefined) return payer;
@@ -209,7 +209,7 @@ async function payerOf(tx: Transaction, state: PaymentState, documents: readonly
   throw notApplicable(state, documents.at(-1) as PayableRow, reason, [remedy]);
 }
 
-/** Applies part of a payment. A part that pays another partner's document is assigned to that partner. */
+/** Applies a part of a payment. A part for another partner's document is assigned to that partner. */
 export async function applyTo(
   tx: Transaction,
   context: PaymentContext,
@@ -237,10 +237,6 @@ export async function applyTo(
   ]);
 }
 
-/**
- * If the payer was unknown at receipt and finance has not named one, it may change until the payment is applied in
- * part.
- */
 const payerIsOpen = (state: PaymentState): boolean =>
   state.payer_at_receipt === null && !state.payer_named && isZero(state.applied);
 
@@ -248,11 +244,9 @@ export const money = (text: string, { currency }: { currency: string }): Amount 
 
 export const smaller = (one: Amount, other: Amount): Amount => (one.minus(other).isPositive() ? other : one);
 
-/** The amount of a payment less its reversals. */
 export const remaining = (state: PaymentState): Amount =>
   money(state.amount, state).minus(money(state.reversed, state));
 
-/** The largest part of a payment that a document can take. */
 export const applicable = (state: PaymentState, document: PayableRow): Amount =>
   smaller(money(state.unapplied, state), money(document.balance, state));
 
@@ -262,7 +256,6 @@ export async function paymentState(tx: Transaction, paymentId: number): Promise<
   return state;
 }
 
-/** Returns the document. Refused if this payment cannot be applied to it. */
 async function payableFor(tx: Transaction, state: PaymentState, number: string): Promise<PayableRow> {
   const document = await readPayable(tx, number);
   if (document === undefined) throw refuse('document_unknown', { number });
@@ -278,7 +271,6 @@ const notApplicable = (
   remedies?: readonly Remedy[],
 ) => refuse('payment_not_applicable', { payment_id, number, reason, ...(remedies && { remedies }) });
 
-/** Why a payment cannot be applied to a document; undefined if it can. */
 export function whyNotPayable(state: PaymentState, document: PayableRow): string | undefined {
   const reason = whyTakesNoPayment(document);
   if (reason !== undefined) return reason;
@@ -288,7 +280,6 @@ export function whyNotPayable(state: PaymentState, document: PayableRow): string
   return undefined;
 }
 
-/** Why no payment can be applied to a document; undefined if one can. */
 export function whyTakesNoPayment(document: PayableRow): string | undefined {
   if (document.document === 'credit_note') return 'it is a credit note: money is owed to the partner';
   if (document.document === 'statement') return 'it is a statement: the processor routes its payments';
@@ -313,7 +304,6 @@ function amountToApply(state: PaymentState, document: PayableRow, given: string 
   return amount;
 }
 
-/** Undoes the applications of a payment, or only those to one document. The amount is unapplied cash again. */
 export async function unapplyPayment(
   tx: Transaction,
   caller: Caller,

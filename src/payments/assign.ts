@@ -1,6 +1,6 @@
 /**
- * Sets or corrects the payer of a payment. The unapplied part becomes that partner's cash; applied parts stay applied.
- * Refusals: payment_unknown, partner_unknown, payment_not_assignable.
+ * Sets or corrects the payer of a payment. The unapplied part becomes cash of the new payer; applied parts stay
+ * applied. Refusals: payment_unknown, partner_unknown, payment_not_assignable.
  */
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -17,7 +17,7 @@ interface AssignRequest {
   readonly partnerId: string;
 }
 
-/** Returns the previous payer; null if unknown. */
+/** Returns the previous payer, or null if the payment had no payer. */
 export async function assignPayment(
   tx: Transaction,
   caller: Caller,
@@ -34,7 +34,7 @@ export async function assignPayment(
     subject: String(paymentId),
     details: { from: before, to: partnerId, unapplied },
   });
-  // If the payer was unknown, it is set as of the receipt. A correction is dated the day it is made.
+  // The first known payer is set as of the receipt. A correction is dated today.
   const assigned_on = before === null ? undefined : todayOf(caller);
   await insertAssignments(tx, context, [
     {
@@ -46,7 +46,6 @@ export async function assignPayment(
   return before;
 }
 
-/** Why the payer of a payment cannot be set to a partner; undefined if it can. */
 function whyNotAssignable(state: PaymentState, partnerId: string): string | undefined {
   if (state.status === 'reversed') return 'it is reversed completely';
   if (state.partner_id === partnerId) return `its payer is already ${partnerId}`;

@@ -1,6 +1,6 @@
 /**
- * A fee that a bank deducted from a payment, as stated by finance. It is written to bank charges. Pure.
- * Refusal: bank_fee_not_applicable.
+ * Fees that a bank deducted from a payment, as stated by finance. The fees are written to bank charges. Pure. Refusal:
+ * bank_fee_not_applicable.
  */
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
@@ -12,8 +12,7 @@ interface Owing {
 }
 
 /**
- * The document with the largest balance, or the first of equal ones. It can most easily bear the fee and still get
- * something.
+ * Returns the first of the documents with the largest balance. The fee must leave a part of that balance to be paid.
  */
 export const bearerOf = <Document>(
   documents: readonly Document[],
@@ -24,7 +23,6 @@ export const bearerOf = <Document>(
     undefined,
   );
 
-/** The document that bears the fee. */
 export function whoBearsFee<Document extends Owing>(
   { payment_id }: { payment_id: number },
   documents: readonly Document[],
@@ -34,13 +32,13 @@ export function whoBearsFee<Document extends Owing>(
   const bearer = bearerOf(documents, balanceOf);
   if (bearer === undefined) return undefined;
   if (balanceOf(bearer).minus(fee).isPositive()) return bearer;
-  const reason = `it is not less than the open ${balanceOf(bearer).forPeople()}. Name the fee alone`;
+  const reason = `it is not less than the open ${balanceOf(bearer).forPeople()}. State only the fee that the bank deducted`;
   throw refuse('bank_fee_not_applicable', { payment_id, fee: fee.forPeople(), reason });
 }
 
 /**
- * The limit by currency is the one for small differences. Their percentage limit is for unexplained differences, so it
- * does not apply to a fee.
+ * Refuses a fee above the currency's limit for small differences. The percentage limit applies only to unexplained
+ * differences.
  */
 export function refuseUnfitFee(
   settings: SmallDifferences,
@@ -61,7 +59,7 @@ export function refuseUnfitFee(
   const sums = `payment and fee are ${sum.forPeople()}, but ${owed.forPeople()} is open`;
   throw because(
     short.isPositive()
-      ? `${sums}. Correct the fee, or leave it out to pay in part`
-      : `${sums}. Leave the fee out, or name what else the payment pays`,
+      ? `${sums}. Correct the fee, or leave it out for a partial payment`
+      : `${sums}. Leave the fee out, or name the other invoices that the payment pays`,
   );
 }

@@ -1,8 +1,8 @@
 /**
  * The context in which payments are recorded: one action at a time, under one audit event.
  *
- * Locks are taken in this order: the ledger (shared, so that no month closes and no document is issued or voided), then the
- * payments. A close locks the ledger exclusively and takes no lock on payments, so the two cannot deadlock.
+ * An action locks the ledger first (shared, so that no month closes and no document is issued or voided), then the
+ * payments. A close locks only the ledger, so an action and a close cannot deadlock.
  */
 
 import { todayOf } from '../config/today.ts';
@@ -15,18 +15,14 @@ import { fieldName } from '../field-names.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readEarliestPostableDate } from './payments.sql.ts';
 
-/** Who acts, with which settings and in which environment. */
 export type Caller = ActorContext;
 
-/** The fields that everything recorded by one action has in common. */
 export interface PaymentContext {
-  /** ISO instant. */
   readonly now: string;
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly today: string;
-  /** The id of the audit event. */
   readonly eventId: number;
-  /** The first day of the first month with open books; null while no books are closed. */
+  /** The first day of the first month with open books. Null while no books are closed. */
   readonly earliest: string | null;
 }
 
@@ -35,7 +31,9 @@ export async function lockPayments(tx: Transaction): Promise<void> {
   await takeLock(tx, LOCKS.payments);
 }
 
-/** Records the audit event of an action. The caller holds the lock on payments, so what it has read stays current. */
+/**
+ * Records the audit event of an action. The caller holds the lock on payments, so the data it has read stays current.
+ */
 export async function openPaymentContext(
   tx: Transaction,
   caller: Caller,
@@ -47,9 +45,8 @@ export async function openPaymentContext(
 }
 
 /**
- * The day given for an action, or the default day `otherwise`. A default day is moved to the first day on which the
- * action could happen. A given day is refused if it is before that day or after today. Refusals: date_in_future,
- * date_too_early.
+ * Returns the given day, or the default day `otherwise`. A default day before `earliest` becomes `earliest`. A given
+ * day is refused before `earliest` or after today. Refusals: date_in_future, date_too_early.
  */
 export function dayOfAction(
   caller: Caller,
@@ -66,15 +63,15 @@ export function dayOfAction(
   return given;
 }
 
-/** Explains that the books enter an action on a later day; undefined if they do not. */
+/** Returns the reason why the journal entry is later than the action, if it is. */
 export function enteredLater(on: string, entryOn: string): string | undefined {
   if (entryOn <= on) return undefined;
   return entryOn.slice(0, 7) > on.slice(0, 7) && entryOn.endsWith('-01')
-    ? `The books of ${on.slice(0, 7)} are closed: it is entered on ${entryOn}.`
-    : `It is entered in the books on ${entryOn}: until then, its money counts elsewhere.`;
+    ? `The books of ${on.slice(0, 7)} are closed, so its journal entry is dated ${entryOn}.`
+    : `Its journal entry is dated ${entryOn}, because the money was in use until then.`;
 }
 
-/** Asks delivery to open or close the payment links of documents whose balance changed. */
+/** Requests that the links of documents with a changed balance are opened or closed. */
 export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]): Promise<void> {
   if (documentIds.length > 0) await requestChecks(tx, [...new Set(documentIds)]);
 }

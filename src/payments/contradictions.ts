@@ -1,27 +1,24 @@
-/** Reasons not to apply a payment automatically although a rule matches. Pure. */
+/** Reasons not to apply a payment automatically even though a rule matches. Pure. */
 import { Amount } from '../money.ts';
 import type { Match, NamedDocument, Payable, Receipt } from './evidence.ts';
 import type { OpenItems } from './open-items.ts';
 import type { PartialReference, ShortReference } from './reference.ts';
 
-/** The documents that a remittance names, and how certainly. */
 export interface FoundNumbers {
-  /** All of them, in any currency, guessed or not. */
+  /** All named documents, in any currency, including guesses. */
   readonly named: readonly NamedDocument[];
-  /** Those in the payment's currency that need no guess. */
+  /** The named documents in the payment's currency, without guesses. */
   readonly certain: readonly NamedDocument[];
   readonly partial: readonly PartialReference[];
   readonly short: readonly ShortReference[];
 }
 
 interface Contradiction {
-  /** A clause for finance. */
   readonly why: string;
   /** Whether only the documents are in doubt, not the payer. */
   readonly payerIsCertain: boolean;
 }
 
-/** The first reason not to apply what a rule would apply, or not to keep it as a payer's cash. */
 export function contradictionOf(
   receipt: Receipt,
   { partner_id, applied, credit = [] }: Match,
@@ -55,23 +52,23 @@ interface Rule {
   readonly documents: readonly Payable[];
 }
 
-/** The text names a partner unrelated to what would be paid. */
+/** The text names a partner that is not related to the documents of the rule. */
 function anotherNamed(receipt: Receipt, { payer, byNumber, documents }: Rule, items: OpenItems): string | undefined {
   if (receipt.payer !== undefined) return undefined;
   const belongs = (id: string) =>
     documents.some((each) => items.paysFor(id, each.partner_id)) || (byNumber && items.paysFor(payer, id));
-  // Two words of a name may mean something else, such as NEW YORK.
+  // The words of an incomplete name may mean something else, as in NEW YORK.
   const other = items.namesIn(receipt).find(({ ids, fit }) => fit !== 'incomplete' && ![...ids].some(belongs));
   return other && `the text names ${[...other.ids].sort().slice(0, 3).join(' or ')}, not ${payer}`;
 }
 
-/** Whether a receipt from a known account names only partners other than the account's and those it pays for. */
+/** Whether the names in a receipt belong only to partners unrelated to the account's partner. */
 export const isOfAnother = (receipt: Receipt, known: string, items: OpenItems): boolean =>
   isUnderOtherName(receipt, known, items) ||
   (receipt.payer === undefined &&
     items.namesIn(receipt).some(({ ids }) => ![...ids].some((id) => items.areRelated(known, id))));
 
-/** The bank's payer name is neither that of the known partner nor of its parents or children. */
+/** Whether the payer name from the bank is not that of the known partner, its parents or its children. */
 const isUnderOtherName = ({ payer, payer_name }: Receipt, known: string, items: OpenItems): boolean =>
   payer === undefined &&
   payer_name !== undefined &&
@@ -79,7 +76,7 @@ const isUnderOtherName = ({ payer, payer_name }: Receipt, known: string, items: 
     .namesIn({ payer_name, text: '' })
     .some(({ ids, fit }) => fit !== 'longer' && [...ids].some((id) => items.areRelated(known, id)));
 
-/** The payer's open invoices are also named by uncertain numbers: short, misspelled or cut off. */
+/** The remittance also names open invoices of the payer by an uncertain number: short, misspelled or cut off. */
 function moreNamed(
   { amount }: Receipt,
   payer: string,
@@ -104,7 +101,7 @@ function moreNamed(
   return written === undefined ? undefined : `${written} may be the number of another invoice that it pays`;
 }
 
-/** The amount is not the open balance of the documents, but exactly that of another open invoice. */
+/** The amount differs from the balance of the named documents, but equals the balance of another open invoice. */
 function exactlyAnother(
   { amount }: Receipt,
   { payer, documents, credit }: Pick<Rule, 'payer' | 'documents'> & { readonly credit: readonly unknown[] },
@@ -120,7 +117,6 @@ function exactlyAnother(
   return `${numbers} ${open.length > 1 ? 'are' : 'is'} named, but the amount is exactly that of ${first.number}${of}`;
 }
 
-/** The open balance of these documents together. */
 export const balanceOf = (documents: readonly Payable[], currency: string): Amount =>
   documents
     .filter(({ status }) => status === 'open')

@@ -1,26 +1,26 @@
 /**
- * Covering sets: which open documents of a payer add up exactly to the amount received, or to that and a bank fee.
- * Finds the smallest set. If several sets have that size, it finds the one with the oldest documents.
+ * Covering sets: the open documents of a payer whose balances add up to the amount received, or to that amount and a
+ * bank fee. The smallest set is chosen. Among sets of equal size, the set with the oldest documents is chosen.
  *
  * The search is bounded. Of 40 documents, at most 91,390 choices of four are tried, and the fifth is looked up. Amounts
- * are whole minor units below 2^53 / 5, so that every sum is exact; larger amounts are left to finance. Pure.
+ * are whole minor units below 2^53 / 5, so that every sum is exact. Larger amounts are left to finance. Pure.
  */
 import type { Amount } from '../money.ts';
 import type { Payable } from './evidence.ts';
 
-/** How many of a payer's oldest open documents are tried. */
 const DOCUMENTS_TRIED = 40;
 const SET_AT_MOST = 5;
 const LARGEST = Math.floor(Number.MAX_SAFE_INTEGER / SET_AT_MOST);
 
 interface CoveringSet {
-  /** Oldest first. */
   readonly documents: readonly Payable[];
-  /** The amount that the bank kept; zero if the sum is exact. */
   readonly fee: Amount;
 }
 
-/** `documents` are the payer's open ones, oldest first. An exact set comes before one less a fee of at most `mostFee`. */
+/**
+ * Returns the covering set of an amount. `documents` are the payer's open documents, oldest first. An exact set is
+ * preferred to a set with a fee, which is at most `mostFee`.
+ */
 export function coveringSet(amount: Amount, documents: readonly Payable[], mostFee: Amount): CoveringSet | undefined {
   const target = minorUnits(amount);
   const fee = minorUnits(mostFee);
@@ -43,12 +43,8 @@ interface Range {
   readonly most: number;
 }
 
-/**
- * The indices of the smallest set whose sum is in the range. If several have that size, it is the first in the given
- * order.
- */
+/** Returns the indices of a smallest set. If there are several, the first set is returned. */
 function smallestSet(balances: readonly number[], range: Range): number[] | undefined {
-  // The smallest and largest balances from each index on. They rule out sums that cannot be reached.
   const smallest = balances.map((_, from) => Math.min(...balances.slice(from)));
   const largest = balances.map((_, from) => Math.max(...balances.slice(from)));
   const search = (from: number, size: number, { least, most }: Range): number[] | undefined => {

@@ -1,7 +1,6 @@
 /**
- * Duplicate detection: whether a reported payment is already known. The bank, the processor and finance may all report
- * the same money; `identify` compares a report with the recorded payments that it may report again, by the table of
- * rules below. `match.ts` finds the invoice that a payment pays. Pure.
+ * Duplicate detection: whether a reported payment is already recorded. The bank, the processor and finance may all
+ * report the same money. `identify` compares a report with the recorded payments by the rules below. Pure.
  */
 import { Amount } from '../money.ts';
 import { daysApart } from '../month.ts';
@@ -11,48 +10,45 @@ import type { Method, Source } from './enums.ts';
 import { leftOn, type TakenBack } from './payout-contents.ts';
 import { findReferences } from './reference.ts';
 
-/** A payment as a hand entry, a bank line or a processor event reports it. */
 export interface ReportedPayment {
   readonly source: Source;
   readonly amount: Amount;
-  /** `YYYY-MM-DD`: received on, or booked by the bank on. */
+  /** `YYYY-MM-DD`: the day of receipt, or the bank's booking day. */
   readonly on: string;
-  /** Everything that identifies it: references, remittance texts, the processor's ids. */
   readonly references: readonly string[];
-  /** The numbers of the documents that it certainly names. */
+  /** The numbers of the documents that the report names without a guess. */
   readonly documents: readonly string[];
-  /** The partners that certainly sent it, by document or account. */
+  /** The partners that certainly sent the payment, by document or account. */
   readonly partners: readonly string[];
-  /** The partners whose names it mentions; they count if no partner is certain. */
+  /** The partners that the report mentions by name. Used if no partner is certain. */
   readonly partnersByName: readonly string[];
   /**
-   * For a bank line, the payments of lines with the same account, day and amount that only other files contain. Each
-   * has a clause about that line.
+   * Payments of bank lines that have the account, day and amount of the reported line, but occur only in other files.
+   * The text of each payment is a clause about its line.
    */
   readonly inOtherFiles?: ReadonlyMap<number, string>;
 }
 
-/** A recorded payment that a report is compared with. */
 export interface Candidate {
   readonly payment_id: number;
   readonly method: Method;
   readonly currency: string;
   readonly amount: string;
   readonly reversed: string;
-  /** Whether the money stays: it is not completely reversed, or it was booked as not a customer's. */
+  /**
+   * Whether the money stays: the payment is not completely reversed, or it was booked as money that is not a
+   * customer's.
+   */
   readonly stays: boolean;
   readonly taken_back: readonly TakenBack[];
   readonly partner_id: string | null;
   readonly received_on: string;
-  /** The references of all its payment source records. */
   readonly references: readonly string[];
-  /** The numbers of the documents that it pays or once paid. */
   readonly documents: readonly string[];
-  /** Reported by a bank line: its own, or that of a payment reversed as its duplicate. */
+  /** Whether a bank line reported the payment, or a payment reversed as its duplicate. */
   readonly reported_by_bank: boolean;
   readonly reported_by_processor: boolean;
   readonly reported_by_hand: boolean;
-  /** A settled payout brought it to the bank. */
   readonly paid_out: boolean;
 }
 
@@ -73,23 +69,22 @@ interface Rule {
   readonly verdict: 'same' | 'possible_duplicate';
   readonly reportedBy: readonly Source[];
   readonly applies: (comparison: Comparison) => boolean;
-  /** What the two have in common, as a clause. */
   readonly evidence: (comparison: Comparison) => string;
 }
 
-/** Banks and payers reuse references after about a month; older matches are other payments. */
+/** Banks and payers reuse references after about a month. Older matches are different payments. */
 const REFERENCE_DAYS = 30;
 /** A document number recurs with every partial payment of the document. */
 const DOCUMENT_NUMBER_DAYS = 7;
 
 /**
  * The rules, strongest first. The first rule with verdict `same` that any candidate meets decides: the report is the
- * oldest such candidate. If there is none, every candidate that meets a rule with verdict `possible_duplicate` is one.
- * If none does, the payment is new.
+ * oldest candidate that meets this rule. If no candidate meets such a rule, each candidate that meets a rule with
+ * verdict `possible_duplicate` is a possible duplicate. If no candidate meets any rule, the payment is new.
  */
 export const RULES: readonly Rule[] = [
   {
-    // For any amount: a payout contains a link payment less the processor's fee.
+    // The amounts may differ: a payout contains a link payment less the processor's fee.
     name: 'link_payment_paid_out',
     verdict: 'same',
     reportedBy: ['bank'],
@@ -126,7 +121,7 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.reference}`,
   },
   {
-    // If a line names the processor's id of a known payment, it is not a new payment, whatever else differs.
+    // A line with the processor's id of a known payment is never a new payment.
     name: 'known_processor_id',
     verdict: 'same',
     reportedBy: ['bank'],
@@ -134,8 +129,8 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.processorId}`,
   },
   {
-    // The same statement line from a different export or format, where banks write different references or none. Two
-    // lines of one file are two payments.
+    // The line may come from a different export or format of the same statement, in which banks write a different
+    // reference or none. Two equal lines in one file are two payments.
     name: 'same_line_in_another_file',
     verdict: 'possible_duplicate',
     reportedBy: ['bank'],
@@ -150,7 +145,7 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.sharedReference}, but the line names another partner`,
   },
   {
-    // Link money reaches the bank in a payout, never from the payer.
+    // Money of a link payment reaches the bank in a payout, never directly from the payer.
     name: 'same_amount_in_bank_line',
     verdict: 'possible_duplicate',
     reportedBy: ['bank'],
@@ -181,7 +176,7 @@ type Identity<Known extends Candidate> =
   | { readonly verdict: 'possible_duplicate'; readonly of: readonly Finding<Known>[] }
   | { readonly verdict: 'new' };
 
-/** Compares a report with the candidates, the oldest first. */
+/** Compares a report with the candidates, the oldest candidate first. */
 export function identify<Known extends Candidate>(
   reported: ReportedPayment,
   candidates: readonly Known[],
@@ -205,11 +200,10 @@ export function identify<Known extends Candidate>(
   return possible.length > 0 ? { verdict: 'possible_duplicate', of: possible } : { verdict: 'new' };
 }
 
-/** What a report and a candidate have in common, and how they differ. Each fact is computed when a rule needs it. */
 class Comparison {
   readonly reported: ReportedPayment;
   readonly candidate: Candidate;
-  /** For a bank line, a link payment's amount is what was left of it on the line's day, after refunds and disputes. */
+  /** For a bank line, the amount of a link payment is its remainder on the line's day, after refunds and disputes. */
   readonly sameAmount: boolean;
 
   constructor(reported: ReportedPayment, candidate: Candidate) {
@@ -233,7 +227,7 @@ class Comparison {
     return daysApart(this.reported.on, this.candidate.received_on);
   }
 
-  /** Each bank line is separate money. It does not contain what a different line or a payout brought to the bank. */
+  /** Each bank line is separate money. A line cannot report money that already reached the bank. */
   get reachedBank(): boolean {
     return this.byBank && (this.candidate.reported_by_bank || this.candidate.paid_out);
   }
@@ -264,22 +258,19 @@ class Comparison {
     return this.otherPartner || (bothName && !this.sameDocument);
   }
 
-  /** It is a different payment, even with the same reference. */
   get otherPayment(): boolean {
     if (this.byBank) return this.otherPartner || this.reachedBank;
     if (this.reported.source === 'hand') return this.otherPartnerOrDocument;
-    // The processor has reported the candidate under other ids.
+    // The processor has reported the candidate under different ids.
     return this.candidate.reported_by_processor;
   }
 
-  /** The same reference, except for case and punctuation. */
   get sameWords(): boolean {
     return this.candidate.references.some((known) =>
       this.reported.references.some((given) => normalizeReference(known) === normalizeReference(given)),
     );
   }
 
-  /** The reference of the report that occurs in a reference of the candidate. */
   get referenceInCandidate(): string | undefined {
     return this.reported.references.find((given) => containsReference(this.candidate.references, given));
   }
@@ -295,7 +286,7 @@ class Comparison {
     return processorIds(reported.references).find((id) => candidate.references.includes(id));
   }
 
-  /** The document number that is the reference of both, if both payments are for that document. */
+  /** The document number that is the reference of both payments, if both are for that document. */
   get documentNumber(): string | undefined {
     if (this.byBank) {
       return this.candidate.references.find((known) =>
@@ -309,8 +300,8 @@ class Comparison {
   }
 
   /**
-   * The shared reference that distinguishes payments: it has a digit and is not a document number. If only people gave
-   * a reference, a different payment of the partner may have it too, so it counts only for the same document.
+   * The shared reference that distinguishes payments: it has a digit and is not a document number. A reference that
+   * only people gave counts only for the same document, because a partner may reuse a reference.
    */
   get reference(): string | undefined {
     const { candidate, reported } = this;
@@ -327,14 +318,14 @@ class Comparison {
     });
   }
 
-  /** A reference that would make the two the same payment. */
   get sharedReference(): string | undefined {
     const number = this.days <= DOCUMENT_NUMBER_DAYS ? this.documentNumber : undefined;
     return number ?? (this.days <= REFERENCE_DAYS ? this.reference : undefined);
   }
 
   /**
-   * A number of ours is recognized by its form; one of the previous system counts if one of the two payments is for it.
+   * Our document numbers are recognized by their form. A number of the previous system counts if one of the payments is
+   * for the document with this number.
    */
   private isDocumentNumber(text: string): boolean {
     const named = [...this.candidate.documents, ...this.reported.documents];
@@ -348,20 +339,18 @@ class Comparison {
 
 // --- References -------------------------------------------------------------------------------------------------------
 
-/** The processors' payment ids in these texts. */
 export const processorIds = (texts: readonly string[]): string[] => [
   ...new Set(texts.flatMap((text) => PROCESSORS.flatMap(({ events }) => events.paymentIds(text)))),
 ];
 
-/** Shorter references may occur in other texts by chance. */
+/** A shorter reference may occur in other texts by chance. */
 const LEAST_CHARACTERS = 4;
-/** Inside a longer text, only a reference of at least this length counts. */
+/** The least characters of a reference within a longer text. */
 const LEAST_CHARACTERS_INSIDE = 8;
 
-/** Whether a reference distinguishes payments: one without a digit ("wire transfer") occurs with any payment. */
+/** Texts without a digit ("wire transfer") occur with any payment. */
 const isDistinctive = (text: string): boolean => /\d/.test(text) && meaningful(text) !== undefined;
 
-/** Whether one of these texts is a distinctive reference, or contains it. */
 export function containsReference(texts: readonly string[], reference: string): boolean {
   const wanted = normalizeReference(reference);
   if (wanted.length < LEAST_CHARACTERS || !isDistinctive(reference)) return false;

@@ -1,9 +1,8 @@
-/** The values of payments' enumerations, as in commands and tables. Imports nothing. */
+/** The enumerations of payments, as in commands and tables. Imports nothing. */
 
 export type Method = 'ach' | 'wire' | 'link' | 'other';
 export const METHODS: readonly Method[] = ['ach', 'wire', 'link', 'other'];
 
-/** The sources that report a payment. */
 export type Source = 'hand' | 'bank' | 'processor' | 'opening';
 
 export type PaymentStatus = 'applied' | 'partly_applied' | 'unapplied' | 'reversed';
@@ -11,6 +10,7 @@ export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['applied', 'partly_ap
 
 export type ReversalKind = 'returned' | 'refunded' | 'disputed' | 'mistake' | 'duplicate' | 'other';
 /**
- * The kinds that a command accepts; the processor reports disputes. `other`: not a customer payment, such as interest.
+ * The kinds that a command accepts. Disputes are reported only by the processor. `other` is money that is not a
+ * customer payment, such as interest.
  */
 export const REVERSAL_KINDS: readonly ReversalKind[] = ['returned', 'refunded', 'mistake', 'duplicate', 'other'];

@@ -1,4 +1,3 @@
-/** SQL of payment exceptions and their closings. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { ReferenceField } from './bank/statement.ts';
@@ -7,10 +6,9 @@ import type { PaymentContext } from './context.ts';
 export type ExceptionKind =
   | 'unknown_payer'
   | 'possible_duplicate'
-  /** A payment that was applied although it is short because two digits are swapped. */
+  /** A payment that was applied but is short, because two digits are swapped. */
   | 'digits_swapped'
   | 'suggestion'
-  /** A payment of a known payer, without a suggestion. */
   | 'unapplied_cash'
   | 'payout'
   | 'bank_line'
@@ -20,18 +18,18 @@ export type ExceptionKind =
 
 export interface PaymentException {
   readonly kind: ExceptionKind;
-  /** Its name in commands: `payment-12`, `payout-3`, `line-7`, or the id of the event. */
+  /** The id in commands: `payment-12`, `payout-3`, `line-7`, or the id of the event. */
   readonly exception: string;
   readonly partner_id: string | null;
   readonly currency: string | null;
-  /** Below zero if the bank debited it. */
+  /** The amount of a bank debit is negative. */
   readonly amount: string | null;
   /** `YYYY-MM-DD` */
   readonly since: string;
   readonly reason: string;
 }
 
-/** A scope contains the exceptions of its partners. An exception without a partner is in no scope. */
+/** Reads the exceptions of a scope's partners. Exceptions without a partner are in no scope. */
 export function readExceptions(tx: Transaction, scope: Scope = null): Promise<PaymentException[]> {
   return query(
     tx,
@@ -43,18 +41,16 @@ export function readExceptions(tx: Transaction, scope: Scope = null): Promise<Pa
 }
 
 export interface ExceptionSuggestion {
-  /** The invoice that it may pay. If null, it may be the same as the payment `same_as`. */
+  /** The invoice that the payment may pay. The number is null if the payment may duplicate `same_as`. */
   readonly number: string | null;
   readonly same_as: number | null;
   readonly partner_id: string | null;
   readonly amount: string;
-  /** The open amount of the invoice. */
   readonly balance: string | null;
   readonly confidence: string;
   readonly evidence: { readonly why: string; readonly set?: readonly string[]; readonly fee?: string };
-  /** The open credit notes that the remittance deducts. */
   readonly less: readonly { readonly number: string; readonly balance: string }[];
-  /** For a duplicate: whether the payment can be reversed as such. */
+  /** For a possible duplicate: whether the payment can be reversed as a duplicate. */
   readonly reversible: boolean;
 }
 
@@ -68,18 +64,16 @@ export interface ExceptionalPayment {
   readonly payer_name: string | null;
   readonly payer_account: string | null;
   readonly partner_name: string | null;
-  /** The bank's text. */
   readonly text: string | null;
-  /** The texts that may name documents; for a manual entry, its reference. */
+  /** The texts that may name documents. A manual entry has only its reference. */
   readonly references: readonly ReferenceField[];
-  /** The payments that it may duplicate. */
   readonly suggestions: readonly ExceptionSuggestion[];
-  /** The invoice, if the payment was recorded for one. */
+  /** The invoice for which the payment was recorded, if any. */
   readonly subject: string;
 }
 
 /**
- * Details of those of these payments that have unapplied cash, with the possible duplicates that can be accepted now.
+ * Reads the payments with unapplied cash among the given ones, with the possible duplicates that can be accepted now.
  */
 export function readExceptionalPayments(tx: Transaction, ids: readonly string[]): Promise<ExceptionalPayment[]> {
   return query(
@@ -121,7 +115,7 @@ export function readExceptionalPayments(tx: Transaction, ids: readonly string[])
   );
 }
 
-/** Statements of these accounts that do not continue the known ones, unless closed. */
+/** Reads unclosed exceptions about statements of these accounts that do not continue an earlier statement. */
 export function readBreaks(tx: Transaction, accounts: readonly string[]): Promise<PaymentException[]> {
   return query(
     tx,
@@ -133,7 +127,6 @@ export function readBreaks(tx: Transaction, accounts: readonly string[]): Promis
   );
 }
 
-/** The kinds that can be closed with a reason alone. */
 const CLOSABLE = ['bank_line', 'bank_statement', 'event', 'possible_duplicate', 'digits_swapped'] as const;
 type ClosableKind = (typeof CLOSABLE)[number];
 export const isClosable = (kind: ExceptionKind): kind is ClosableKind => CLOSABLE.some((each) => each === kind);

@@ -1,8 +1,10 @@
 /**
- * Payment exceptions: what needs manual review. Most are resolved by the command that the exception names. Some are
- * closed with a reason, which is recorded: a bank line, bank statement or event that needs no action, digits that were
- * not swapped, and a possible duplicate that is a different payment. Refusals: exception_unknown,
- * exception_needs_action.
+ * Payment exceptions: payments, bank lines and events that need manual review. Most exceptions are resolved by the
+ * command that they name.
+ *
+ * These exceptions can also be closed with a recorded reason: a bank line, bank statement or event that needs no
+ * action, digits that were not swapped, and a possible duplicate that is a different payment. Refusals:
+ * exception_unknown, exception_needs_action.
  */
 
 import type { Settings } from '../config/settings.ts';
@@ -24,7 +26,6 @@ import {
 } from './exceptions.sql.ts';
 import { type PresentMatch, readPresentMatches } from './present-suggestions.ts';
 
-/** The name of each kind for people. */
 export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: 'unknown payer',
   possible_duplicate: 'possible duplicate',
@@ -38,7 +39,6 @@ export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
   waiting_event: 'waiting event',
 };
 
-/** What resolves each kind of exception if no suggestion does. */
 function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'exception' | 'amount'>): Remedy[] {
   const id = /\d+$/.exec(exception)?.[0] ?? '';
   const apply = (when?: string) => toDo('Apply it', 'payment.apply', { paymentId: id }, when);
@@ -49,27 +49,32 @@ function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'ex
     unknown_payer: [apply()],
     possible_duplicate: [
       reverse('duplicate'),
-      apply('if it is another payment'),
-      close('Keep it', 'if it is another that pays nothing yet'),
+      apply('if it is a different payment'),
+      close('Keep it', 'if it is a different payment that pays nothing yet'),
     ],
-    digits_swapped: [close('Close it', 'if the payer meant it; else ask for the rest')],
+    digits_swapped: [close('Close it', 'if the amount is intended; otherwise, request the difference')],
     suggestion: [apply()],
     unapplied_cash: [apply(), reverse('refunded', 'once it is paid back')],
-    payout: [toDo('Say what it contained', 'payment.settle', { payoutId: id })],
+    payout: [toDo('Record its contents', 'payment.settle', { payoutId: id })],
     bank_line: [
       amount?.startsWith('-')
-        ? toDo('Reverse the payment', 'payment.reverse', { kind: 'returned' }, 'if it is the return of one')
-        : toDo('Record that', 'credit.refund_returned', {}, 'if a refund came back'),
+        ? toDo(
+            'Reverse the payment',
+            'payment.reverse',
+            { kind: 'returned' },
+            'if the debit is the return of a payment',
+          )
+        : toDo('Record the return', 'credit.refund_returned', {}, 'if a refund came back'),
       close('Close it'),
     ],
-    bank_statement: [toDo('Import the missing file', 'payment.import'), close('Close it', 'if there is none')],
+    bank_statement: [toDo('Import the missing file', 'payment.import'), close('Close it', 'if no file is missing')],
     event: [close('Close it')],
     waiting_event: [],
   };
   return [...ends[kind]];
 }
 
-/** A suggestion, with the command that accepts it; null if it cannot be accepted unchanged. */
+/** A suggestion. `accepts` is null if no single command accepts the suggestion unchanged. */
 interface Acceptable {
   readonly number: string | null;
   readonly same_as: number | null;
@@ -83,27 +88,21 @@ interface Acceptable {
 export interface ListedException extends PaymentException {
   readonly payment_id: number | null;
   readonly partner_name: string | null;
-  /** The text as the bank or finance wrote it. */
   readonly payer: { readonly name: string | null; readonly account: string | null } | null;
   readonly reference: string | null;
   readonly text: string | null;
-  /** Several suggestions that are accepted together. */
   readonly sets: readonly { readonly numbers: readonly string[]; readonly why: string; readonly accepts: ToDo }[];
   readonly suggestions: readonly Acceptable[];
-  /** The remedies: one for each suggestion, or what to do if there is none. */
   readonly remedies: readonly Remedy[];
 }
 
-/** Open exceptions with everything that finance needs to decide, and the commands that resolve them. */
+/** Lists open exceptions with the facts that finance needs to decide, and the commands that resolve them. */
 export const listExceptions = async (
   tx: Transaction,
   settings: Pick<Settings, 'small_difference'>,
 ): Promise<ListedException[]> => describeExceptions(tx, { settings, scope: null }, await readExceptions(tx));
 
-/**
- * The same for these exceptions only, such as those of a page, or a single one. Contains nothing about partners outside
- * the scope.
- */
+/** Describes the given exceptions, without data of partners outside the scope. */
 export async function describeExceptions(
   tx: Transaction,
   { settings, scope }: { readonly settings: Pick<Settings, 'small_difference'>; readonly scope: Scope },
@@ -138,7 +137,6 @@ function inScope(payment: MatchedPayment, scope: Scope): MatchedPayment {
   };
 }
 
-/** How many exceptions of each kind there are. */
 export function countKinds(
   exceptions: readonly Pick<PaymentException, 'kind'>[],
 ): Partial<Record<ExceptionKind, number>> {
@@ -147,7 +145,6 @@ export function countKinds(
   return counts;
 }
 
-/** A payment's kind and reason follow its current suggestions. */
 function presentKind(exception: PaymentException, payment: MatchedPayment): Pick<PaymentException, 'kind' | 'reason'> {
   const { kind, reason } = exception;
   if (kind === 'possible_duplicate') return { kind, reason };
@@ -205,7 +202,6 @@ const applying = (
     ...(fee !== undefined && { fee }),
   });
 
-/** Sets of invoices that are accepted together. */
 function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPayment): ListedException['sets'] {
   const sets = new Map<string, ListedException['sets'][number]>();
   for (const { evidence } of suggestions) {
@@ -239,7 +235,7 @@ function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion
   };
 }
 
-/** The credit notes of a remittance that can still pay something in addition to the payment. */
+/** The credit notes that can pay the part of the invoice that the payment leaves open. */
 function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, less }: ExceptionSuggestion): string[] {
   let open = Amount.of(balance ?? '0', currency).minus(Amount.of(unapplied, currency));
   return less.flatMap((credit) => {
@@ -267,7 +263,7 @@ function remediesWithoutSuggestion(
     );
     return account_partner === null ? [apply, assign, other] : [assign, apply, other];
   }
-  // Without the amount, the applied part would be reversed too.
+  // Without an amount, the reversal would include the applied part.
   const left = Amount.of(unapplied, currency).toString();
   const refund = toDo(
     'Reverse it',
@@ -278,7 +274,6 @@ function remediesWithoutSuggestion(
   return [apply, refund];
 }
 
-/** Closes an exception that needs no action, with a reason: see isClosable. */
 export async function closeException(
   tx: Transaction,
   caller: Caller,

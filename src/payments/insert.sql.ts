@@ -1,4 +1,4 @@
-/** SQL that records facts about payments: one statement for any number of rows. A property that a row omits is NULL. */
+/** Each statement inserts any number of rows. Properties that a row omits are NULL. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import type { Method, ReversalKind, Source } from './enums.ts';
@@ -8,14 +8,13 @@ const bindings = ({ now, eventId, earliest }: PaymentContext, rows: readonly obj
   return { rows: JSON.stringify(rows), now, eventId, earliest };
 };
 
-/** Turns a statement that inserts `:rows` into a function. */
 export const inserting =
   <Row extends object>(sql: string) =>
   async (tx: Transaction, context: PaymentContext, rows: readonly Row[]): Promise<void> => {
     if (rows.length > 0) await execute(tx, sql, bindings(context, rows));
   };
 
-/** The date of the journal entry. It is the true date, unless the books of that month are closed. */
+/** The latest of the dates, or the first day with open books if that is later. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
 
 const RECORDED = `:now::timestamptz, :eventId::bigint`;
@@ -34,7 +33,7 @@ export interface NewPayment {
   readonly payer_account?: string | null | undefined;
 }
 
-/** Returns the ids by identity. */
+/** Returns the ids of the payments, by identity. */
 export async function insertPayments(
   tx: Transaction,
   context: PaymentContext,
@@ -62,7 +61,7 @@ export interface NewPaymentSource {
   readonly bank_line_id?: number | null | undefined;
 }
 
-/** A source record already stored is left unchanged. */
+/** A source record that is already stored is left unchanged. */
 export const insertPaymentSources = inserting<NewPaymentSource>(
   `INSERT INTO payment_sources (identity, payment_id, source, reference, bank_line_id, recorded_at, event_id)
    SELECT identity, payment_id, source, reference, bank_line_id, ${RECORDED}
@@ -71,8 +70,7 @@ export const insertPaymentSources = inserting<NewPaymentSource>(
 );
 
 /**
- * `named`: finance or a manual entry named the payer. `assumed`: the payer follows from the first invoice that the
- * payment pays.
+ * `named`: finance or a manual entry named the payer. `assumed`: the payer follows from the first invoice that is paid.
  */
 type AssignmentKind = 'named' | 'assumed' | 'part';
 
@@ -81,9 +79,8 @@ interface NewAssignment {
   readonly from_partner_id: string | null;
   readonly partner_id: string;
   readonly kind: Exclude<AssignmentKind, 'part'>;
-  /** The unapplied part of the payment. */
   readonly amount: string;
-  /** If it is omitted, or earlier than the receipt, the day of the receipt is used. */
+  /** The day of the receipt is used if no day or an earlier day is given. */
   readonly assigned_on?: string | undefined;
 }
 
@@ -100,14 +97,13 @@ export interface NewApplication {
   readonly payment_id: number;
   readonly document_id: number;
   readonly amount: string;
-  /** Moved to the issue date of the document or the receipt of the payment, if later. */
+  /** The issue date of the document or the receipt date of the payment is used if it is later. */
   readonly applied_on: string;
   readonly confidence: string;
   readonly evidence: Evidence;
   readonly small_difference?: string | undefined;
 }
 
-/** Applies payments. A part that pays another partner's document is assigned to that partner. */
 const insertApplicationRows = inserting<NewApplication>(
   `WITH applied AS (
    INSERT INTO payment_applications (
@@ -177,7 +173,7 @@ export interface NewReversal {
   readonly reversed_on: string;
 }
 
-/** Returns the ids by identity. If a reversal takes from applied amounts, the caller undoes those applications. */
+/** Returns the ids by identity. The caller undoes the applications from which a reversal takes money. */
 export async function insertReversals(
   tx: Transaction,
   context: PaymentContext,
@@ -201,8 +197,8 @@ export async function insertReversals(
 }
 
 /**
- * Undoes applications, dated no earlier than they were made. A part that paid another partner's document returns to the
- * payer.
+ * Undoes applications, on the day of application at the earliest. A part that paid a document of another partner
+ * returns to the payer.
  */
 export const insertUnapplications = inserting<{
   payment_application_id: number;

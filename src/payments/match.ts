@@ -1,9 +1,12 @@
 /**
- * Matching a payment to open items, with evidence. A payment is applied automatically in two cases, unless something
- * contradicts (contradictions.ts): it names a certain document number and its payer is plausible, or its account is
- * known and only one open document of that payer has exactly its amount. A payer pays for itself and for the partners
- * below it. Credit notes that a payer deducts are applied with the payment if the amount is exact. Everything else is
- * suggested (suggest.ts). `duplicates.ts` decides whether a payment is already known. Pure.
+ * Matches a payment to open items, with evidence.
+ *
+ * A payment that no fact contradicts (contradictions.ts) is applied automatically if it names a certain document number
+ * and its payer is plausible. Such a payment is also applied if its account is known, and only one open document of the
+ * payer has exactly the amount of the payment. Every other match is a suggestion (suggest.ts).
+ *
+ * A payer pays for itself and for the partners below it. Credit notes that a payer deducts are applied with the payment
+ * if the amount is exact. Pure.
  */
 import { howSettled } from '../documents/correctable.ts';
 import { Amount } from '../money.ts';
@@ -60,7 +63,6 @@ export function match(receipt: Receipt, items: OpenItems): Match {
   return { partner_id, applied: [], suggested, why: `${why}${inWords(suggested)}` };
 }
 
-/** The first suggestion, as the end of a sentence. */
 function inWords([best]: readonly Suggestion[]): string {
   if (best === undefined) return '';
   const together = best.evidence.set ?? [best.document.number];
@@ -68,9 +70,9 @@ function inWords([best]: readonly Suggestion[]): string {
 }
 
 /**
- * The payer of these partners' documents: one of them, or one that pays for all of them. The payer's own account or
- * name is evidence for it. A different partner's account is evidence against the reference. A name longer than the
- * payer's own counts only together with the exact amount.
+ * Returns the partner that pays for all of these documents, with the evidence in the receipt: the payer's account or
+ * name. A different partner's account is evidence against the reference. A name longer than the payer's own counts only
+ * if the amount is exact.
  */
 function plausiblePayer(receipt: Receipt, certain: readonly NamedDocument[], items: OpenItems): Payer | undefined {
   const known = items.knownPayer(receipt);
@@ -93,7 +95,7 @@ const accountOf = ({ payer_account, payer_name }: Receipt): string => payer_acco
 const standingOf = ({ status, written_off = '0' }: Payable): string =>
   status === 'paid' ? howSettled({ written_off }) : `is ${status}`;
 
-/** Applies a payment to the open documents that it names, if there is only one way to do so. */
+/** Applies a payment to the open documents that it names, if only one distribution is possible. */
 function applyByReference(
   receipt: Receipt,
   { certain, short: shortened }: { certain: readonly NamedDocument[]; short: readonly ShortReference[] },
@@ -150,7 +152,7 @@ function applyByReference(
     };
     return { ...matched([{ ...applied, evidence }], `${why}; ${swapped}`), remark: true };
   }
-  // Only finance knows which of them should stay open.
+  // Only finance knows which of the documents should stay open.
   const suggested = distribute(amount, open).map(
     ({ named, part }): Suggestion => ({
       document: named.document,
@@ -168,8 +170,8 @@ function applyByReference(
 }
 
 /**
- * A payment that is less than the documents it names, and also names open credit. It is certain only if payment and
- * credit together pay the documents exactly. Undefined if no credit is deducted.
+ * Applies a payment together with credit that its remittance names, if the documents exceed the payment. The match is
+ * certain only if payment and credit equal the documents exactly. Undefined if no credit is named.
  */
 function applyLessCredit(
   { amount, references }: Receipt,
@@ -182,7 +184,7 @@ function applyLessCredit(
   const gross = netOf(documents, [], currency);
   const short = gross.minus(amount);
   if (!short.isPositive()) return undefined;
-  // Credit pays only invoices of the same partner, so everything named must belong to one partner.
+  // Credit pays only invoices of its own partner, so all documents must belong to one partner.
   const [owner, ...others] = [...new Set(documents.map((each) => each.partner_id))];
   if (owner === undefined || others.length > 0) return undefined;
   const credits = namedCredit(references, { partnerId: owner, currency }, items);
@@ -208,7 +210,7 @@ function applyLessCredit(
   if (items.isSmallDifference(short, gross)) return undefined;
   const why = `${remittance} is ${net.forPeople()}, and ${amount.forPeople()} arrived`;
   const suggested = distribute(amount, open).map(({ named, part }): Suggestion => {
-    const found = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; applying both accepts it` };
+    const found = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; to accept it, apply both` };
     const evidence: Evidence = { ...found, rule: 'suggestion' };
     return { document: named.document, amount: part, confidence: CONFIDENCE.reference_alone, evidence };
   });
@@ -229,11 +231,10 @@ const referenceEvidence = (
     forAnother(payer.partner_id, document),
 });
 
-/** A clause if a payer pays another partner's document. */
 const forAnother = (payerId: string, { partner_id }: Payable): string =>
   payerId === partner_id ? '' : `; ${payerId} pays for ${partner_id}`;
 
-/** Whether two amounts differ by two swapped neighboring digits: 548.46 and 584.46. */
+/** Whether two amounts differ by two swapped neighboring digits, such as 548.46 and 584.46. */
 export function areDigitsSwapped(one: Amount, other: Amount): boolean {
   const [a, b] = [one.toString(), other.toString()];
   if (a.length !== b.length) return false;
@@ -243,7 +244,6 @@ export function areDigitsSwapped(one: Amount, other: Amount): boolean {
   return differing.length === 2 && areNeighbors && a[first] === b[second] && a[second] === b[first];
 }
 
-/** Distributes an amount over the documents in order, until it is used up. */
 function distribute(amount: Amount, documents: readonly NamedDocument[]): { named: NamedDocument; part: Amount }[] {
   let left = amount;
   return documents.flatMap((named) => {
@@ -254,7 +254,10 @@ function distribute(amount: Amount, documents: readonly NamedDocument[]): { name
   });
 }
 
-/** The only open document of a known payer with exactly the amount received, if the text names no other number. */
+/**
+ * Applies a payment to the only open document of a known payer with exactly that amount. The text must name no other
+ * number.
+ */
 function applyByAmount(receipt: Receipt, { named, partial, short }: FoundNumbers, items: OpenItems): Match | undefined {
   const { amount } = receipt;
   const known = items.knownPayer(receipt);
@@ -285,11 +288,9 @@ function applyByAmount(receipt: Receipt, { named, partial, short }: FoundNumbers
 }
 
 interface UndecidedMatch {
-  /** The documents may be in any currency. */
   readonly named: readonly NamedDocument[];
   readonly certain: readonly NamedDocument[];
   readonly partners: ReadonlySet<string>;
-  /** The partner of the account. */
   readonly known: string | undefined;
 }
 

@@ -1,4 +1,3 @@
-/** SQL that reads what cash can be applied to, and the possible payers. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { KnownPayer } from './open-items.ts';
 
@@ -29,7 +28,6 @@ export async function readPayable(tx: Transaction, number: string): Promise<Paya
   return rows[0];
 }
 
-/** All open invoices, the invoices with these numbers, and those that replaced them. */
 export function readPayables(tx: Transaction, numbers: readonly string[]): Promise<PayableRow[]> {
   return query(
     tx,
@@ -46,7 +44,6 @@ export function readPayables(tx: Transaction, numbers: readonly string[]): Promi
   );
 }
 
-/** The credit notes with these numbers. */
 export function readCreditNotes(tx: Transaction, numbers: readonly string[]): Promise<PayableRow[]> {
   return query(
     tx,
@@ -55,7 +52,7 @@ export function readCreditNotes(tx: Transaction, numbers: readonly string[]): Pr
   );
 }
 
-/** Items carried over from the previous system: the number there, and the current document's number. */
+/** Reads the numbers of items carried over from the previous system. */
 export function readCarriedNumbers(
   tx: Transaction,
 ): Promise<{ document: 'invoice' | 'credit_note'; written: string; number: string }[]> {
@@ -67,7 +64,6 @@ export function readCarriedNumbers(
   );
 }
 
-/** All partners, with the partner that pays for each, if any. */
 export function readPayers(tx: Transaction): Promise<KnownPayer[]> {
   return query(tx, `SELECT partner_id, name, parent FROM partners ORDER BY partner_id`);
 }

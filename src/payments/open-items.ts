@@ -1,4 +1,3 @@
-/** The open items that cash can be applied to, and how their payers are known. */
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
 import type { OpenCredit, Payable, PlacedCredit, Receipt } from './evidence.ts';
@@ -16,29 +15,26 @@ import { isSmallDifference, type SmallDifferences } from './small-difference.ts'
 export interface KnownPayer {
   readonly partner_id: string;
   readonly name: string;
-  /** The partner that pays for this one. */
   readonly parent?: string | null;
 }
 
-/** The partners that a name may mean, and the words of the name. */
+/** The partners that a name in a text may mean, and the words found. */
 interface Mention {
   readonly ids: ReadonlySet<string>;
   readonly fit: NamePlace['fit'];
   readonly found: string;
 }
 
-/** The numbers of items carried over from the previous system. */
 export interface CarriedItems {
   readonly invoices: CarriedNumbers;
   readonly credits: CarriedNumbers;
 }
 const NONE_CARRIED: CarriedItems = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
 
-/** The open items for matching. They are kept current while the lines of a file are matched one by one. */
+/** The open items for matching. Each match updates the items, because the lines of a file are matched one by one. */
 export class OpenItems {
   private readonly payables = new Map<string, Payable>();
   private readonly numbersOfPartner = new Map<string, Set<string>>();
-  /** The numbers of open documents, by balance and currency. */
   private readonly openWithBalance = new Map<string, Set<string>>();
   private readonly payers: ReadonlyMap<string, KnownPayer>;
   private readonly accounts: Map<string, string | null>;
@@ -48,10 +44,7 @@ export class OpenItems {
   private readonly childrenOf = new Map<string, string[]>();
   private readonly names: PayerNames;
 
-  /**
-   * `carried` are the numbers of invoices and credits carried over from the previous system. `accounts` maps each
-   * account that payments came from to its partner, or to null if it has several.
-   */
+  /** `accounts` maps each account that payments came from to its partner, or to null if several partners use it. */
   constructor(
     payables: readonly Payable[],
     payers: readonly KnownPayer[],
@@ -82,11 +75,10 @@ export class OpenItems {
     addTo(this.numbersOfPartner, partner_id, number);
   }
 
-  /** The invoices that a remittance names. */
   references(fields: readonly ReferenceField[]): FoundReferences {
     const found = findReferences(fields);
     const own = found.references;
-    // Whether a text is one of our numbers, or a part of it.
+    // Whether a number of the previous system is only a part of one of our numbers.
     const isInOurs = (each: FoundReference) =>
       own.some(
         ({ number, guess, field, found: written }) =>
@@ -96,7 +88,6 @@ export class OpenItems {
     return { ...found, references: [...carried, ...own] };
   }
 
-  /** The credit notes that a remittance names. */
   creditReferences(fields: readonly ReferenceField[]): FoundCreditNote[] {
     const carried = this.carried.credits.find(fields).filter(({ guess }) => guess === undefined);
     return [...findCreditNotes(fields), ...carried];
@@ -110,14 +101,12 @@ export class OpenItems {
     return this.creditNotes.get(number);
   }
 
-  /** The document itself, or the live one that replaced it. */
   current(payable: Payable): Payable | undefined {
     let at: Payable | undefined = payable;
     while (at?.status === 'void') at = at.replaced_by === null ? undefined : this.payables.get(at.replaced_by);
     return at;
   }
 
-  /** A partner's open documents in a currency, the earliest due first. */
   openOf(partnerId: string, currency: string): Payable[] {
     return [...(this.numbersOfPartner.get(partnerId) ?? [])]
       .map((number) => this.payables.get(number) as Payable)
@@ -125,21 +114,19 @@ export class OpenItems {
       .sort(byDueDate);
   }
 
-  /** A payer's own open documents in a currency and those of the partners that it pays for, the earliest due first. */
+  /** Returns the open documents, the earliest due date first. */
   openPaidBy(payerId: string, currency: string): Payable[] {
     const children = this.childrenOf.get(payerId) ?? [];
     if (children.length === 0) return this.openOf(payerId, currency);
     return [...this.paidBy(payerId)].flatMap((each) => this.openOf(each, currency)).sort(byDueDate);
   }
 
-  /** A partner and those that it pays for, directly or through others. */
   private paidBy(payerId: string): Set<string> {
     const found = new Set([payerId]);
     for (const each of found) for (const child of this.childrenOf.get(each) ?? []) found.add(child);
     return found;
   }
 
-  /** A partner, its parent, the parent's parent, and so on. */
   private payersOf(partnerId: string): string[] {
     const found: string[] = [];
     for (let at: string | null = partnerId; at !== null && !found.includes(at); ) {
@@ -149,35 +136,33 @@ export class OpenItems {
     return found;
   }
 
-  /** Whether a partner pays for a second one: it is that partner itself, its parent, or a parent further up. */
+  /** Whether the payer is the partner itself, its parent, or a parent further up. */
   paysFor(payerId: string, partnerId: string): boolean {
     return this.payersOf(partnerId).includes(payerId);
   }
 
-  /** Whether either of two partners pays for the other. */
   areRelated(one: string, other: string): boolean {
     return this.paysFor(one, other) || this.paysFor(other, one);
   }
 
-  /** The partners that pay for all of these, the nearest first. */
+  /** Returns the payers, the nearest payer first. */
   payersOfAll(partnerIds: readonly string[]): string[] {
     const [first = '', ...others] = partnerIds;
     return this.payersOf(first).filter((payer) => others.every((each) => this.paysFor(payer, each)));
   }
 
-  /** All open documents with exactly this balance, the first issued first. */
+  /** Returns the open documents in the order of issue. */
   withBalance(amount: Amount): Payable[] {
     return [...(this.openWithBalance.get(amount.forPeople()) ?? [])]
       .map((number) => this.payables.get(number) as Payable)
       .sort((a, b) => a.document_id - b.document_id);
   }
 
-  /** Open documents with this sequence, such as `000012`, of any year. */
+  /** A sequence such as `000012` may be of any year. */
   withSequence(sequence: string): Payable[] {
     return [...this.payables.values()].filter((each) => each.status === 'open' && each.number.endsWith(`-${sequence}`));
   }
 
-  /** The payer that finance has named, or whose account it is. */
   knownPayer({ payer, payer_account }: Pick<Receipt, 'payer' | 'payer_account'>): string | undefined {
     return payer ?? this.partnerOfAccount(payer_account);
   }
@@ -186,7 +171,7 @@ export class OpenItems {
     return account === undefined ? undefined : (this.accounts.get(account) ?? undefined);
   }
 
-  /** Records that a rule applied a payment from this account. An account of two partners no longer identifies one. */
+  /** An account that two partners use identifies neither. */
   learn({ payer_account, payer_name }: Pick<Receipt, 'payer_account' | 'payer_name'>, partnerId: string): void {
     if (payer_account === undefined) return;
     const known = this.accounts.get(payer_account);
@@ -200,7 +185,8 @@ export class OpenItems {
   }
 
   /**
-   * The partners that a receipt names, for each place in it. If a place matches several partners, one of them is meant.
+   * The partners that a receipt names, with one entry for each name found. An entry with several partners means one of
+   * its partners.
    */
   namesIn({ payer_name, text }: Pick<Receipt, 'payer_name' | 'text'>): Mention[] {
     const rest = payer_name === undefined ? text : text.replaceAll(payer_name, ' | ');
@@ -212,22 +198,19 @@ export class OpenItems {
     ];
   }
 
-  /** Partners whose names may occur in a text. */
   partnersNamedIn(text: string): string[] {
     return this.names.namedIn(text);
   }
 
-  /** Considers only the limit in money. */
+  /** Returns the limit in money, without the percentage limit. */
   largestSmallDifference(currency: string): Amount {
     return Amount.of(this.smallDifferences[currency] ?? '0', currency);
   }
 
-  /** Whether the shortfall of a payment may be written to bank charges. */
   isSmallDifference(short: Amount, owed: Amount): boolean {
     return isSmallDifference(this.smallDifferences, short, owed);
   }
 
-  /** Deducts applied amounts from the documents' balances. */
   apply(
     applied: readonly {
       readonly document: Payable;
@@ -240,7 +223,6 @@ export class OpenItems {
     }
   }
 
-  /** Deducts credit that was placed from the documents' balances and from the credit notes' open amounts. */
   place(placed: readonly PlacedCredit[]): void {
     for (const { credit, document, amount } of placed) {
       this.lower(document, amount);

@@ -1,56 +1,52 @@
-/** SQL of refunds and the bank's debit lines that pay them. */
 import { query, type Transaction } from '../database/transaction.ts';
 import { inserting } from './insert.sql.ts';
 
-/** A debit line of a bank file that is not a return. */
 export interface OutgoingLine {
   readonly bank_line_id: number;
   readonly account: string;
-  /** `YYYY-MM-DD` */
   readonly booked_on: string;
   readonly currency: string;
   readonly amount: string;
-  /** The bank's reference, the remittance texts and the whole text. */
+  /** The bank's reference, the remittance texts and the complete text. */
   readonly texts: readonly string[];
   readonly payee: string | null;
-  /** Whether it paid a refund that was undone later. */
+  /** Whether the line paid a refund that was undone later. */
   readonly freed: boolean;
 }
 
-/** A line that may be the same as an earlier one (SQL function equal_bank_lines). */
+/** A line and an earlier line that may be the same (SQL function equal_bank_lines). */
 export interface EqualDebit {
   readonly bank_line_id: number;
   readonly equal_line_id: number;
-  /** The equal line's account. */
   readonly account: string;
   readonly bank_reference: string | null;
   readonly texts: readonly string[];
-  /** The name of the first file that has the equal line. */
   readonly file: string;
-  /** The refund that the equal line pays: a credit note's number or a payment; null if none. */
+  /** The refund that the equal line pays: a credit note's number or a payment; null if it pays none. */
   readonly pays: string | null;
 }
 
-/** A refund that finance has recorded: of a credit note, or of a payment that was not a link payment. */
+/** A refund that finance recorded, of a credit note or of a payment other than a link payment. */
 export interface RecordedRefund {
   readonly credit_refund_id: number | null;
   readonly payment_reversal_id: number | null;
-  /** The credit note; null for a payment. */
   readonly document: string | null;
   readonly payment_id: number | null;
   readonly partner_id: string | null;
-  /** The partner's name, or the payer's as the bank wrote it. */
   readonly payee: string | null;
   readonly currency: string;
   readonly amount: string;
   readonly refunded_on: string;
   /** The account that received the payment; null for a credit note. */
   readonly received_by: string | null;
-  /** The refund's reference, or the reason for the reversal. For an unknown payer, also the payment's reference. */
+  /**
+   * The refund's reference, or the reason for the reversal. If the payer is unknown, the payment's reference is
+   * included.
+   */
   readonly texts: readonly string[];
 }
 
-/** Refunds of these amounts, the oldest first. `open`: only those that no bank line has paid yet. */
+/** Reads refunds, the oldest first. `open` selects refunds that no bank line has paid yet. */
 export function readRefunds(
   tx: Transaction,
   money: readonly { currency: string; amount: string }[],
@@ -83,7 +79,7 @@ export function readRefunds(
 const TEXTS_OF_LINE = `array_remove(ARRAY[l.bank_reference, l.text], NULL)
               || ARRAY(SELECT f.text FROM jsonb_to_recordset(l."references") AS f (text text)) AS texts`;
 
-/** Debits of this amount that are not returns and pay no refund. */
+/** Reads debits that are not returns and pay no refund. */
 export function readUnmatchedDebits(
   tx: Transaction,
   { currency, amount }: { currency: string; amount: string },
@@ -102,7 +98,6 @@ export function readUnmatchedDebits(
   );
 }
 
-/** The lines that are equal to these debits. */
 export function readEqualDebits(tx: Transaction, lineIds: readonly number[]): Promise<EqualDebit[]> {
   return query(
     tx,

@@ -1,6 +1,6 @@
 /**
- * Matches refunds recorded by finance to the bank's debit lines, whichever comes first. The line shows the bank
- * account, and the journal moves the refund there.
+ * Matches recorded refunds to the bank's debit lines, whichever is known first. The journal moves the refund to the
+ * bank account of the line.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
@@ -19,29 +19,36 @@ import {
 } from './outgoing-refunds.sql.ts';
 import { namePlausible } from './payer-names.ts';
 
-/** A bank books a transfer within days of the order, but finance may record the refund late. */
+/** A bank books a transfer within days of the order, but finance may record the refund weeks later. */
 const WITHIN_DAYS = 30;
 
 interface MatchedRefund {
   readonly refund: RecordedRefund;
-  /** The reason, as a clause. */
   readonly evidence: string;
 }
 
-/** Lines with the refunds they pay. Possible duplicates of lines that pay a refund are listed too, but pay none. */
+/**
+ * `paid`: the refund that each line pays. `held`: lines that may be duplicates of a line that pays a refund; they pay
+ * none.
+ */
 interface MatchedDebits {
   readonly paid: ReadonlyMap<number, MatchedRefund>;
   readonly held: ReadonlyMap<number, EqualDebit>;
 }
 
 /**
- * The refund that a debit pays. It has the debit's amount and currency, and the debit names its reference or its
- * partner. If several such refunds go to one partner, the oldest is paid; if they go to several partners, none is. If
- * the payee is unknown, the amount suffices, provided that the debit leaves the account that received the payment and
- * this is the only such refund. `paidEquals` are possible duplicates of the debit that pay other refunds. If there are
- * any, only a reference that none of them has counts. If the refund that a line paid was undone, the line may pay a
- * different one: one whose reference it has, or one sent before the bank booked the line. A later refund is other
- * money. Pure.
+ * Returns the refund that a debit pays. Currency and amount are equal, and the debit names the refund's reference or
+ * partner. If several refunds match, the debit pays the oldest refund, provided that all of the refunds go to one
+ * partner.
+ *
+ * If the payee is unknown, the amount suffices: the debit must leave the account that received the payment, and no
+ * other refund may match.
+ *
+ * `paidEquals` are possible duplicates of the debit that pay other refunds. The reference must not occur in any of
+ * `paidEquals`.
+ *
+ * If the refund that a line paid was undone, the line may pay a different refund: a refund with the line's reference,
+ * or a refund that was sent before the bank booked the line. Pure.
  */
 export function refundOf(
   line: OutgoingLine,
@@ -68,17 +75,13 @@ export function refundOf(
   return named.every(({ refund }) => refund.partner_id === first?.refund.partner_id) ? first : undefined;
 }
 
-/**
- * What a line and a refund have in common: one of `given` occurs in the line, or a text of the line occurs in `texts`.
- */
 const referenceOf = (line: OutgoingLine, given: readonly string[], texts: readonly string[]): string | undefined =>
   given.find((text) => mentions(line.texts, text)) ?? line.texts.find((text) => mentions(texts, text));
 
-/** Whether one of these texts is a reference, contains it, or has it as a word, as a reason that mentions `OUT-77`. */
 const mentions = (texts: readonly string[], reference: string): boolean =>
   containsReference([...texts, ...texts.flatMap((text) => text.split(/[\s,;:()]+/))], reference);
 
-/** The only refund of an amount, to an unknown payer, from the account that received it. */
+/** The only refund of an amount to an unknown payer, if the debit leaves the account that received the payment. */
 function byAmount(line: OutgoingLine, possible: readonly RecordedRefund[]): MatchedRefund | undefined {
   const [refund, ...others] = possible;
   const isUnknown = refund?.partner_id === null && refund.received_by === line.account;
@@ -93,7 +96,6 @@ function byName({ texts, payee }: OutgoingLine, refund: RecordedRefund): Matched
   return [{ refund, evidence: `the same amount, and the line names ${name}` }];
 }
 
-/** Rows grouped by bank line, in order. */
 export function byLine<Row extends { readonly bank_line_id: number }>(rows: readonly Row[]): Map<number, Row[]> {
   const found = new Map<number, Row[]>();
   for (const row of rows) {
@@ -105,8 +107,8 @@ export function byLine<Row extends { readonly bank_line_id: number }>(rows: read
 }
 
 /**
- * Matches debits to the recorded refunds that no line has paid yet. Each refund is paid once, and each debit pays once,
- * however many files report it.
+ * Matches debits to recorded refunds that no line has paid yet. Each refund is paid once, and each debit pays once,
+ * even if several files report it.
  */
 export async function matchDebits(
   tx: Transaction,
@@ -149,7 +151,6 @@ export async function matchDebits(
   return { paid, held };
 }
 
-/** Matches the refunds that were just recorded to debits that the bank has reported before. */
 export async function matchRecordedRefunds(
   tx: Transaction,
   context: PaymentContext,

@@ -1,20 +1,17 @@
-/** SQL of the accounts that payers have paid from. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
-/** Payments of a partner from an account, under one name. */
 interface AccountUse {
   readonly payer_account: string;
   readonly partner_id: string;
   readonly partner_name: string;
   readonly payer_name: string | null;
-  /** Whether finance named the payer of some of them. */
+  /** Whether finance named the payer of a payment from the account. */
   readonly by_finance: boolean;
   readonly payments: number;
   readonly last_received_on: string;
 }
 
-/** Reads all accounts, or only these. */
 export function readAccountUses(tx: Transaction, accounts: readonly string[] | null): Promise<AccountUse[]> {
   return query(
     tx,

@@ -1,7 +1,7 @@
 /**
- * Accounts that identify payers. An account is learned from payments that were applied, or whose payer was named. They
- * must be under the payer's own name or, if the bank gives none, as finance decided. An account may be forgotten, and
- * later applications make it known again. Refusal: payer_account_unknown.
+ * Accounts that identify payers. An account is learned from payments that were applied, or whose payer was named. The
+ * payer's name must be the partner's own; if the bank gives no name, finance must have named the payer. An account can
+ * be forgotten, and a later application makes it known again. Refusal: payer_account_unknown.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -13,17 +13,16 @@ import { PayerNames } from './payer-names.ts';
 
 export interface PayerAccount {
   readonly payer_account: string;
-  /** If more than one partner uses the account, it identifies none. */
+  /** An account that several partners use identifies none of them. */
   readonly partners: readonly string[];
   readonly names: readonly string[];
-  /** The number of payments it was learned from. */
   readonly payments: number;
   readonly last_received_on: string;
 }
 
 /**
- * All known accounts, or those among these. An account under a name other than its partner's belongs to a payment
- * provider. `payers` are all partners, if the caller has read them.
+ * Reads the known accounts among the given ones, by default all. An account under a name other than its partner's
+ * belongs to a payment provider and is left out. `payers` are all partners, if the caller has read the partners.
  */
 export async function readPayerAccounts(
   tx: Transaction,

@@ -1,15 +1,14 @@
 /**
- * Recognizing partners' names in what the bank wrote. All words of a name are compared with the names of all partners.
- * It identifies a partner only if no other partner's name matches as well. Pure.
+ * Recognizes partners' names in the bank's texts. A text identifies a partner only if no other partner's name matches
+ * as well. Pure.
  */
 
-/** Legal forms of companies. A full name ends with one. */
 const LEGAL_FORMS = wordSet(
   'INC INCORPORATED LLC LTD LIMITED CORP CORPORATION GMBH AG KG PLC LLP BV NV SARL SRL PTY OY',
 );
 /** Words too common to distinguish payers. */
 const FILLERS = wordSet('CO COMPANY SE SA SAS AB AS SPA LP THE AND OF FOR DE LA RL DES DER DIE UND');
-/** Words of the industry. They occur in texts that do not mean a partner. */
+/** Words of the industry, which also occur in texts that name no partner. */
 const TRADE = wordSet(
   'TICKET TICKETS TICKETING EVENT EVENTS TRAVEL TOUR TOURS BOOKING BOOKINGS PROTECTION INSURANCE REFUND SERVICE SERVICES',
 );
@@ -22,7 +21,9 @@ function wordSet(words: string): ReadonlySet<string> {
   return new Set(words.split(' '));
 }
 
-/** Words in capitals and without accents, `S.A.` as `SA`. An umlaut may be written with two letters: Müller, Mueller. */
+/**
+ * Words in capitals and without accents; `S.A.` becomes `SA`. An umlaut may be written as two letters: Müller, Mueller.
+ */
 const words = (text: string): string[] =>
   text
     .normalize('NFKD')
@@ -35,14 +36,14 @@ const words = (text: string): string[] =>
 
 const isTelling = (word: string): boolean => !LEGAL_FORMS.has(word) && !FILLERS.has(word);
 
-/** The words that identify a partner. There are none if its only word is short. */
+/** The words that identify a partner; none if the only such word is short. */
 function tellingWords(name: string): string[] {
   const telling = words(name).filter(isTelling);
   const own = telling.length > 0 ? telling : words(name);
   return own.length === 1 && (own[0] as string).length < 4 ? [] : own;
 }
 
-/** A text for comparison: its significant words, and the positions of legal forms after them. */
+/** A text for comparison: its significant words, and the positions of the words before a legal form. */
 interface ComparableName {
   readonly words: readonly string[];
   readonly ends: ReadonlySet<number>;
@@ -58,13 +59,13 @@ function readText(text: string): ComparableName {
   return { words: telling, ends };
 }
 
-/** ACH limits a company's name to sixteen characters. */
+/** ACH limits a company's name to 16 characters. */
 const CUT_FROM = 15;
 const isLongEnoughToBeCut = (name: string): boolean => name.trim().length >= CUT_FROM;
 
 /**
- * The field for a payer's name may continue after the name. The name ends with the first legal form, which may be cut
- * off, or before the first number that no partner's name contains.
+ * The bank's name field may contain more than the name. The name ends with the first legal form, which may be cut off,
+ * or before the first number that no partner's name contains.
  */
 function readName(text: string, isOfName: (word: string) => boolean): ComparableName {
   const written = readText(text);
@@ -79,7 +80,10 @@ function readName(text: string, isOfName: (word: string) => boolean): Comparable
   return { words: written.words.slice(0, length), ends: new Set() };
 }
 
-/** Whether one word abbreviates another, as `TKTG` does `TICKETING`: it has the first letter, and others in order. */
+/**
+ * Whether a word is an abbreviation of another: `TKTG` has the first letter of `TICKETING` and further letters in
+ * order.
+ */
 function isShortFor(written: string, word: string): boolean {
   let at = 0;
   for (const letter of word) if (letter === written[at]) at += 1;
@@ -88,9 +92,8 @@ function isShortFor(written: string, word: string): boolean {
 
 const CUT_AT_LEAST = 3;
 
-/** The names of partners, word by word. */
 class Words {
-  /** The partners whose names end here, and those whose names begin with these words. */
+  /** `whole`: the partners whose names end here. `all`: the partners whose names begin with these words. */
   readonly whole = new Set<string>();
   readonly all = new Set<string>();
   readonly next = new Map<string, Words>();
@@ -106,7 +109,7 @@ class Words {
     }
   }
 
-  /** The partners whose next word begins with a word that is cut off. */
+  /** The partners whose next word begins with a truncated word. */
   cut(written: string): [word: string, next: Words][] {
     if (written.length < CUT_AT_LEAST) return [];
     if (this.byBeginning === undefined) {
@@ -121,13 +124,12 @@ class Words {
   }
 }
 
-/** Where partners' names occur in a text. */
 export interface NamePlace {
-  /** The partners whose names match best. If there are several, none is identified. */
+  /** The partners whose names match best. If several partners match, no partner is identified. */
   readonly ids: ReadonlySet<string>;
   /**
-   * `longer`: a further word of a name is beside it. `incomplete`: words of the partners' names are missing from the
-   * text.
+   * `longer`: a further word of a name is beside the match. `incomplete`: words of the partners' names are missing from
+   * the text.
    */
   readonly fit: 'whole' | 'longer' | 'incomplete';
   readonly from: number;
@@ -141,7 +143,6 @@ interface NamedPartner {
 
 export class PayerNames {
   private readonly root = new Words();
-  /** How many partners' names contain a word. */
   private readonly used = new Map<string, number>();
 
   constructor(payers: Iterable<NamedPartner>) {
@@ -152,12 +153,10 @@ export class PayerNames {
     }
   }
 
-  /** All partners whose names may occur in a text, in order of their ids. */
   namedIn(text: string): string[] {
     return [...new Set(this.placesIn(readText(text)).flatMap(({ ids }) => [...ids]))].sort();
   }
 
-  /** The partners that a payer's name may belong to; empty if it is not a partner's. */
   ofName(name: string): NamePlace[] {
     const written = readName(name, (word) => this.used.has(stem(word)));
     const isCut = isLongEnoughToBeCut(name);
@@ -171,8 +170,8 @@ export class PayerNames {
   }
 
   /**
-   * Whether a partner's payment shows that its account is the partner's: the payer's name is its own or, if the bank
-   * gives none, finance named the payer. An account under any other name belongs to a payment provider.
+   * Whether a payment shows that the account is the partner's. The payer's name must be the partner's; if the bank
+   * gives no name, finance must have named the payer. An account under any other name belongs to a payment provider.
    */
   teaches(
     partnerId: string,
@@ -189,8 +188,8 @@ export class PayerNames {
   }
 
   /**
-   * The partners that a text names beyond doubt. `byItself`: a single word counts as a name if no other word of a name
-   * is beside it.
+   * The partners that a text certainly names. `byItself`: a single word counts as a name if the words beside it belong
+   * to no name.
    */
   ofText(text: string, { byItself }: { readonly byItself: boolean }): NamePlace[] {
     const written = readText(text);
@@ -204,12 +203,11 @@ export class PayerNames {
     });
   }
 
-  /** Whether the word after an incomplete name may be the name's next word. */
   private wordAfter({ words: written }: ComparableName, { from, words: length }: NamePlace): boolean {
     let at: Words | undefined = this.root;
     for (const word of written.slice(from, from + length)) at = at?.next.get(word);
     const after = written[from + length];
-    // The name is cut off, complete, or followed by nothing, so no next word could differ.
+    // No next word contradicts the name: the name is complete or cut off, or the text ends.
     if (at === undefined || at.whole.size > 0 || after === undefined) return true;
     return [...at.next.keys()].some((word) => word.startsWith(after) || isShortFor(after, word));
   }
@@ -228,7 +226,6 @@ export class PayerNames {
     );
   }
 
-  /** The partners whose names begin at a word and match the most words. */
   private placeAt(written: readonly string[], from: number, isCut: boolean): NamePlace | undefined {
     let at = this.root;
     for (let length = 0; ; length += 1) {
@@ -245,8 +242,8 @@ export class PayerNames {
         at = next;
         continue;
       }
-      // A single word is a name only by itself. Several words may begin more than one name. A whole name then matches
-      // better, unless it may be cut off.
+      // A single word is a match only if this word is a whole name. Several words may be the beginning of more than one
+      // name. A whole name matches best, unless the text may be cut off.
       if (length === 0 || (length === 1 && at.whole.size === 0)) return undefined;
       const mayBeCut = length > 1 && isCut && word === undefined;
       const fit = at.whole.size > 0 ? 'whole' : 'incomplete';
@@ -255,26 +252,24 @@ export class PayerNames {
   }
 }
 
-/** `TICKETS` as `TICKET`. */
 const stem = (word: string): string => word.replace(/S$/, '');
 
 /** `HARBOUR TICKETS WEST` is not the name Harbour Tickets East. */
 const isOtherName = (written: ComparableName, { from, words: length }: NamePlace, mayGoOn: boolean): boolean =>
   !mayGoOn && from + length < written.words.length;
 
-/** Whether a word and its neighbor may belong to one name. `before` is the first of the two. */
+/** `before` is the index of the first word. */
 const isJoined = ({ words: written, ends }: ComparableName, at: number, before: number): boolean => {
   const word = written[at];
   return word !== undefined && !/\d/.test(word) && !BESIDE.has(word) && !ends.has(before);
 };
 
-/** Whether a further word of a name is before or after a place. */
 const isLonger = (written: ComparableName, { from, words: length }: NamePlace): boolean =>
   isJoined(written, from - 1, from - 1) || isJoined(written, from + length, from + length - 1);
 
 const LONGEST_REST = 3;
 
-/** In a text, a different, longer name is recognized by the legal form at its end. */
+/** A different, longer name in a text is recognized by its legal form. */
 function continuesToLegalForm(written: ComparableName, { from, words: length }: NamePlace, mayGoOn: boolean): boolean {
   const after = from + length;
   if (mayGoOn) return false;
@@ -284,10 +279,10 @@ function continuesToLegalForm(written: ComparableName, { from, words: length }: 
   return false;
 }
 
-/** Whether an account may distinguish payers. A word or a part of a number does not. */
+/** Whether an account may distinguish payers: not a word, and not a part of a number. */
 const isTellingAccount = (account: string): boolean =>
   /\d/.test(account) && account.replace(/[^A-Za-z0-9]/g, '').length >= 6;
 
-/** Whether a name occurs in a text: its first two significant words in a row, or its only significant word. */
+/** Whether a text contains the first two significant words of a name in a row, or its only significant word. */
 export const namePlausible = (name: string, written: string): boolean =>
   new PayerNames([{ partner_id: '', name }]).namedIn(written).length > 0;

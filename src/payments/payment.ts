@@ -1,4 +1,4 @@
-/** A payment as JSON. Amounts have the digits of their currency, and missing values are `null`. */
+/** Amounts have the digits of their currency. Missing values are `null`. */
 import { Amount } from '../money.ts';
 import type { PaymentRow } from './payments.sql.ts';
 

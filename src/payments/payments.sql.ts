@@ -1,16 +1,14 @@
-/** SQL that reads payments, with their balances and applications. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Candidate } from './duplicates.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './evidence.ts';
 
-/** The first day of the first month with open books; null while no books are closed. */
 export async function readEarliestPostableDate(tx: Transaction): Promise<string | null> {
   const sql = `SELECT earliest_postable_date() AS day`;
   return (await queryOne<{ day: string | null }>(tx, sql)).day;
 }
 
-/** How many payments have this identity, with or without a counter after it. */
+/** Counts payments with this identity, with or without a counter. */
 export async function countIdentity(tx: Transaction, identity: string): Promise<number> {
   const { used } = await queryOne<{ used: number }>(
     tx,
@@ -23,9 +21,7 @@ export async function countIdentity(tx: Transaction, identity: string): Promise<
 export interface PaymentState {
   readonly payment_id: number;
   readonly identity: string;
-  /** The payer known at receipt; null if unknown. */
   readonly payer_at_receipt: string | null;
-  /** Whether the payer was named or corrected after the receipt. */
   readonly payer_named: boolean;
   readonly partner_id: string | null;
   readonly currency: string;
@@ -34,9 +30,12 @@ export interface PaymentState {
   readonly reversed: string;
   readonly unapplied: string;
   readonly status: PaymentStatus;
-  /** Whether its money is still in the bank: it is not completely reversed, or it was booked as not a customer's. */
+  /**
+   * Whether the money is still in the bank: the payment is not completely reversed, or it was booked as money that is
+   * not a customer's.
+   */
   readonly stays: boolean;
-  /** Whether a bank line shows it, or shows a payment that was reversed as its duplicate. */
+  /** Whether a bank line reports the payment, or a payment that was reversed as its duplicate. */
   readonly in_bank_line: boolean;
   readonly received_on: string;
   readonly method: Method;
@@ -68,11 +67,10 @@ export interface LiveApplication {
   readonly document_id: number;
   readonly number: string;
   readonly amount: string;
-  /** The amount written to bank charges with this application. */
   readonly bank_charges: string | null;
 }
 
-/** Applications of these payments that are not undone, the latest first. */
+/** Reads the applications of payments, the latest application first. */
 export function readLiveApplications(tx: Transaction, paymentIds: readonly number[]): Promise<LiveApplication[]> {
   return query(
     tx,
@@ -85,7 +83,7 @@ export function readLiveApplications(tx: Transaction, paymentIds: readonly numbe
   );
 }
 
-/** The payment that a payment duplicates, if part of it was reversed as a duplicate. */
+/** Returns the payment that the given one duplicates, if a part of the given one was reversed as a duplicate. */
 export async function readOriginal(tx: Transaction, paymentId: number): Promise<number | undefined> {
   const [reversal] = await query<{ duplicate_of: number | null }>(
     tx,
@@ -96,7 +94,6 @@ export async function readOriginal(tx: Transaction, paymentId: number): Promise<
   return reversal?.duplicate_of ?? undefined;
 }
 
-/** The applications that a reversal undid, the earliest first. */
 export function readUndoneBy(
   tx: Transaction,
   reversalId: number,
@@ -177,7 +174,7 @@ interface PaymentFilter {
 
 const WHO = `coalesce(e.claimed_by, e.os_user)`;
 
-/** Payments with their history but without obsolete suggestions, in the order in which they were recorded. */
+/** Reads payments. Obsolete suggestions are left out. */
 export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<PaymentRow[]> {
   return query(
     tx,
@@ -233,7 +230,9 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
   );
 }
 
-/** Payments with one of these amounts whose money stays, and those with one of these references. */
+/**
+ * Reads payments with one of these amounts whose money is still in the bank, and payments with one of these references.
+ */
 export function readCandidates(
   tx: Transaction,
   wanted: { money: readonly { currency: string; amount: string }[]; references: readonly string[] },
@@ -274,7 +273,6 @@ export interface ReceivedPayment {
   readonly applied: readonly { readonly document_id: number; readonly amount: string }[];
 }
 
-/** The payment of a processor's session; undefined if there is none yet. */
 export async function readReceived(tx: Transaction, session: string | null): Promise<ReceivedPayment | undefined> {
   const [received] = await query<ReceivedPayment>(
     tx,
@@ -288,7 +286,6 @@ export async function readReceived(tx: Transaction, session: string | null): Pro
   return received;
 }
 
-/** `taken_back` of the payment `p`: see TakenBack. */
 export const TAKEN_BACK = `coalesce((
               SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'reversed_on', r.reversed_on,
                        'reinstated_on', i.reinstated_on) ORDER BY r.payment_reversal_id)

@@ -1,11 +1,10 @@
 /**
- * Payouts of the processor: which payments a payout consists of, and what the processor kept. The processor pays out in
- * order of receipt, so a payout consists of the oldest payments, up to a certain one, less a plausible fee. Pure.
+ * The contents of a processor's payout: the payments in it, and the fees. The processor pays out in order of receipt. A
+ * payout therefore consists of the oldest payments, up to a certain one, less a plausible fee. Pure.
  */
 import { Amount, minorDigits } from '../money.ts';
 import type { ReversalKind } from './enums.ts';
 
-/** A reversal of a payment, and when it was reinstated. */
 export interface TakenBack {
   readonly amount: string;
   readonly kind: ReversalKind;
@@ -14,8 +13,8 @@ export interface TakenBack {
 }
 
 /**
- * The part of a link payment that a payout on this day can contain: what was received by then and not reversed.
- * Mistakes and duplicates are left out, because the processor never held that money.
+ * Returns the part of a link payment that a payout on this day can contain: the amount received by then and not
+ * reversed. Reversals as a mistake or duplicate leave nothing, because the processor never held that money.
  */
 export function leftOn(
   payment: {
@@ -38,7 +37,6 @@ export function leftOn(
     .reduce((left, each) => left.minus(money(each.amount)), money(payment.amount));
 }
 
-/** A link payment that is still with the processor. */
 export interface WithProcessor {
   readonly payment_id: number;
   /** The payment's amount after refunds and disputes. */
@@ -58,7 +56,7 @@ interface Settlement {
 const MOST_PERCENT = 4;
 const MOST_PER_PAYMENT = 1;
 
-/** The oldest payments that make up a payout; undefined unless exactly one choice is plausible. */
+/** Returns the oldest payments that make up a payout. Undefined unless exactly one choice of payments is plausible. */
 export function settle(payout: Amount, oldestFirst: readonly WithProcessor[]): Settlement | undefined {
   const plausible: Settlement[] = [];
   let gross = Amount.zero(payout.currency);
@@ -73,8 +71,8 @@ export function settle(payout: Amount, oldestFirst: readonly WithProcessor[]): S
 }
 
 /**
- * Whether fees are plausible for a number of payments. The comparison is in hundredths of the minor unit, without
- * rounding.
+ * Whether fees are plausible for a number of payments. The comparison uses hundredths of the minor unit, so nothing is
+ * rounded.
  */
 export function feesPlausible(fees: Amount, gross: Amount, payments: number): boolean {
   const perMajor = 10n ** BigInt(minorDigits(gross.currency) as number);

@@ -1,10 +1,9 @@
-/** SQL of payouts in bank lines, their settlements, and the processor's payouts that they may be. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import { TAKEN_BACK } from './payments.sql.ts';
 import { leftOn, type TakenBack, type WithProcessor } from './payout-contents.ts';
 
-/** Returns the ids of the payouts by the ids of their lines. */
+/** Returns the ids of the payouts, by bank line id. */
 export async function insertPayouts(
   tx: Transaction,
   context: PaymentContext,
@@ -63,16 +62,14 @@ export async function insertSettlements(
   );
 }
 
-/** A payout of a connected account that a bank line may be. */
 export interface AccountPayout {
   readonly payout_id: number;
   readonly balance_transaction_id: number;
   readonly account: string;
-  /** The processor's id of the payout, such as `po_…`. */
   readonly payout: string | null;
   readonly currency: string;
   readonly amount: string;
-  /** The processor's fees on what it pays out; zero if unknown. */
+  /** The processor's fees for the contents of the payout; zero if unknown. */
   readonly fees: string;
   /**
    * Whether the match is certain: no other payout matches the line, no other line matches the payout, and all contents
@@ -81,14 +78,17 @@ export interface AccountPayout {
   readonly certain: boolean;
 }
 
-/** A payout reaches the bank within a few days. Holidays make it longer. */
+/** A payout reaches the bank within a few days, or later if there are holidays. */
 const BANK_LINE_WITHIN_DAYS = 10;
-/** The contents of a payout are requested when it is reported. After this time it is settled without them. */
+/**
+ * The contents of a payout are requested when the payout is reported. After this time, the payout is settled without
+ * its contents.
+ */
 const CONTENTS_WITHIN_DAYS = 3;
 
 /**
- * Unsettled payouts in the bank, each with the payouts of connected accounts that it may be. Those have the same
- * currency and amount, and were made shortly before. A failed payout never arrives.
+ * Reads unsettled payouts of bank lines, with the payouts of connected accounts that may match. A matching payout has
+ * the same currency and amount, and was made shortly before. A failed payout never arrives at the bank.
  */
 export function readAccountPayouts(tx: Transaction, now: string): Promise<AccountPayout[]> {
   return query(
@@ -113,7 +113,6 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
   );
 }
 
-/** Records which connected account settled payouts come from, and which of its payouts they are. */
 export async function insertAccountPayouts(
   tx: Transaction,
   context: PaymentContext,
@@ -127,7 +126,6 @@ export async function insertAccountPayouts(
   });
 }
 
-/** Whether any partner has or had that connected account. */
 export async function isConnectedAccount(tx: Transaction, account: string): Promise<boolean> {
   const found = await query(tx, `SELECT 1 FROM partner_arrangements WHERE connected_account_id = :account LIMIT 1`, {
     account,
@@ -146,9 +144,8 @@ export interface PayoutRow {
   readonly fees: string | null;
   readonly why: string | null;
   readonly payments: readonly number[];
-  /** The connected account that it comes from; null if it brought link payments. */
+  /** The connected account is null if the payout contains link payments. */
   readonly of_account: string | null;
-  /** The processor's id of the payout, if known. */
   readonly of_payout: string | null;
 }
 
@@ -169,8 +166,8 @@ export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutR
 }
 
 /**
- * Link payments that a payout on this day could bring, the oldest first. Payments to a connected account are paid out
- * from that account.
+ * Reads link payments that a payout on this day could contain, the oldest first. Payments to a connected account are
+ * paid out from that account, so these payments are left out.
  */
 export async function readWithProcessor(tx: Transaction, currency: string, day: string): Promise<WithProcessor[]> {
   const rows = await query<{

@@ -1,7 +1,7 @@
 /**
- * Current suggestions for payments with unapplied cash: they consider invoices issued later, payers that finance has
- * named and accounts learned since. Only lists show these. Reminders follow the suggestions that were found at the
- * import.
+ * Current suggestions for payments with unapplied cash. Unlike the suggestions found at the import, current ones
+ * consider later invoices, payers that finance has named, and accounts learned since. Only lists show current
+ * suggestions; reminders use the suggestions of the import.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -13,17 +13,13 @@ import { match } from './match.ts';
 import type { OpenItems } from './open-items.ts';
 import { readOpenItems } from './read-open-items.ts';
 
-/** The current match of a payment. */
 export interface PresentMatch {
-  /** Suggestions, the most probable first. */
   readonly suggestions: readonly ExceptionSuggestion[];
-  /** The partner that the account now identifies. */
   readonly account_partner: string | null;
-  /** The written-off invoices that it names or was recorded for. */
+  /** The written-off invoices that the payment names or was recorded for. */
   readonly written_off: readonly string[];
 }
 
-/** Values by payment. */
 export async function readPresentMatches(
   tx: Transaction,
   settings: Pick<Settings, 'small_difference'>,
@@ -48,7 +44,7 @@ export async function readPresentMatches(
   );
 }
 
-/** Every text that may name a document, although only `references` are matched. */
+/** Matching uses only `references`; these are all texts that may name a document. */
 const wordsOf = ({ references, text, subject }: ExceptionalPayment): ReferenceField[] => [
   ...references,
   ...(text === null ? [] : [{ field: 'text', text }]),
@@ -76,7 +72,6 @@ function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): Exception
   return [...together(found), ...found.suggested].map((each) => presented(accountNotNamed(each), items));
 }
 
-/** Used if the payer is not known by an account. */
 function accountNotNamed(found: Suggestion): Suggestion {
   const { document, evidence } = found;
   if (evidence.rule !== 'amount_and_account') return found;
@@ -84,7 +79,7 @@ function accountNotNamed(found: Suggestion): Suggestion {
   return { ...found, evidence: { ...evidence, why } };
 }
 
-/** What would be applied if the payment arrived now. Several documents are suggested only together. */
+/** The suggestions that would be applied if the payment arrived now. Several documents become one set. */
 function together({ applied, credit = [] }: Match): Suggestion[] {
   if (applied.length < 2 || credit.length > 0) return [...applied];
   const set = applied.map(({ document }) => document.number);

@@ -1,4 +1,3 @@
-/** Reads the open items that payments are matched against, with the documents that their remittances name. */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
@@ -9,7 +8,10 @@ import { type CarriedItems, OpenItems } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.ts';
 import { CarriedNumbers, findCreditNotes, findReferences } from './reference.ts';
 
-/** `remittances` are the fields of each payment that may name documents; `payers`, the accounts it was paid from. */
+/**
+ * `remittances` are the fields of each payment that may name documents. `payers` are the accounts from which payments
+ * came.
+ */
 export async function readOpenItems(
   tx: Transaction,
   { small_difference }: Pick<Settings, 'small_difference'>,

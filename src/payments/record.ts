@@ -1,7 +1,7 @@
 /**
- * Records a payment manually. If the bank, the processor or finance has already reported the same payment, the entry
- * becomes one more source record of it; a possible duplicate is recorded and suggested (rules: duplicates.ts).
- * Refusals: amount_invalid, argument_invalid, currency_unknown, date_in_future, partner_unknown, document_unknown.
+ * Records a payment manually. If the payment is already recorded, the entry becomes a further source record of that
+ * payment. A possible duplicate is recorded and suggested (rules: duplicates.ts). Refusals: amount_invalid,
+ * argument_invalid, currency_unknown, date_in_future, partner_unknown, document_unknown.
  */
 
 import { todayOf } from '../config/today.ts';
@@ -30,23 +30,20 @@ export interface RecordRequest {
   /** `YYYY-MM-DD` */
   readonly receivedOn: string;
   readonly reference: string;
-  /** Our bank account that received it, as named in bank files. */
+  /** Our bank account that received the payment, as named in bank files. */
   readonly account?: string | undefined;
-  /** Either the document that the payment is for or the partner that sent it. */
+  /** Either the document that the payment is for, or the partner that sent it. */
   readonly number?: string | undefined;
   readonly partnerId?: string | undefined;
 }
 
 export interface RecordedPayment {
   readonly paymentId: number;
-  /** The payment was already recorded, so only a source record was added. */
   readonly duplicate: boolean;
   readonly possibleDuplicates: readonly number[];
-  /** Why none of it is applied to the named invoice. */
   readonly kept?: string;
 }
 
-/** A checked request. */
 interface HandEntry {
   readonly amount: Amount;
   readonly method: Method;
@@ -78,7 +75,7 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
     references: [],
   });
   const identity = identify(reportedBy(entry), candidates);
-  // Money received for a paid invoice becomes unapplied cash. Other documents accept no payments.
+  // A payment for a paid invoice becomes unapplied cash. Other documents that accept no payment are refused.
   if (identity.verdict !== 'same' && document !== undefined) refuseUnpayable(document);
 
   const context = await openPaymentContext(tx, caller, {
@@ -133,7 +130,7 @@ function checkedReference(given: string): string {
   return reference;
 }
 
-/** Our account without spaces, as in bank files; empty if none is given. */
+/** Returns the account without spaces, as in bank files. The text is empty if no account is given. */
 function checkedAccount({ account: given, method }: RecordRequest): string {
   if (given === undefined) return '';
   const account = given.replace(/\s/g, '');
@@ -192,7 +189,7 @@ async function recordNew(tx: Transaction, context: PaymentContext, caller: Calle
   return paymentId;
 }
 
-/** After a payment was reversed, an equal one may be recorded. A counter makes it a different payment. */
+/** After a reversal, an equal payment may be recorded again. A counter distinguishes its identity. */
 async function unusedIdentity(tx: Transaction, identity: string): Promise<string> {
   const used = await countIdentity(tx, identity);
   return used === 0 ? identity : `${identity}|#${used + 1}`;
@@ -210,7 +207,7 @@ async function recordDuplicate(
   if (document !== undefined && whyTakesNoPayment(document) === undefined && documents.length === 0) {
     await applyByHand(tx, context, caller, { paymentId: payment_id, document, receivedOn });
   }
-  // If the payer was unknown, this entry names it.
+  // The entry names the payer of a payment whose payer was unknown.
   const state = await readState(tx, payment_id);
   if (state?.partner_id !== null || !money(state.unapplied, state).isPositive()) return;
   await insertAssignments(tx, context, [

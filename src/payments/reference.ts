@@ -1,38 +1,32 @@
 /**
  * Finds document numbers in remittance texts. A complete number is certain in any form: with spaces, without dashes, in
- * small letters, inside other text. A number that has to be guessed (a letter O for a zero, missing zeros, a missing
- * series) is reported as a guess, for finance to confirm. A sequence alone, such as 000012, may be of any year. Pure.
+ * small letters, inside other text. A number with a letter O for a zero, missing zeros or a missing series is a guess,
+ * which finance must confirm. A sequence alone, such as 000012, may be of any year. Pure.
  */
 import type { ReferenceField } from './bank/statement.ts';
 
 export interface FoundReference {
-  /** The document's number in our form: INV-2026-000123. */
   readonly number: string;
   readonly field: string;
-  /** The text found. */
   readonly found: string;
-  /** What had to be guessed; undefined if the number is certain. */
+  /** A clause on the guessed part; undefined if the number is certain. */
   readonly guess: string | undefined;
 }
 
-/** The beginning of a number, truncated at the end of a field. */
+/** The beginning of a number that the end of a field cuts off. */
 export interface PartialReference {
-  /** `INV2026000`: the available part of series, year and sequence, without dashes. */
+  /** The beginning of the number without dashes, such as `INV2026000`. */
   readonly beginning: string;
   readonly field: string;
   readonly found: string;
 }
 
-/** A credit note that a remittance deducts. */
 export interface FoundCreditNote {
-  /** CN-2026-000001 */
   readonly number: string;
   readonly field: string;
-  /** The text found. */
   readonly found: string;
 }
 
-/** A sequence without series and year: `000012`. */
 export interface ShortReference {
   readonly sequence: string;
   readonly field: string;
@@ -44,26 +38,20 @@ export interface FoundReferences {
   readonly short: readonly ShortReference[];
 }
 
-/** `INV` and what follows it: digits, each after at most three characters that are neither digit nor letter. */
+/** `INV`, then digits. At most three characters that are neither digit nor letter may precede each digit. */
 const WRITTEN = /INV(?:OICE)?(?:[^A-Z0-9]{0,3}N[RO][^A-Z0-9]?)?((?:[^A-Z0-9]{0,3}\d)+)/g;
-/** The same with letters that are mistaken for digits. */
 const MISREAD = /[I1L]NV((?:[^A-Z0-9]{0,3}(?![I1L]NV)[0-9OQDILSB])+)/g;
 const AS_DIGIT: Readonly<Record<string, string>> = { O: '0', Q: '0', D: '0', I: '1', L: '1', S: '5', B: '8' };
-/** Year and sequence without the series: perhaps one of our documents. */
 const BARE = /(?<!\d)(20\d\d)[^A-Z0-9]{1,2}(\d{6}|[1-9]\d{6,})(?!\d)/g;
 
-/** `CN` or `CM`, year and sequence. */
 const CREDIT_NOTE = /(?<![A-Z0-9])C[NM][^A-Z0-9]{0,3}(20\d\d)[^A-Z0-9]{0,3}(\d{6,})(?!\d)/g;
 
-/** A sequence padded with zeros, by itself: `000012, 000020`. */
+/** A sequence alone, padded with zeros: `000012, 000020`. */
 const SHORT = /(?<![A-Z0-9])0\d{5}(?![A-Z0-9])/g;
 
-/** The guess of a number with letters in it. */
 export const MISSPELLED = 'letters were read as digits';
-/** The fewest digits of a sequence. */
 const SEQUENCE_DIGITS = 6;
 const YEAR_DIGITS = 4;
-/** The most digits of a sequence. */
 const LONGEST_SEQUENCE = 12;
 
 export function findReferences(fields: readonly ReferenceField[]): FoundReferences {
@@ -72,13 +60,12 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
   const short = new Map<string, ShortReference>();
   const keep = (found: FoundReference): void => {
     const known = references.get(found.number);
-    // A certain number replaces a guessed one.
     if (known === undefined || (known.guess !== undefined && found.guess === undefined))
       references.set(found.number, found);
   };
   for (const { field, text } of fields) {
     const upper = text.toUpperCase();
-    // If an invoice is named beside a credit note, the credit note's digits do not name an invoice.
+    // In a text that names an invoice, the digits of a credit note do not name an invoice.
     const written = upper.includes('INV') ? upper.replace(CREDIT_NOTE, (each) => '|'.repeat(each.length)) : upper;
     const others = written.replace(WRITTEN, (_, digits: string) => ` | ${afterNumber(digits)} | `);
     for (const [sequence] of others.replace(MISREAD, ' | ').replace(BARE, ' | ').matchAll(SHORT)) {
@@ -109,14 +96,14 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
 }
 
 /**
- * The numbers of documents carried over from the previous system, which have any form. Such a number is found with any
- * separators. A short one may occur in a text by chance, so it is a guess.
+ * The numbers of documents carried over from the previous system, in any form and with any separators. A short number
+ * is a guess, because it may occur in a text by chance.
  */
 export class CarriedNumbers {
   private readonly numbers = new Map<string, string>();
   private mostParts = 0;
 
-  /** `written` is the number in the previous system, `number` the current document's number. */
+  /** `written` is the number in the previous system. */
   constructor(carried: readonly { readonly written: string; readonly number: string }[]) {
     for (const { written, number } of carried) {
       const parts = partsOf(written.toUpperCase());
@@ -134,7 +121,7 @@ export class CarriedNumbers {
         for (const [joined, start, end] of this.runsFrom(parts, first)) {
           const number = this.numbers.get(joined);
           if (number === undefined) continue;
-          const guess = isTelling(joined) ? undefined : 'so short a number may be another';
+          const guess = isTelling(joined) ? undefined : 'so short a number may occur by chance';
           const known = found.get(number);
           if (known === undefined || known.guess !== undefined) {
             found.set(number, { number, field, found: text.slice(start, end), guess });
@@ -146,8 +133,8 @@ export class CarriedNumbers {
   }
 
   /**
-   * The runs of parts that begin at a given part, each joined into one text. A payer may split one part of a number in
-   * two.
+   * Joins the runs of parts that begin at a given part. A run may have one part more than the longest number, because a
+   * payer may split a part in two.
    */
   private *runsFrom(parts: readonly Part[], first: number): Generator<[joined: string, start: number, end: number]> {
     let [joined, before] = ['', parts[first]?.start ?? 0];
@@ -160,7 +147,6 @@ export class CarriedNumbers {
   }
 }
 
-/** A run of letters and digits. */
 interface Part {
   readonly text: string;
   readonly start: number;
@@ -175,17 +161,15 @@ const partsOf = (text: string): Part[] =>
     end: index + part.length,
   }));
 
-/** Whether a match is unlikely by chance: six digits, or five characters that include letters and digits. */
+/** A match with fewer characters may be chance. */
 const isTelling = (joined: string): boolean =>
   (/^\d+$/.test(joined) ? joined.length >= 6 : joined.length >= 5) && /\d/.test(joined);
 
-/** What follows the first complete number in a run of digits and separators. */
 function afterNumber(run: string): string {
   const complete = /^\D*(?:\d\D*?){10}(?=\D)/.exec(run);
   return complete === null ? '' : run.slice(complete[0].length);
 }
 
-/** The credit notes named in full, each once. */
 export function findCreditNotes(fields: readonly ReferenceField[]): FoundCreditNote[] {
   const found = fields.flatMap(({ field, text }) =>
     [...text.toUpperCase().matchAll(CREDIT_NOTE)].map(([written, year = '', sequence = '']) => ({
@@ -200,9 +184,9 @@ export function findCreditNotes(fields: readonly ReferenceField[]): FoundCreditN
 type Reading = Pick<FoundReference, 'number' | 'guess'>;
 
 /**
- * The numbers that a run of digits and separators can mean. The first four digits are the year. The sequence has at
- * least six more digits and ends at a separator or at the end of the run. If more digits follow the sixth, ending there
- * is a guess.
+ * The numbers that a run of digits and separators may mean. The first four digits are the year. The sequence has at
+ * least six digits and ends at a separator or at the end of the run. A sequence of six digits before further digits is
+ * a guess.
  */
 function readings(run: string): Reading[] {
   const digits: { digit: string; ends: boolean }[] = [];
@@ -238,7 +222,6 @@ function readings(run: string): Reading[] {
   return found;
 }
 
-/** The form of our document numbers: at least six digits. */
 function numbered(year: string, sequence: string): string {
   const digits = sequence.replace(/^0+/, '');
   return `INV-${year}-${digits.padStart(SEQUENCE_DIGITS, '0')}`;

@@ -1,8 +1,7 @@
-/** SQL of refunds of credit and their returns. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
-/** Returns the day on which the books enter the refund. */
+/** Returns the date of the refund's journal entry. */
 export async function insertRefund(
   tx: Transaction,
   { now, eventId, earliest }: PaymentContext,
@@ -14,8 +13,8 @@ export async function insertRefund(
        document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on, recorded_at,
        event_id)
      SELECT d.document_id, d.partner_id, d.currency, :amount::numeric, :method, '', :reference, :on::date,
-            -- The refund is dated no earlier than the credit was last reopened. Otherwise the credit would count twice
-            -- in between.
+            -- The journal entry is dated no earlier than the credit was last reopened. With an earlier date, the credit
+            -- would count twice in between.
             greatest(:on::date, :earliest::date, document_reopened_on(d.document_id)),
             :now::timestamptz, :eventId::bigint
      FROM documents d WHERE d.document_id = :documentId
@@ -25,7 +24,7 @@ export async function insertRefund(
   return entry_on;
 }
 
-/** The refunds that were not returned, the latest first. */
+/** Reads the refunds of a credit note, the latest refund first. */
 export function readRefunds(
   tx: Transaction,
   documentId: number,

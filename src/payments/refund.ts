@@ -1,7 +1,7 @@
 /**
- * Refunds open credit of a credit note, all of it or a part, and undoes that when the bank returns it.
- * Refusals: document_unknown, credit_not_refundable, credit_amount_too_large, refund_repeated, amount_invalid,
- * date_in_future, date_too_early.
+ * Refunds open credit of a credit note, in whole or in part, and records that the bank returned a refund. Refusals:
+ * document_unknown, credit_not_refundable, credit_amount_too_large, refund_repeated, amount_invalid, date_in_future,
+ * date_too_early.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
@@ -15,14 +15,12 @@ import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
 
 interface RefundRequest {
   readonly number: string;
-  /** In the credit note's currency. If omitted, all open credit is refunded. */
+  /** The amount in the credit note's currency. Default: all open credit. */
   readonly amount?: string | undefined;
-  /** Allows the same amount with the same reference a second time. */
+  /** Allows a second refund with the same amount and reference. */
   readonly again?: boolean | undefined;
   readonly method: 'ach' | 'wire' | 'other';
-  /** The bank's reference; empty if unknown. */
   readonly reference: string;
-  /** If omitted: today. */
   readonly on?: string | undefined;
 }
 
@@ -32,15 +30,14 @@ export interface Refund {
   readonly currency: string;
   readonly amount: string;
   readonly refunded_on: string;
-  /** For a returned refund. */
   readonly returned_on?: string;
-  /** The day on which the books enter the refund, or its return. */
+  /** The date of the journal entry of the refund or of its return. */
   readonly entry_on: string;
 }
 
 /**
- * Refunds open credit of a credit note. A part already refunded with the same reference, on any day, counts as a
- * repeated command and is refused, unless `again` is set.
+ * Refunds open credit of a credit note. A second refund with the same amount and reference is refused as a repeated
+ * command, unless `again` is set.
  */
 export async function refundCredit(tx: Transaction, caller: Caller, request: RefundRequest): Promise<Refund> {
   const { number, method, reference } = request;
@@ -88,8 +85,8 @@ async function amountToRefund(
 }
 
 /**
- * Records that the bank returned a credit note's latest refund, or the latest refund of a given amount. That credit is
- * open again.
+ * Records that the bank returned a refund of a credit note: the latest refund, or the latest refund of the given
+ * amount. The credit is open again.
  */
 export async function returnRefund(
   tx: Transaction,

@@ -1,18 +1,17 @@
-/** SQL of what partners owe, and of the reminders they received. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export type SkipReason =
   | 'on_hold'
   | 'disputed'
-  /** A bank debit that the partner's contact ordered is under way. */
+  /** The partner's contact has ordered a bank debit that is not complete yet. */
   | 'payment_ordered'
   | 'card_dispute'
   | 'payment_to_confirm'
-  /** A payment that may pay it is a possible duplicate. */
+  /** A possible duplicate may pay the invoice. */
   | 'possible_duplicate'
   | 'not_sent'
   | 'covered_by_credit'
-  /** Unapplied cash of a partner that pays for this one. */
+  /** Unapplied cash of a partner that pays for this partner covers the invoice. */
   | 'covered_by_parent';
 
 export interface OwedRow {
@@ -21,40 +20,37 @@ export interface OwedRow {
   readonly partner_id: string;
   readonly month: string;
   readonly currency: string;
-  /** An invoice carried over by an opening has no month here, so this is its date. */
+  /** The issue date of an invoice carried over by an opening, which has no month. Null for other invoices. */
   readonly carried_issued_on: string | null;
   readonly due_on: string;
-  /** As issued, before any credit. */
   readonly gross: string;
   readonly balance: string;
   readonly amount_paid: string;
-  /** The disputed part of the balance, which is not dunned. */
   readonly disputed: string;
   readonly payment_link: string | null;
-  /** The latest dunning level reached, in days after `counted_from`; null if the partner was already reminded of it. */
-  readonly dunning_level: number | null;
-  /** The latest level that the partner was reminded of, counted from `counted_from`. */
-  readonly reminded_level: number | null;
   /**
-   * The due date, or a later day on which the debt was reopened because its settlement was taken back, or on which an
-   * opening carried it over.
+   * The latest dunning level reached, in days after `counted_from`; null if the partner was already reminded of this
+   * level.
    */
+  readonly dunning_level: number | null;
+  readonly reminded_level: number | null;
+  /** The due date, or the later day on which the debt was reopened or carried over. */
   readonly counted_from: string;
-  /** If the bank returned the last payment, the days on which it was received and returned. */
+  /** The days on which the last payment was received and returned by the bank, if it was returned. */
   readonly returned_payment_on: string | null;
   readonly returned_on: string | null;
-  /** Null if it is dunned. */
+  /** The reason is null if the invoice is dunned. */
   readonly skip_reason: SkipReason | null;
 }
 
-/** The partners whose money may pay what a partner owes, and those whose debts that money covers first. */
+/** The partners whose money may pay debts of this partner, and the partners whose debts that money covers first. */
 const FAMILY = `(
        SELECT f.partner_id FROM partner_payers f
        JOIN partner_payers u ON u.payer_id = f.payer_id AND u.partner_id = :partnerId
        UNION SELECT payer_id FROM partner_payers WHERE partner_id = :partnerId
        UNION SELECT :partnerId)`;
 
-/** Open invoices, each with the reason why it is not dunned, if any. What covers them is not considered yet. */
+/** Open invoices, each with the reason not to dun it, if any. Credit and cash are not considered yet. */
 const OWED = `owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
             CASE WHEN d.opening_id IS NOT NULL THEN d.issued_on END AS carried_issued_on,
@@ -80,7 +76,7 @@ const OWED = `owed AS (
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN open_invoice_disputes t USING (document_id)
      LEFT JOIN openings g USING (opening_id)
-     -- What last reopened the debt. If that was recorded late, it counts from the day of the record.
+     -- The last event that reopened the debt. A late record of it counts from the day of recording.
      LEFT JOIN LATERAL (
        SELECT r.kind, day.reopened_on, y.received_on,
               greatest(day.reopened_on, (c.undone_at AT TIME ZONE :timeZone::text)::date) AS known_on
@@ -88,7 +84,6 @@ const OWED = `owed AS (
        LEFT JOIN live_payment_reversals r USING (payment_reversal_id)
        LEFT JOIN payments y ON y.payment_id = c.payment_id
        CROSS JOIN LATERAL (SELECT coalesce(r.reversed_on, c.undone_dated_on) AS reopened_on) AS day
-       -- A small difference is undone with its payment.
        WHERE c.document_id = d.document_id AND c.document = 'invoice' AND c.undone
          AND c.fact NOT IN ('document_issued', 'small_difference')
          AND (u.payment_reversal_id IS NULL OR r.payment_reversal_id IS NOT NULL)
@@ -101,7 +96,7 @@ const OWED = `owed AS (
      CROSS JOIN LATERAL (
        SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
        WHERE since.counted_from + level <= :day::date AND since.counted_from + level > d.issued_on
-         -- A debt that started to count after its due date starts with the first overdue level.
+         -- A debt that counts from a day after its due date starts with the first overdue level.
          AND (level > 0 OR since.counted_from = d.due_on)) AS reached
      CROSS JOIN LATERAL (
        SELECT max(r.dunning_level) AS reminded_level FROM reminders r
@@ -115,7 +110,7 @@ const OWED = `owed AS (
        AND (:partnerId::text IS NULL OR d.partner_id IN ${FAMILY})
      )`;
 
-/** What covers debts: open credit, and cash that is not suggested for an invoice. */
+/** The money that covers debts: open credit, and cash that is not suggested for an invoice. */
 const MONEY = `cash AS (
        SELECT partner_id, currency, sum(amount) AS amount
        FROM (SELECT b.partner_id, b.currency,
@@ -133,7 +128,7 @@ const MONEY = `cash AS (
          USING (partner_id, currency)
      )`;
 
-/** The debts covered by a partner's own money, then by the cash of its payers, the nearest first. */
+/** The debts that money covers: first the partner's own money, then the cash of its payers, the nearest payer first. */
 const COVERED = `counted AS (
        SELECT o.document_id, o.partner_id, o.currency, o.due_on, o.series, o.sequence, o.balance - o.disputed AS amount,
               sum(o.balance - o.disputed) OVER (
@@ -164,10 +159,14 @@ const COVERED = `counted AS (
      )`;
 
 /**
- * Open invoices in number order. A level counts only if its day came after the issue: a replacement that keeps the old
- * due date does not repeat the levels of the document that it replaces. Debts covered by the partner's open credit and
- * unapplied cash in that currency, from the earliest due date on, are not dunned, nor are those covered by its parents'
- * remaining cash. Cash suggested for an invoice counts for that invoice first. A possible duplicate covers nothing.
+ * Reads open invoices in number order.
+ *
+ * A dunning level counts only if its day is after the issue date: a replacement with the old due date does not repeat
+ * the levels of the replaced document.
+ *
+ * The partner's open credit and unapplied cash cover its debts in that currency, the earliest due date first. The
+ * remaining cash of the partner's parents covers the other debts. Covered debts are not dunned. Cash suggested for an
+ * invoice covers that invoice first. A possible duplicate covers nothing.
  */
 export function readOwed(
   tx: Transaction,
@@ -186,7 +185,6 @@ export function readOwed(
   );
 }
 
-/** Partners with a reminder on that day. */
 export async function readRemindedOn(tx: Transaction, day: string): Promise<string[]> {
   const rows = await query<{ partner_id: string }>(
     tx,
@@ -196,7 +194,6 @@ export async function readRemindedOn(tx: Transaction, day: string): Promise<stri
   return rows.map((row) => row.partner_id);
 }
 
-/** Records which documents the reminders of these e-mails are for. */
 export async function insertReminders(
   tx: Transaction,
   levels: readonly { number: string; dunning_level: number; counted_from: string }[],
@@ -213,11 +210,10 @@ export async function insertReminders(
   );
 }
 
-/** The documents of a recorded e-mail, each with its dunning level. */
 export async function readReminded(tx: Transaction, emailId: number): Promise<Map<number, number>> {
   const rows = await query<{ document_id: number; dunning_level: number }>(
     tx,
-    // If a reminder is sent again, it is for the documents of the original reminder.
+    // A repeated reminder has the documents of the original reminder.
     `SELECT r.document_id, r.dunning_level FROM emails e
      JOIN emails first ON (first.partner_id, first.day) = (e.partner_id, e.day)
                       AND first.kind = 'reminder' AND first.asked_for IS NULL
@@ -228,7 +224,6 @@ export async function readReminded(tx: Transaction, emailId: number): Promise<Ma
   return new Map(rows.map((row) => [row.document_id, row.dunning_level]));
 }
 
-/** The PDFs of these documents as issued, in number order. */
 export function readPdfsToAttach(
   tx: Transaction,
   documentIds: readonly number[],
@@ -243,12 +238,11 @@ export function readPdfsToAttach(
 
 export interface OpenCredit {
   readonly currency: string;
-  /** The credit note; null for unapplied cash. */
   readonly number: string | null;
   readonly amount: string;
 }
 
-/** Open credit notes and unapplied cash, without possible duplicates. They are deducted from what is owed. */
+/** Possible duplicates are left out, because they may not be real money. */
 export function readOpenCredits(tx: Transaction, partnerId: string): Promise<OpenCredit[]> {
   return query(
     tx,

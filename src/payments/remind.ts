@@ -1,12 +1,13 @@
 /**
- * Reminders (dunning): on the days that the settings name, counted from the due date, a partner gets one e-mail that
- * lists everything it owes. Each document reaches each dunning level once. After days without a run, only the latest
- * level reached is sent. If a debt was reopened because its settlement was taken back, it starts again with the first
- * overdue level. So does a debt carried over by an opening, counted from the day of the import.
+ * Reminders (dunning). The settings name days before and after the due date. On each of these days, a partner gets one
+ * e-mail that lists all its open items. Each document reaches each dunning level once. After days without a run, only
+ * the latest level reached is sent.
  *
- * The disputed part of a document is not dunned. Skips documents that are disputed completely, on hold, reopened by an
- * undecided card dispute, possibly paid by an unconfirmed payment or a possible duplicate, never e-mailed, or covered
- * by the partner's open credit and unapplied cash or its parent's cash.
+ * If a debt was reopened because its settlement was taken back, the debt starts again with the first overdue level. A
+ * debt carried over by an opening starts with the first overdue level, counted from the day of the import.
+ *
+ * The disputed part of a document is not dunned. A document is skipped for any reason of `SkipReason`, or if it is
+ * completely disputed.
  */
 
 import { createHash } from 'node:crypto';
@@ -22,9 +23,7 @@ import { insertReminders, type OwedRow, readOwed, readRemindedOn, type SkipReaso
 
 interface DueReminder {
   readonly partner_id: string;
-  /** The latest dunning level that any of the partner's documents has reached, in days after the due date. */
   readonly dunning_level: number;
-  /** The documents in the reminder; `dunning_level` is null for those that have not reached a new one. */
   readonly documents: readonly Pick<
     OwedRow,
     'number' | 'due_on' | 'balance' | 'disputed' | 'currency' | 'dunning_level'
@@ -34,11 +33,10 @@ interface DueReminder {
 export interface ReminderPlan {
   readonly day: string;
   readonly reminders: readonly DueReminder[];
-  /** Documents that are overdue or have reached a level, but are not dunned. */
+  /** Documents that are overdue or have reached a dunning level, but are not dunned. */
   readonly skipped: readonly { readonly number: string; readonly partner_id: string; readonly reason: SkipReason }[];
 }
 
-/** The reminders that are due today. Records nothing. */
 export async function planReminders(
   tx: Transaction,
   caller: Caller,
@@ -69,9 +67,8 @@ export async function planReminders(
   return { plan, rows };
 }
 
-/** Records today's reminders and queues their e-mails. Safe to repeat. */
 export async function recordReminders(tx: Transaction, caller: Caller): Promise<ReminderPlan> {
-  // Only one run at a time, so that each reads what the previous one recorded.
+  // Only one run at a time, because each run reads the records of the previous run.
   await takeLock(tx, LOCKS.reminders);
   const { plan, rows } = await planReminders(tx, caller);
   const { day, reminders } = plan;

@@ -1,7 +1,7 @@
 /**
- * The e-mail of a reminder: everything that the partner owes when it is sent, with the invoices attached. Its tone
- * follows the dunning level that it was recorded for, and it demands only documents that have reached this level. It is
- * withdrawn if nothing is left to demand.
+ * The e-mail of a reminder: all open items of the partner at the time of sending, with invoices attached. The tone
+ * follows the reminder's dunning level. Only documents that have reached this level are demanded. The e-mail is
+ * withdrawn if no document is left to demand.
  */
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
@@ -23,15 +23,15 @@ import {
   readReminded,
 } from './remind.sql.ts';
 
-/** No more PDFs than this are attached; the payment pages have the rest. Overdue documents come first. */
+/** Overdue documents come first. The payment pages have all documents. */
 const MOST_ATTACHED = 10;
 
-/** `notice`: nothing is overdue. The others escalate from the first level after the due date to the last. */
+/** `notice`: nothing is overdue. The other tones escalate from the first level after the due date to the last. */
 type Tone = 'notice' | 'first' | 'firm' | 'final';
 
 /**
- * The tone of a dunning level, given all levels of the settings. If only one level is after the due date, it is not
- * final.
+ * Returns the tone of a dunning level. `levels` are all levels of the settings. A single level after the due date is
+ * not final.
  */
 export function toneOf(level: number, levels: readonly number[]): Tone {
   if (level <= 0) return 'notice';
@@ -56,7 +56,7 @@ export const reminderEmail: EmailComposer = {
     if (partner === undefined) throw new Error(`no partner ${partnerId} to remind`);
     const { name, email: address, cc } = partner.invoicing_contact;
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
-    // Debts covered by credit are listed together with the credit, so that the totals are right for the partner.
+    // Debts covered by credit are listed together with the credit, so that the totals match the partner's account.
     const owed = rows.filter((row) => row.skip_reason === null || row.skip_reason === 'covered_by_credit');
     const toConfirm = rows.filter((row) => row.skip_reason === 'payment_to_confirm');
     const credits = withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
@@ -71,7 +71,7 @@ export const reminderEmail: EmailComposer = {
         issuer: issuerView(settings.issuer),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
-        // Used in the closing, which this e-mail shares with those of documents.
+        // Required by the closing, a template that e-mails with documents also use.
         ...{ rowsOmitted: false, paymentLink: '' },
         attachments: attachments.map(({ filename }) => ({ filename, note: 'the invoice as issued' })),
         ...{ firm: tone === 'firm', final: tone === 'final' },
@@ -98,11 +98,9 @@ async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: s
   return pdfs.map(({ number, pdf }) => ({ filename: `${number}.pdf`, contentType: 'application/pdf', content: pdf }));
 }
 
-/** The demand for a document: its balance without the disputed part. */
 const dunned = (row: OwedRow): Amount =>
   Amount.of(row.balance, row.currency).minus(Amount.of(row.disputed, row.currency));
 
-/** If cash probably pays documents that are not listed, it is not listed either. */
 function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCredit[]): OpenCredit[] {
   return credits.flatMap((each) => {
     if (each.number !== null) return [each];
@@ -115,7 +113,7 @@ function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCre
 
 /**
  * The last due date in the notice period of a reminder sent on this day. The earliest level before the due date sets
- * the length of that period.
+ * the length of the period.
  */
 const noticeTo = (day: string, levels: readonly number[]): string =>
   DateTime.fromISO(day, { zone: 'utc' })
@@ -133,7 +131,6 @@ function viewOf(
   locale: Locale,
 ) {
   const overdue = owed.filter((row) => row.skip_reason === null && row.due_on < day);
-  /** The documents that have reached the level of an urgent or final reminder. */
   const demanded = overdue.filter((row) => demandsFrom < 0 || (row.reminded_level ?? 0) >= demandsFrom);
   const demandsPart = demanded.length < overdue.length;
   const currencies = [...new Set(owed.map((row) => row.currency))].sort();
@@ -142,12 +139,12 @@ function viewOf(
   const open = (currency: string) => credits.filter((each) => each.currency === currency);
   const netOf = (currency: string) =>
     open(currency).reduce((net, { amount }) => net.minus(Amount.of(amount, currency)), total(owed, currency));
-  /** The total of these documents, but never more than what is left to pay. */
+  /** Returns the total of these documents, at most the net amount due. */
   const leftOf = (rows: readonly OwedRow[]) => (currency: string) => {
     const [sum, net] = [total(rows, currency), netOf(currency)];
     return net.isLessThan(sum) ? net : sum;
   };
-  /** Due in the notice period, and due later; together, what is left to pay. */
+  /** `soonOf`: due in the notice period. The amount due later is the remainder of the net amount due. */
   const soonOf = leftOf(owed.filter((row) => row.skip_reason === null && row.due_on <= noticeTo));
   const named = (amountOf: (currency: string) => Amount) =>
     currencies
@@ -164,7 +161,7 @@ function viewOf(
     dueSoon: named(soonOf) || named(netOf),
     dueLater: named(soonOf) === '' ? '' : named((currency) => netOf(currency).minus(soonOf(currency))),
     asOf: locale.date(day),
-    // Bank details on invoices of the previous system may be out of date.
+    // Invoices of the previous system may have outdated bank details.
     detailsOnPages: owed.some((row) => row.carried_issued_on !== null && row.payment_link !== null),
     currencies: currencies.map((currency) => ({
       currency,
@@ -198,7 +195,7 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     days: String(days),
     oneDay: days === 1,
     amount: locale.amount(dunned(row)),
-    // The amounts add up: the original amount less the paid, credited and disputed amounts is the demand.
+    // The original amount less the paid, credited and disputed amounts is the amount demanded.
     original: [paid, credited, disputed].every((each) => each.isZero()) ? '' : locale.amount(amount(row.gross)),
     paid: paid.isZero() ? '' : locale.amount(paid),
     credited: credited.isZero() ? '' : locale.amount(credited),

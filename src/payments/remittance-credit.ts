@@ -1,5 +1,5 @@
 /**
- * A remittance that deducts credit: "INV-2026-000011 less CN-2026-000001". Payment and credit together pay the named
+ * Credit that a remittance deducts: "INV-2026-000011 less CN-2026-000001". Payment and credit together pay the named
  * invoices. Pure.
  */
 import { Amount } from '../money.ts';
@@ -7,7 +7,6 @@ import type { ReferenceField } from './bank/statement.ts';
 import type { OpenCredit, Payable, PlacedCredit } from './evidence.ts';
 import type { OpenItems } from './open-items.ts';
 
-/** The open credit notes of a partner that a remittance names. */
 export function namedCredit(
   references: readonly ReferenceField[],
   { partnerId, currency }: { partnerId: string; currency: string },
@@ -20,20 +19,19 @@ export function namedCredit(
   });
 }
 
-/** `INV-2026-000011 less CN-2026-000001 (611.30 USD)`. */
+/** Writes a text such as `INV-2026-000011 less CN-2026-000001 (611.30 USD)`. */
 export function lessCredit(documents: readonly Payable[], credits: readonly OpenCredit[]): string {
   const deducted = credits.map((each) => `${each.number} (${each.balance.forPeople()})`);
   return `${documents.map((each) => each.number).join(', ')} less ${deducted.join(', ')}`;
 }
 
-/** The documents' total less the credit. */
 export function netOf(documents: readonly Payable[], credits: readonly OpenCredit[], currency: string): Amount {
   const sum = (amounts: readonly { balance: Amount }[]) =>
     amounts.reduce((total, { balance }) => total.plus(balance), Amount.zero(currency));
   return sum(documents).minus(sum(credits));
 }
 
-/** Places credit on documents in order until the credit is used up. Returns what is left to pay on each document. */
+/** Returns the placed credit and the unpaid amount of each document. */
 export function placeCredit(
   documents: readonly Payable[],
   credits: readonly OpenCredit[],

@@ -1,7 +1,7 @@
 /**
- * Reverses payments: a return, a refund, a dispute, a mistake, a duplicate. Applied amounts are unapplied, so that the
- * invoices are open again. A reinstated reversal is applied to the same invoices again.
- * Refusals: payment_unknown, payment_is_share, payment_amount_too_large, argument_invalid, date_in_future, date_too_early.
+ * Reverses payments: a return, a refund, a dispute, a mistake, a duplicate. The invoices that the payment paid are open
+ * again. If a reversal is reinstated, the payment is applied to the same invoices again. Refusals: payment_unknown,
+ * payment_is_share, payment_amount_too_large, argument_invalid, date_in_future, date_too_early.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -40,7 +40,7 @@ import {
   readUndoneBy,
 } from './payments.sql.ts';
 
-/** Return reasons: NACHA codes, and the ISO 20022 codes with the same meaning. */
+/** NACHA return reason codes, and the ISO 20022 codes with the same meaning. */
 const RETURN_REASONS: Readonly<Record<string, string>> = {
   R01: 'insufficient funds',
   R02: 'account closed',
@@ -65,11 +65,10 @@ const RETURN_REASONS: Readonly<Record<string, string>> = {
   MS03: 'no reason given',
 };
 
-/** The meaning of a return code, shown after the code. */
 export const returnReason = (code: string | undefined): string =>
   code === undefined ? 'no code given' : (RETURN_REASONS[code] ?? 'unknown code');
 
-/** `R01 insufficient funds`. */
+/** Writes a code before its reason, such as `R01 insufficient funds`. */
 export const withCode = (code: string | null | undefined, reason: string): string =>
   code == null || reason.startsWith(code) ? reason : `${code} ${reason}`;
 
@@ -78,16 +77,16 @@ export interface ReverseRequest {
   readonly kind: ReversalKind;
   readonly reason: string;
   readonly code?: string | undefined;
-  /** If omitted, all that remains of the payment is reversed. */
+  /** Default amount: the part of the payment that is not reversed yet. */
   readonly amount?: string | undefined;
-  /** If omitted: today; for a duplicate and for `other`, the day of its receipt. */
+  /** Default day: today. For a duplicate and for `other`, the default is the day on which the payment was received. */
   readonly on?: string | undefined;
   readonly duplicateOf?: number | undefined;
-  /** For `other`: the general-ledger account that the money belongs to, such as `income:interest`. */
+  /** For `other`: the general-ledger account of the money, such as `income:interest`. */
   readonly account?: string | undefined;
 }
 
-/** Reverses a payment by hand. Returns the amount and the numbers of the reopened invoices. */
+/** Returns the reversed amount and the numbers of the reopened invoices. */
 export async function reversePayment(
   tx: Transaction,
   caller: Caller,
@@ -95,14 +94,15 @@ export async function reversePayment(
 ): Promise<{ amount: Amount; reopened: readonly string[] }> {
   await lockPayments(tx);
   const state = await paymentState(tx, request.paymentId);
-  // The money is at the processor, which reports what happens to it. Only a refund may leave from a different account.
+  // The processor holds the money of a share and reports its reversals. Only a refund may be paid from a different
+  // account.
   if (request.kind !== 'refunded' && isShareIdentity(state.identity)) {
     throw refuse('payment_is_share', { payment_id: state.payment_id });
   }
   const on = dayOfAction(caller, request.on, {
     earliest: state.received_on,
     what: `payment ${state.payment_id} was received`,
-    // In both cases the money was not a customer's.
+    // The money of a duplicate or of `other` never was a customer's.
     ...((request.kind === 'duplicate' || request.kind === 'other') && { otherwise: state.received_on }),
   });
   const invalid = (field: string, value: string, reason: string) =>
@@ -141,7 +141,6 @@ export async function reversePayment(
       account: request.account,
     },
   });
-  // A manual reversal is identified by its audit event.
   const identity = `hand|${context.eventId}`;
   const reversed = await reverseAll(tx, context, [
     {
@@ -169,7 +168,6 @@ const AS_DUPLICATE = fieldName('kind', 'duplicate');
 const OWN_ACCOUNT =
   /^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied|tax)|equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)/;
 
-/** Refuses to book a payment to an invalid account, or to one that invoices and payments move. */
 function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): void {
   const invalid = (reason: string) =>
     refuse('argument_invalid', { argument: fieldName('account'), value: account, reason });
@@ -183,14 +181,14 @@ function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): 
   }
 }
 
-/** Refuses to reverse a payment as a mistake if the bank reported it, because the money did arrive. */
+/** Refuses to reverse a payment as a mistake if a bank line reports it, because the money arrived. */
 function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
   if (!in_bank_line) return;
   const paymentId = String(payment_id);
   throw refuse('argument_invalid', {
     ...{ argument: fieldName('kind'), value: 'mistake' },
     reason:
-      `cannot be: a bank line shows payment ${payment_id}, so its money is in the bank. If it is not a customer's, use ` +
+      `is not possible: a bank line reports payment ${payment_id}, so its money is in the bank. If it is not a customer's, use ` +
       `${AS_OTHER}; if another payment records the same money, ${AS_DUPLICATE}`,
     remedies: [
       toDo('Unapply it', 'payment.unapply', { paymentId }, 'if it belongs to another partner'),
@@ -199,7 +197,10 @@ function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
   });
 }
 
-/** Why a payment cannot be a duplicate of another; undefined if it can. One of the two must stay. */
+/**
+ * Returns the reason why a payment cannot be a duplicate of another, or undefined. One of the two payments must not be
+ * reversed.
+ */
 async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: PaymentState): Promise<string | undefined> {
   const money = (each: PaymentState) => `${each.amount} ${each.currency}`;
   if (other.payment_id === state.payment_id) return 'must be another payment';
@@ -212,10 +213,11 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
 }
 
 /**
- * Reverses payments, each at most once in a call and by at most what remains of it. A reversal is taken from unapplied
- * cash first, then from the latest applications. If only part of an application is needed, it is undone and the rest is
- * applied again with its bank charges. The charges stay settled while any part of the payment is applied. Returns the
- * results by identity.
+ * Reverses payments, each at most once in a call and by at most its remaining amount.
+ *
+ * Unapplied cash is reversed first, then the latest applications. If only a part of an application is needed, the
+ * application is undone and the other part is applied again, with its bank charges. The charges stay settled while any
+ * part of the payment is applied. Returns the results by identity.
  */
 export async function reverseAll(
   tx: Transaction,
@@ -278,23 +280,20 @@ const reapplication = (
 
 export interface ReversalResult {
   readonly payment_reversal_id: number;
-  /** The numbers of the reopened invoices. */
   readonly reopened: readonly string[];
 }
 
-/** What a reversal changed, as a clause. */
 export const whatIsOwedAgain = (reopened: readonly string[]): string =>
   reopened.length === 0
-    ? 'it came out of unapplied cash'
+    ? 'it was taken from unapplied cash'
     : `the amount it paid on ${reopened.join(', ')} is owed again`;
 
 interface Unapplying {
   readonly undone: readonly LiveApplication[];
-  /** The part of the last application that is applied again. */
   readonly kept: Part | undefined;
 }
 
-/** Which applications a reversal undoes: the latest first, no more than needed. Pure. */
+/** Plans which applications a reversal undoes: the latest first, and no more than needed. Pure. */
 export function planUnapplying(
   state: Pick<PaymentState, 'unapplied' | 'currency'>,
   live: readonly LiveApplication[],
@@ -316,7 +315,8 @@ export function planUnapplying(
 }
 
 /**
- * Reinstates a reversal: the payment is applied to the same invoices again, with bank charges, up to their balances.
+ * Reinstates a reversal: the payment is applied to the same invoices again, up to their balances, with its bank
+ * charges.
  */
 export async function reinstate(
   tx: Transaction,
@@ -330,7 +330,7 @@ export async function reinstate(
   if (state === undefined) return;
   let left = money(state.unapplied, state);
   const touched: number[] = [];
-  // Invoices are handled one by one, because each reduces what is left for the next. One payment has few invoices.
+  // Each invoice reduces the amount for the next, so a loop is needed. A payment has few invoices.
   for (const { number, amount, bank_charges } of undone) {
     const document = await readPayable(tx, number);
     if (document === undefined || document.status !== 'open') continue;

@@ -1,7 +1,7 @@
 /**
- * Settles payouts. A payout in the bank is settled when its contents are recorded: link payments, or one payout of a
- * connected account. Payouts of connected accounts are settled automatically if the match is certain.
- * Refusals: payout_unknown, payout_settled, payout_not_settled.
+ * Settles payouts, by recording the contents of a payout in the bank: link payments, or one payout of a connected
+ * account. Payouts of connected accounts are settled automatically if the match is certain. Refusals: payout_unknown,
+ * payout_settled, payout_not_settled.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -24,9 +24,8 @@ import {
 interface SettleRequest {
   readonly payoutId: number;
   readonly paymentIds: readonly number[];
-  /** Instead of payments: the connected account that paid it out. */
   readonly account?: string | undefined;
-  /** The processor's id of the account's payout. If omitted, it is the only one that matches, if any is known. */
+  /** The processor's id of the account's payout. Default: the only payout that matches, if any is known. */
   readonly payout?: string | undefined;
 }
 
@@ -64,7 +63,6 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
 
 const notSettled = (payout_id: number, reason: string) => refuse('payout_not_settled', { payout_id, reason });
 
-/** The account's payout in the bank line, if any is known. */
 async function accountPayoutOf(
   tx: Transaction,
   caller: Caller,
@@ -103,8 +101,9 @@ async function linkPaymentsOf(
 }
 
 /**
- * Settles the payouts that certainly come from a connected account. Returns every candidate for the unsettled payouts,
- * including the certain ones. Finance decides on the others. Their payouts are never settled with link payments.
+ * Settles the payouts that certainly come from a connected account. Returns all candidates for unsettled payouts,
+ * including the certain candidates. If all candidates of a payout are uncertain, finance settles the payout. Such a
+ * payout is not settled with link payments.
  */
 export async function settleReportedPayouts(
   tx: Transaction,
@@ -112,7 +111,8 @@ export async function settleReportedPayouts(
 ): Promise<readonly AccountPayout[]> {
   const possible = await readAccountPayouts(tx, context.now);
   const certain = possible.filter((each) => each.certain);
-  const why = ({ payout, account }: AccountPayout) => `${payout ?? 'a payout'} of ${account}, of that amount and time`;
+  const why = ({ payout, account }: AccountPayout) =>
+    `${payout ?? 'a payout'} of ${account}, with the same amount and about the same time`;
   await settleAs(
     tx,
     context,
@@ -121,10 +121,7 @@ export async function settleReportedPayouts(
   return possible;
 }
 
-/**
- * Settles those payouts after balance transactions were imported. If none is certain, it does nothing and records no
- * event.
- */
+/** Settles payouts after an import of balance transactions. No audit event is recorded if no match is certain. */
 export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): Promise<void> {
   const now = caller.environment.now().toISO();
   if (!(await readAccountPayouts(tx, now)).some(({ certain }) => certain)) return;

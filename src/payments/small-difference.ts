@@ -1,13 +1,12 @@
-/** Small differences: shortfalls of payments that finance does not pursue. They are written to bank charges. Pure. */
+/** Small differences: shortfalls of payments that finance does not pursue and writes to bank charges. Pure. */
 import { Amount } from '../money.ts';
 
-/** The setting `small_difference`: the limit by currency, and `percent`, the limit relative to what was owed. */
+/** The setting `small_difference`: a limit for each currency, and `percent`, a limit relative to the amount owed. */
 export type SmallDifferences = Readonly<Record<string, string>>;
 
-/** The default if the setting has no percentage. Larger international wires cost less than that. */
+/** The default percentage. The fee of a larger international wire is below 2 percent. */
 const PERCENT = '2';
 
-/** Whether a payment that is `short` of what was `owed` may settle it: within the amount and the percentage. */
 export function isSmallDifference(settings: SmallDifferences, short: Amount, owed: Amount): boolean {
   const most = Amount.of(settings[short.currency] ?? '0', short.currency);
   const within = (one: Amount, other: Amount) => !one.minus(other).isPositive();

@@ -1,6 +1,6 @@
 /**
- * Suggestions: what a payment may be for, if that is uncertain. Each rule makes proposals with their evidence, and
- * finance confirms one. Pure.
+ * Suggestions: the documents that a payment may pay. Each rule proposes documents with evidence, and finance confirms a
+ * proposal. Pure.
  */
 import { Amount } from '../money.ts';
 import { bearerOf } from './bank-fee.ts';
@@ -25,11 +25,9 @@ interface Question {
   readonly partial: readonly PartialReference[];
   readonly short: readonly ShortReference[];
   readonly items: OpenItems;
-  /** The partner of the account that paid. */
   readonly known: string | undefined;
-  /** That partner, or those whose names the receipt mentions. */
   readonly payers: readonly string[];
-  /** Whether something contradicts the text, so that the amount alone counts too. */
+  /** Whether the text is contradicted, so that documents are also suggested by amount alone. */
   readonly doubted: boolean;
 }
 
@@ -37,24 +35,23 @@ interface Proposal {
   readonly document: Payable | undefined;
   readonly confidence: string;
   readonly evidence: Omit<Evidence, 'rule'>;
-  /** If omitted, as much of the receipt as the document's balance allows. */
+  /** The default amount is as much of the receipt as the document's balance allows. */
   readonly amount?: Amount;
 }
 
 type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggestion>) => readonly Proposal[];
 
 const SUGGESTED_AT_MOST = 5;
-/** If more open documents than this have the amount, it does not identify one. */
+/** If more open documents have the same amount, the amount identifies none. */
 const EQUAL_AT_MOST = 5;
-/** The largest number of payers named in a text for which sums are tried. */
+/** If a text names more payers, sums are not tried. */
 const PAYERS_AT_MOST = 5;
 
-/** The rules, strongest first. If two rules have the same confidence, the evidence of the earlier one is kept. */
+/** The rules, strongest first. For equal confidence, the evidence of the earlier rule is kept. */
 const SUGGESTION_RULES: readonly SuggestionRule[] = [
   ...[byReference, byShortReferences, byPartOfNumber, byPayerAmount, byCoveringSet, byAmountAlone],
 ];
 
-/** The partner of the account that paid, or those whose names the receipt mentions. */
 export function likelyPayers(receipt: Receipt, items: OpenItems): string[] {
   const known = items.knownPayer(receipt);
   return known === undefined ? mentioned(receipt, items) : [known];
@@ -66,7 +63,10 @@ function mentioned(receipt: Receipt, items: OpenItems): string[] {
   return [...new Set(possible)].sort().slice(0, PAYERS_AT_MOST);
 }
 
-/** `doubted`: a rule would have applied it, but something contradicts. Then every payer with any evidence counts. */
+/**
+ * Suggests documents for a receipt. `doubted`: a rule would have applied the receipt, but the text contradicts it; then
+ * every payer with any evidence counts.
+ */
 export function suggest(
   receipt: Receipt,
   found: Pick<Question, 'named' | 'partial' | 'short'>,
@@ -103,7 +103,7 @@ function suggestBy(question: Question): Suggestion[] {
     .slice(0, SUGGESTED_AT_MOST);
 }
 
-/** Documents whose number is in the remittance, guessed or not, or their replacements. */
+/** A replaced document is suggested by its replacement. */
 function byReference({ receipt, named, items, known, payers }: Question): Proposal[] {
   const { amount } = receipt;
   const mentions = [...new Set(items.namesIn(receipt).flatMap(({ ids }) => [...ids]))].sort();
@@ -148,7 +148,7 @@ function byReference({ receipt, named, items, known, payers }: Question): Propos
   });
 }
 
-/** The only open document of that amount whose number begins with the truncated text at the end of a field. */
+/** The only open document of that amount whose number begins with the truncated text. */
 function byPartOfNumber({ receipt: { amount }, partial, items }: Question): Proposal[] {
   return partial.flatMap(({ beginning, field, found }): Proposal[] => {
     const possible = items.withBalance(amount).filter((each) => each.number.replaceAll('-', '').startsWith(beginning));
@@ -168,7 +168,6 @@ function byPartOfNumber({ receipt: { amount }, partial, items }: Question): Prop
   });
 }
 
-/** Open documents of the likely payers with exactly that amount. */
 function byPayerAmount(question: Question): Proposal[] {
   const { receipt, items, payers } = question;
   return payers.flatMap((partnerId) =>
@@ -188,7 +187,7 @@ function byPayerAmount(question: Question): Proposal[] {
 }
 
 /**
- * The smallest and oldest set of a likely payer's open documents that adds up to the amount received, or to that and a
+ * The smallest, oldest set of a likely payer's open documents that equals the amount received, or that amount and a
  * bank fee.
  */
 function byCoveringSet(question: Question): Proposal[] {
@@ -200,7 +199,7 @@ function byCoveringSet(question: Question): Proposal[] {
     if (set === undefined) return [];
     if (!set.fee.isZero() && !items.isSmallDifference(set.fee, amount.plus(set.fee))) return [];
     const numbers = set.documents.map(({ number }) => number);
-    // A single document of exactly that amount is already found by its amount.
+    // A single document of exactly that amount is found by byPayerAmount.
     if (numbers.length === 1 && set.fee.isZero()) return [];
     const sum = numbers.length === 1 ? `${numbers[0]} is` : `${numbers.join(' and ')} add up to`;
     const why = set.fee.isZero()
@@ -224,8 +223,8 @@ function byCoveringSet(question: Question): Proposal[] {
 }
 
 /**
- * Documents named only by their sequences, such as "000012, 000020", with those named in full. They must be a likely
- * payer's. If no likely payer is known, all of them must be found and add up to the amount received.
+ * Documents of a likely payer whose sequences alone are named ("000012, 000020"), together with documents named in
+ * full. If no payer is likely, all documents must be found and add up to the amount received.
  */
 function byShortReferences({ receipt: { amount }, named, short, items, payers }: Question): Proposal[] {
   const isTheirs = ({ partner_id }: Payable) => payers.some((each) => items.paysFor(each, partner_id));
@@ -274,8 +273,8 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
 }
 
 /**
- * The open documents of exactly that amount, if they are few. Used if nothing else is suggested, or if that is
- * doubtful.
+ * The open documents of exactly that amount, if there are few. Used if no other rule finds a document, or if the text
+ * is doubtful.
  */
 function byAmountAlone({ receipt, items, doubted }: Question, found: ReadonlyMap<number, Suggestion>): Proposal[] {
   if (found.size > 0 && !doubted) return [];

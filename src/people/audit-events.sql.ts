@@ -1,8 +1,7 @@
-/** SQL over audit events. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { FieldChange } from './field-changes.ts';
 
-/** Inserts events, which are given as JSON, in their order. */
+/** Inserts events in order. `events` is a JSON array. */
 export const insertEvents = (
   tx: Transaction,
   given: {
@@ -29,7 +28,6 @@ export const insertEvents = (
 /** An event with field changes in its details. */
 export interface ChangeEvent {
   readonly event_id: number;
-  /** ISO instant. */
   readonly occurred_at: string;
   readonly action: string;
   readonly claimed_by: string | null;
@@ -39,7 +37,7 @@ export interface ChangeEvent {
   readonly changes: readonly FieldChange[];
 }
 
-/** The changes of one thing, oldest first. */
+/** The change events of one subject, oldest first. */
 export function readChangeEvents(tx: Transaction, subject: string, actions: readonly string[]): Promise<ChangeEvent[]> {
   return query(
     tx,

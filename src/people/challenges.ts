@@ -1,4 +1,4 @@
-/** Challenges of sign-ins in progress. Each can be answered once, by the browser that has its cookie. */
+/** Challenges of sign-ins in progress. A challenge can be answered once, by the browser that has its cookie. */
 
 import type { Transaction } from '../database/transaction.ts';
 import type { ActorContext } from './audit-events.ts';
@@ -9,7 +9,7 @@ type ChallengeKind = 'passkey' | 'new_passkey' | 'provider';
 
 const MINUTES = 10;
 
-/** Stores the data to compare the answer with. Returns the secret for the browser's cookie. */
+/** Stores the data that the answer is compared with. Returns the secret for the browser's cookie. */
 export async function keepChallenge(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
@@ -24,7 +24,7 @@ export async function keepChallenge(
   return secret;
 }
 
-/** Returns the stored data, only once; undefined if there is none or it has expired. */
+/** Returns and deletes the stored data, or undefined if there is none or the challenge has expired. */
 export async function takeChallenge(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,

@@ -1,17 +1,19 @@
-/** Field changes of things that are updated in place, in the details of their audit events. */
+/** Field changes of records that are updated in place, as stored in the details of their audit events. */
 import { isDeepStrictEqual } from 'node:util';
 
 export type Value = string | number | boolean | readonly unknown[];
 
 export interface FieldChange {
-  /** The path of the field: `address.city`. */
   readonly field: string;
   /** Null if the field was empty or absent. */
   readonly old: Value | null;
   readonly new: Value | null;
 }
 
-/** The fields of nested objects by their paths. A list is one value; empty texts and null are left out. */
+/**
+ * The fields of an object by their paths, such as `address.city`. A list is one value. Empty texts and null are left
+ * out.
+ */
 export function fieldsOf(value: object, path = ''): Map<string, Value> {
   return new Map(
     Object.entries(value).flatMap(([name, each]: [string, Value | object | null | undefined]): [string, Value][] => {
@@ -22,7 +24,6 @@ export function fieldsOf(value: object, path = ''): Map<string, Value> {
   );
 }
 
-/** The fields that differ, sorted by name. */
 export function changesBetween(before: ReadonlyMap<string, Value>, after: ReadonlyMap<string, Value>): FieldChange[] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .sort()
@@ -30,7 +31,7 @@ export function changesBetween(before: ReadonlyMap<string, Value>, after: Readon
     .filter((change) => !isDeepStrictEqual(change.old, change.new));
 }
 
-/** The fields after these changes, in order of the changes. */
+/** Applies changes to `fields` in place. */
 export function applyChanges(fields: Map<string, Value>, changes: readonly FieldChange[]): void {
   for (const change of changes) {
     if (change.new === null) fields.delete(change.field);
@@ -38,7 +39,6 @@ export function applyChanges(fields: Map<string, Value>, changes: readonly Field
   }
 }
 
-/** The cells of a change: field, old value, new value. */
 export const changeCells = ({ field, old, new: after }: FieldChange): [string, string, string] => [
   field,
   shown(old),

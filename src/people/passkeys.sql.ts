@@ -1,9 +1,7 @@
-/** SQL over the passkeys of users. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { USER } from './users.sql.ts';
 
-/** Inserts a passkey with its first use. */
 export const insertPasskey = (
   tx: Transaction,
   given: {
@@ -26,7 +24,7 @@ export const insertPasskey = (
     given,
   );
 
-/** A passkey that has not ended, of this user or of any user. */
+/** A passkey that has not ended. If `userId` is null, the passkey may belong to any user. */
 export const readPasskey = (
   tx: Transaction,
   given: { passkeyId: number; userId: number | null },
@@ -50,7 +48,7 @@ export const insertPasskeyEnd = (
     given,
   );
 
-/** Updates one row, or none if the counter has not increased, which happens with a copied passkey. */
+/** Updates one row, or none if the counter has not increased, which indicates a copied passkey. */
 export const updatePasskeyUse = (
   tx: Transaction,
   given: { passkeyId: number; counter: number; now: string },
@@ -80,7 +78,6 @@ export const readPasskeys = (tx: Transaction, userId: number): Promise<Passkey[]
     { userId },
   );
 
-/** All passkeys, by user. */
 export const readEverybodysPasskeys = (tx: Transaction): Promise<(Passkey & { login: string })[]> =>
   query(
     tx,
@@ -98,7 +95,10 @@ interface KnownCredential {
   readonly user: User;
 }
 
-/** An active user's live passkey. Locks its signature count, so that one of two concurrent answers waits. */
+/**
+ * Returns a live passkey of an active user. Locks its signature count, so that the second of two concurrent answers
+ * waits.
+ */
 export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {
   const rows = await query<Omit<KnownCredential, 'user'> & User>(
     tx,

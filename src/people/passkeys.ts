@@ -1,4 +1,4 @@
-/** Passkeys of users. The public key is a fact; its signature count is not. Refusal: passkey_refused. */
+/** Passkeys of users. A public key is a fact, but its signature count is updated in place. Refusal: passkey_refused. */
 
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -24,7 +24,10 @@ export async function addPasskey(
   await insertPasskey(tx, { userId: user.user_id, credentialId, publicKey, counter, name, now, eventId });
 }
 
-/** Ends a passkey of this user, or of any user. Another user's or an ended one is unchanged. */
+/**
+ * Ends a passkey. If `userId` is null, the passkey may belong to any user. Does nothing if the passkey has ended or
+ * belongs to a different user.
+ */
 export async function removePasskey(
   tx: Transaction,
   { environment, actor }: ActorContext,

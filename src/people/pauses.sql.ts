@@ -1,16 +1,20 @@
-/** SQL over pauses of the ledger. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 
 export interface Pause {
   readonly pause_id: number;
   readonly cause: 'command' | 'restore';
   readonly reason: string;
-  /** For a restore, the time of the restored state. Others may have seen later events. */
+  /**
+   * The time of the restored state, null unless the cause is a restore. Documents may have been issued after this time.
+   */
   readonly state_of: string | null;
   readonly paused_at: string;
 }
 
-/** The open pauses, latest first. A restored ledger may have been paused before its backup. */
+/**
+ * The open pauses, latest first. Two pauses can be open, because a restored ledger may have been paused before its
+ * backup.
+ */
 export const readPauses = (tx: Transaction): Promise<Pause[]> =>
   query(tx, `SELECT pause_id, cause, reason, state_of, paused_at FROM open_pauses ORDER BY pause_id DESC`);
 
@@ -19,7 +23,6 @@ export async function isPaused(tx: Transaction): Promise<boolean> {
   return paused;
 }
 
-/** Records a pause. A pause after a restore has the time of the restored state. */
 export const insertPause = (
   tx: Transaction,
   pause: { reason: string; stateOf: string | null; now: string; eventId: number },
@@ -33,7 +36,6 @@ export const insertPause = (
     pause,
   );
 
-/** Ends every open pause. */
 export const insertResumptions = (tx: Transaction, given: { now: string; eventId: number }): Promise<unknown> =>
   query(
     tx,

@@ -1,7 +1,7 @@
 /**
- * Pauses of the ledger: while one is open, nothing is closed, issued, sent or recorded. The database refuses such
- * actions (begin_recording in migrations/001_foundation.sql); background work checks first. Refusals: paused,
- * already_paused.
+ * Pauses of the ledger. While a pause is open, nothing is closed, issued, sent or recorded. The database refuses these
+ * actions (begin_recording in migrations/001_foundation.sql). Background work checks for a pause first. Refusals:
+ * paused, already_paused.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
@@ -12,17 +12,18 @@ import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import { insertPause, isPaused, type Pause, readPauses } from './pauses.sql.ts';
 
-/** Throws `paused` if a pause is open. For actions that would do much work before the database refuses them. */
+/** Throws `paused` if a pause is open, so that an action does not do long work before the database refuses it. */
 export async function refuseWhilePaused(tx: Transaction): Promise<void> {
   const [pause] = await readPauses(tx);
   if (pause !== undefined) throw refuse('paused', { since: pause.paused_at, reason: pause.reason });
 }
 
-/** How soon a long-running worker notices a pause, and its end. */
+/** The longest time until a long-running worker notices the start or end of a pause. */
 const LOOK_AGAIN_MILLISECONDS = 2000;
 
 /**
- * Runs `work` until the signal, and again after each pause. The signal passed to `work` also fires when a pause begins.
+ * Runs `work` until `stop` fires, and again after each pause. The signal that `work` receives also fires when a pause
+ * begins.
  */
 export async function whileNotPaused(
   database: Pick<Database, 'reading'>,
@@ -36,7 +37,7 @@ export async function whileNotPaused(
     }
     const paused = new AbortController();
     const looking = setInterval(() => {
-      // Losing the database ends the work anyway.
+      // An error is ignored, because `work` fails by itself if the database is lost.
       database.reading(isPaused).then(
         (is) => is && paused.abort(),
         () => {},
@@ -50,7 +51,7 @@ export async function whileNotPaused(
   }
 }
 
-/** Pauses the ledger. Waits for running transactions; a running close finishes first. */
+/** Pauses the ledger after running transactions, such as a close, have ended. */
 export async function pauseLedger(
   tx: Transaction,
   { environment, actor }: ActorContext,
@@ -58,7 +59,7 @@ export async function pauseLedger(
 ): Promise<Pause> {
   await lockLedgerWhole(tx);
   const [open, ...others] = await readPauses(tx);
-  // The restored state may itself have been paused; that pause does not cover what happened later.
+  // A pause that was already in the backup does not cover events after the backup, so a restore adds its own pause.
   const isTold = stateOf === null || [open, ...others].some((pause) => (pause?.state_of ?? null) !== null);
   if (open !== undefined && isTold) throw refuse('already_paused', { since: open.paused_at, reason: open.reason });
   const now = environment.now().toISO();

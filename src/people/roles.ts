@@ -1,30 +1,29 @@
 /**
- * What a user may do: roles, each for all partners or for one. An action's description names the role it needs
+ * Roles of users, each for all partners or for one partner. The description of an action names the role that it needs
  * (src/actions). Refusal: role_needed.
  */
 import { refuse } from '../errors/refusals.ts';
 import type { Scope } from './scope.ts';
 
-/** A viewer can read, and so can every other role. Otherwise no role includes another. */
+/** Every role can read. Apart from that, no role includes another role. */
 export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface PresentRole {
   readonly role: Role;
-  /** Null for all partners. */
   readonly partner_id: string | null;
 }
 
 export interface User {
   readonly user_id: number;
   readonly kind: 'person' | 'program';
-  /** The e-mail address of a person, the name of a program. */
+  /** A person's e-mail address or a program's name. */
   readonly login: string;
   readonly name: string;
   readonly roles: readonly PresentRole[];
 }
 
-/** The partners for which a user has a role; undefined without the role. */
+/** The partners for which a user has a role, or undefined if the user does not have the role. */
 export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | undefined {
   const partners = roles.filter((each) => role === 'viewer' || each.role === role).map(({ partner_id }) => partner_id);
   if (partners.length === 0) return undefined;
@@ -32,12 +31,15 @@ export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | und
 }
 
 /**
- * Stands for the partner of an item that does not exist. A role for some partners is refused as if the item belonged to
- * a different partner.
+ * The partner of an item that does not exist. A user with a role for some partners gets the same refusal as for an item
+ * of a different partner.
  */
 export const NOBODY = '';
 
-/** Refuses a user without this role for all of these partners; if none are given, for every partner. */
+/**
+ * Refuses a user who does not have the role for all of these partners. Without `partners`, the role must be for all
+ * partners.
+ */
 export function requireRole(user: User, role: Role, partners: readonly string[] = []): void {
   const scope = scopeOf(user, role);
   if (scope === null) return;
@@ -45,7 +47,6 @@ export function requireRole(user: User, role: Role, partners: readonly string[] 
   throw refuse('role_needed', { login: user.login, role, some_partners: scope !== undefined });
 }
 
-/** `finance`, `viewer of p-1, viewer of p-2`. */
 export const rolesInWords = (roles: readonly PresentRole[]): string =>
   [...new Set(roles.map(({ role, partner_id }) => (partner_id === null ? role : `${role} of ${partner_id}`)))].join(
     ', ',

@@ -1,8 +1,6 @@
-/** The partners that a user may see. */
-
 /**
- * The ids of partners; null for all partners and for items without a partner. In SQL: `:scope::text[] IS NULL OR … =
- * ANY (:scope)`.
+ * The partners that a user may see; null means all partners, and items without a partner. In SQL: `:scope::text[] IS
+ * NULL OR … = ANY (:scope)`.
  */
 export type Scope = readonly string[] | null;
 

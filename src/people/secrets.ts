@@ -1,14 +1,14 @@
-/** Secrets of people: 256 random bits. The database stores only the hash. */
+/** Secrets of users: 256 random bits. The database stores only the hash. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export const newSecret = (): string => randomBytes(32).toString('base64url');
 
-/** The format of a secret. Nothing else is looked up. */
+/** The format of a secret. Text in any other format is never looked up. */
 export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
-/** The token of a session's forms. It cannot be computed without the secret in the session's cookie. */
+/** The token in a session's forms. The token cannot be computed without the secret in the session's cookie. */
 export const formTokenOf = (secret: string): string => createHmac('sha256', secret).update('form').digest('base64url');
 
 export function isFormToken(secret: string, given: unknown): boolean {

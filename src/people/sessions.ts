@@ -1,7 +1,7 @@
 /**
- * Sessions of the console: rows identified by the hash of a cookie's secret. A session ends when idle for too long,
- * some hours after it began, when its user's roles change, or when someone with the right ends it. Roles are read
- * together with the session, so they are never stale.
+ * Sessions of the console. A row is identified by the hash of its cookie's secret. A session ends after idle_minutes,
+ * after session_hours, when the user's roles change, or when a user ends it. The user's roles are read together with
+ * the session, so they are always current.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -11,7 +11,6 @@ import { hashOf, newSecret } from './secrets.ts';
 import type { SignInMethod } from './sign-in.sql.ts';
 import { endSessionNumbered, insertSession } from './sign-in.sql.ts';
 
-/** How long ended sessions are kept for review. */
 const KEPT_DAYS = 30;
 
 /** Starts a session for an authenticated user. Returns the secret for the cookie. */
@@ -35,7 +34,7 @@ export async function beginSession(
   return secret;
 }
 
-/** Ends one session of this user, or of any user, and records who did it. */
+/** Ends one session and records who ended it. If `userId` is null, the session may belong to any user. */
 export async function endSession(
   tx: Transaction,
   { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
@@ -47,7 +46,6 @@ export async function endSession(
   await recordEvent(tx, actor, { action: 'user.sign_out', subject: ended.login, details: { sessions: 1 }, now });
 }
 
-/** The query parameters that define live sessions. */
 export function liveAt({ environment, settings }: Installation): {
   now: string;
   idleSince: string;

@@ -1,6 +1,7 @@
 /**
- * Changes of settings.json, including bank accounts. The file is edited outside the program: each command and job that
- * may change something first compares it with the last recorded state and records differences as `settings.change`.
+ * Records changes of settings.json, including bank accounts. Users edit the file outside the program. So each command
+ * and job that may change something first compares the file with the last recorded state, and records differences as
+ * `settings.change`.
  */
 
 import { statSync } from 'node:fs';
@@ -15,15 +16,14 @@ import { applyChanges, changesBetween, type FieldChange, fieldsOf, type Value } 
 const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';
 
-/** Every recorded change of the settings, oldest first. The first has all fields. */
+/** All recorded changes of the settings, oldest first. The first change contains all fields. */
 export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> => readChangeEvents(tx, SUBJECT, [ACTION]);
 
-/** Records the differences between the settings and those recorded last, if any. */
 export async function recordSettingsChanges(database: Database, context: ActorContext): Promise<void> {
   const { environment, settings, actor } = context;
   if ((await database.reading((tx) => unrecordedChanges(tx, settings))).length === 0) return;
   await database.transaction(async (tx) => {
-    // If two commands see the same change, one records it.
+    // If two commands find the same change, only one records it.
     await takeLock(tx, LOCKS.settings);
     const changes = await unrecordedChanges(tx, settings);
     if (changes.length === 0) return;
@@ -40,7 +40,10 @@ async function unrecordedChanges(tx: Transaction, settings: Settings): Promise<F
   return changesBetween(recorded, fieldsOf({ ...settings, issuer }));
 }
 
-/** The file's owner and modification time. The event only has the user whose command found the change. */
+/**
+ * The file's owner and modification time. The owner and time are recorded because the event names only the user whose
+ * command found the change.
+ */
 function fileFacts(file: string): object {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat === undefined ? {} : { file_modified_at: stat.mtime.toISOString(), file_owner_uid: stat.uid };

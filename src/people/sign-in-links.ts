@@ -1,5 +1,3 @@
-/** One-time sign-in links, for a new user or one without a passkey at hand. */
-
 import type { Transaction } from '../database/transaction.ts';
 import type { Installation } from './audit-events.ts';
 import type { User } from './roles.ts';
@@ -7,16 +5,15 @@ import { hashOf, newSecret } from './secrets.ts';
 import { insertLink } from './sign-in.sql.ts';
 
 export interface MadeLink {
-  /** Shown once; its hash is stored. */
+  /** The secret is shown once. Only its hash is stored. */
   readonly secret: string;
   readonly expires_at: string;
 }
 
-/** When a link made now expires. */
 export const linkEnd = ({ environment, settings }: Installation): string =>
   environment.now().plus({ hours: settings.console.link_hours }).toUTC().toISO();
 
-/** Makes a link for an event; the user's earlier ones expire. */
+/** Creates a one-time sign-in link. The user's earlier links expire. */
 export async function insertSignInLink(
   tx: Transaction,
   context: Installation,

@@ -1,10 +1,9 @@
-/** SQL of signing in: sessions of the console, one-time links, and what a browser was asked. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { hashOf, SECRET } from './secrets.ts';
 import { loginOf, USER } from './users.sql.ts';
 
-/** Inserts a challenge and deletes those that have expired. */
+/** Inserts a challenge and deletes expired challenges. */
 export const insertChallenge = (
   tx: Transaction,
   given: { sha256: string; kind: string; content: string; now: string; expiresAt: string },
@@ -17,7 +16,7 @@ export const insertChallenge = (
     given,
   );
 
-/** Deletes and returns a challenge that has not expired. If two ask at once, one gets it. */
+/** Deletes and returns an unexpired challenge. Of two concurrent calls, only one gets it. */
 export const deleteChallenge = (
   tx: Transaction,
   given: { sha256: string; kind: string; now: string },
@@ -29,7 +28,7 @@ export const deleteChallenge = (
     given,
   );
 
-/** Inserts a session and deletes those that ended before an instant. */
+/** Inserts a session and deletes sessions that ended before `forgetBefore`. */
 export const insertSession = (
   tx: Transaction,
   given: {
@@ -53,7 +52,7 @@ export const insertSession = (
     given,
   );
 
-/** Ends one session, of this user or of any user. Returns the user to whom it belonged. */
+/** Ends one session and returns its user. If `userId` is null, the session may belong to any user. */
 export const endSessionNumbered = (
   tx: Transaction,
   given: { sessionId: number; userId: number | null; now: string },
@@ -67,7 +66,7 @@ export const endSessionNumbered = (
     given,
   );
 
-/** The user's earlier links end. */
+/** Inserts a link. The user's earlier links end. */
 export async function insertLink(
   tx: Transaction,
   given: { sha256: string; userId: number; expiresAt: string; eventId: number },
@@ -104,7 +103,7 @@ export interface ListedSession {
 
 const LIVE = `s.ended_at IS NULL AND s.ends_at > :now::timestamptz AND s.last_seen_at > :idleSince::timestamptz`;
 
-/** The session of a cookie's secret with its user and current roles, in one query; undefined if it has ended. */
+/** Returns the live session of a secret with its user and current roles. */
 export async function readSession(
   tx: Transaction,
   { secret, ...given }: { secret: string; now: string; idleSince: string },
@@ -131,7 +130,7 @@ export async function touchSession(tx: Transaction, given: { sessionId: number; 
   );
 }
 
-/** Ends all sessions and links of a user. Returns how many sessions were live. */
+/** Ends all sessions and unused links of a user. Returns the number of sessions that were live. */
 export async function endSessions(tx: Transaction, given: { userId: number; now: string }): Promise<number> {
   await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId AND used_at IS NULL`, given);
   const { ended } = await queryOne<{ ended: number }>(
@@ -145,14 +144,14 @@ export async function endSessions(tx: Transaction, given: { userId: number; now:
   return ended;
 }
 
-/** After a restore: all users sign in again. */
+/** Ends all sessions and links, so that all users must sign in again after a restore. */
 export async function forgetSignIns(tx: Transaction): Promise<void> {
   await execute(tx, `DELETE FROM sessions`);
   await execute(tx, `DELETE FROM sign_in_links`);
   await execute(tx, `DELETE FROM sign_in_challenges`);
 }
 
-/** The live sessions, of one user if given, latest first. */
+/** The live sessions, latest first. If `login` is null, sessions of all users. */
 export const readSessions = (
   tx: Transaction,
   given: { login: string | null; now: string; idleSince: string },
@@ -166,7 +165,6 @@ export const readSessions = (
     { ...given, login: given.login === null ? null : loginOf(given.login) },
   );
 
-/** The user of a usable link; otherwise undefined. */
 export async function readSignInLink(
   tx: Transaction,
   given: { secret: string; now: string },
@@ -182,7 +180,7 @@ export async function readSignInLink(
   return rows[0];
 }
 
-/** Uses up a link. Of two concurrent uses, only one gets the user. */
+/** Uses a link and returns its user. Of two concurrent uses, only one gets the user. */
 export async function takeSignInLink(
   tx: Transaction,
   given: { secret: string; now: string },

@@ -1,8 +1,7 @@
-/** SQL over users and their roles. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { PresentRole, Role, User } from './roles.ts';
 
-/** A user `u` of the outer query, with the current roles as JSON. */
+/** Selects the user `u` of the surrounding query, with the current roles as JSON. */
 export const USER = `u.user_id, u.kind, u.login, u.name, coalesce((
   SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
   FROM present_roles r WHERE r.user_id = u.user_id), '[]') AS roles`;
@@ -15,7 +14,7 @@ export interface ListedUser extends User {
   readonly passkeys: number;
 }
 
-/** All users sorted by login, deactivated ones last. */
+/** All users sorted by login. Deactivated users are last. */
 export function readUsers(tx: Transaction, { login = null, now }: { login?: string | null; now: string }) {
   return query<ListedUser>(
     tx,
@@ -32,13 +31,9 @@ export function readUsers(tx: Transaction, { login = null, now }: { login?: stri
   );
 }
 
-/**
- * The login to look up. Only A to Z are lowercased, as the database does in collation C, so that both agree on every
- * address.
- */
+/** Lowercases a login as the database does in collation C: only A to Z. */
 export const loginOf = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-/** The active user of a login. */
 export async function readActiveUser(tx: Transaction, login: string): Promise<User | undefined> {
   const rows = await query<User>(
     tx,
@@ -49,7 +44,7 @@ export async function readActiveUser(tx: Transaction, login: string): Promise<Us
   return rows[0];
 }
 
-/** Whether this installation has users: from the first person on, every command is run by one of them. */
+/** True if the installation has users. After the first person was created, every command is run by a user. */
 export async function hasUsers(tx: Transaction): Promise<boolean> {
   const { there } = await queryOne<{ there: boolean }>(
     tx,
@@ -116,7 +111,6 @@ export async function insertUserEnd(
   );
 }
 
-/** How many active persons have a role for all partners. */
 export async function countWithRole(tx: Transaction, role: Role): Promise<number> {
   const { users } = await queryOne<{ users: number }>(
     tx,
@@ -133,7 +127,7 @@ export interface Assignment {
   readonly name: string;
 }
 
-/** Only active users count: a deactivated user's items are unassigned. */
+/** The current assignments. Items of a deactivated user are unassigned. */
 export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>
   query(
     tx,
@@ -168,7 +162,10 @@ export const insertIdentity = (
     given,
   );
 
-/** A deactivated user can return only by invitation, not through the identity provider. */
+/**
+ * True if this user was deactivated. A deactivated user can return only by invitation, not through the identity
+ * provider.
+ */
 export async function hasEnded(
   tx: Transaction,
   { issuer, subject, email = '' }: { issuer: string; subject: string; email: string | undefined },

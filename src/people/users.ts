@@ -1,6 +1,6 @@
 /**
- * Users: their identity, roles and deactivation. The first user of an installation is created from the shell. From then
- * on every action is done by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended,
+ * Users, their roles and their deactivation. The first user of an installation is created from the shell. After that,
+ * every action is done by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended,
  * role_needed, role_unchanged, last_administrator.
  */
 
@@ -25,18 +25,18 @@ import {
   readUsers,
 } from './users.sql.ts';
 
-/** The user of jobs and anything else that runs unattended. It is created with the first person. */
+/** The user of jobs and other unattended work. The user `cron` is created together with the first person. */
 const CRON = 'cron';
 
-/** From here on this transaction's events are recorded as the user's. */
+/** All later events of this transaction are recorded as the user's. */
 export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
   if (user === undefined) return;
   await setLocally(tx, 'reckoner.user_id', String(user.user_id));
 }
 
 /**
- * The actor with its user. Once there are users, this must be an active one. Unattended work runs as the user `cron`
- * unless it names another.
+ * Adds the acting user to an actor. If the installation has users, an active user is required. Unattended work runs as
+ * `cron` unless it names a user.
  */
 export async function identify(
   tx: Transaction,
@@ -50,13 +50,15 @@ export async function identify(
   return { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
 }
 
-/** The actor of work that the process starts itself, such as after a processor event: the user `cron`. */
+/**
+ * The actor of work that the process itself starts, such as after a processor event. The user of this actor is `cron`.
+ */
 export const actingByItself = (tx: Transaction, via: Actor['via']): Promise<Actor> =>
   identify(tx, thisProcess(via), { login: undefined, unattended: true });
 
 /**
- * The same for work that any caller may do at any time: a restore, a migration, a backup. If the caller is a user, the
- * event states the user.
+ * Like `identify`, for work that anyone with shell access may do at any time: a restore, a migration, a backup. If the
+ * caller is a known user, the event names the user.
  */
 export async function identifyIfKnown(tx: Transaction, actor: Actor, login: string | undefined): Promise<Actor> {
   const user = await readActiveUser(tx, login ?? CRON);
@@ -75,7 +77,6 @@ export interface InvitedUser {
   readonly link: MadeLink;
 }
 
-/** Creates a user and a sign-in link. */
 export async function inviteUser(tx: Transaction, context: ActorContext, given: Invitation): Promise<InvitedUser> {
   await lockUsers(tx);
   const isFirst = !(await hasUsers(tx));
@@ -98,7 +99,7 @@ export async function inviteUser(tx: Transaction, context: ActorContext, given: 
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-/** Makes another sign-in link. The user's earlier links expire. */
+/** Creates another sign-in link for a user. The user's earlier links expire. */
 export async function linkUser(tx: Transaction, context: ActorContext, given: { login: string }): Promise<InvitedUser> {
   await lockUsers(tx);
   await mayManage(tx, context);
@@ -146,9 +147,7 @@ export async function changeRoles(
   return (await readActiveUser(tx, login)) as User;
 }
 
-/**
- * Deactivates a user with roles, sessions and links, permanently. The same login may be invited again, as a new user.
- */
+/** Permanently ends a user with roles, sessions and links. The same login can be invited again, as a new user. */
 export async function deactivateUser(
   tx: Transaction,
   context: ActorContext,
@@ -158,7 +157,7 @@ export async function deactivateUser(
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { user_id: userId, login } = user;
-  // Otherwise no job could run.
+  // Without this user, no job could run.
   if (user.kind === 'program')
     throw refuse('argument_invalid', {
       argument: fieldName('login'),
@@ -175,7 +174,10 @@ export async function deactivateUser(
   return user;
 }
 
-/** Ends a user's sessions, by order of the user or an administrator. Returns how many ended. */
+/**
+ * Ends a user's sessions. Only the user and administrators may end these sessions. Returns the number of sessions that
+ * ended.
+ */
 export async function signOutUser(tx: Transaction, context: ActorContext, login: string): Promise<number> {
   const user = await userNamed(tx, context, login);
   if (context.actor.user?.user_id !== user.user_id) await mayManage(tx, context);
@@ -188,7 +190,7 @@ export async function signOutUser(tx: Transaction, context: ActorContext, login:
   return ended;
 }
 
-/** The active user of a login. Refusals: user_unknown, user_ended. */
+/** Returns the active user of a login. Refusals: user_unknown, user_ended. */
 export async function userNamed(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
@@ -202,8 +204,8 @@ export async function userNamed(
 }
 
 /**
- * A known actor must be an administrator. If none is left, because an identity provider revoked the role, the shell can
- * create one.
+ * Requires an administrator. If there is no administrator, because an identity provider revoked the role, any user of
+ * the shell may create one.
  */
 async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>): Promise<void> {
   const { user } = context.actor;
@@ -216,10 +218,9 @@ export const isShellWithoutAdministrator = async (
   { actor }: Pick<ActorContext, 'actor'>,
 ): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, 'administrator')) === 0;
 
-/** Without an administrator, no one could invite a new one. */
 async function refuseWithoutAdministrator(tx: Transaction, login: string): Promise<void> {
   if ((await countWithRole(tx, 'administrator')) === 0) throw refuse('last_administrator', { login });
 }
 
-/** If two people change users at once, one waits, because each change counts the remaining administrators. */
+/** Serializes changes of users, because each change counts the remaining administrators. */
 export const lockUsers = (tx: Transaction) => takeLock(tx, LOCKS.users);

@@ -1,7 +1,6 @@
 /**
- * The assignees of work-queue items. An assignment is just its audit event, append-only, sealed and exported like every
- * event, so assignments can be proved, and there is no second copy that could differ. Refusals: user_unknown,
- * work_assignee_unfit, work_assigned_already.
+ * Assigns items of the work queue to users. An assignment exists only as its audit event, so it is sealed and exported,
+ * and there is no second copy that could differ. Refusals: user_unknown, work_assignee_unfit, work_assigned_already.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -11,11 +10,14 @@ import { scopeOf } from './roles.ts';
 import { readActiveUser, readAssignments } from './users.sql.ts';
 
 interface AssignmentRequest {
-  /** Its name in the queue: `dispute:INV-2026-000003`. */
+  /** The item's name in the work queue, such as `dispute:INV-2026-000003`. */
   readonly item: string;
-  /** The login of a person; undefined to unassign the item. */
+  /** The login of a person; undefined means that the item is unassigned. */
   readonly to: string | undefined;
-  /** The partners that the item affects, which the person must all be able to see; none: the whole ledger. */
+  /**
+   * The partners that the item affects, all of whom the person must be able to see. An empty list means the whole
+   * ledger.
+   */
   readonly partnerIds: readonly string[];
 }
 

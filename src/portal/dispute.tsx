@@ -1,4 +1,7 @@
-/** A partner's contact disputes an invoice: finance's action, recorded with the contact's address. */
+/**
+ * The form by which a partner's contact disputes an invoice. The form runs the action `dispute.open`, which records the
+ * contact's address.
+ */
 import { disputeOpen } from '../actions/dispute.ts';
 import { runAction } from '../actions/run.ts';
 import { Form } from '../console/form.tsx';
@@ -67,7 +70,7 @@ export function disputeScreen(
   };
 }
 
-/** Refusal: page_unknown. Problems with the form are shown above it. */
+/** Refusal: page_unknown. Other problems are shown above the form. */
 export async function disputeInvoice(
   visit: PartnerVisit,
   number: string,
@@ -87,7 +90,7 @@ export async function disputeInvoice(
   return { to: `/place/documents/${number}` };
 }
 
-/** Worded for the contact: the action's refusals name commands. */
+/** Words a refusal for the contact, because the action's own refusals name commands. */
 function problemOf(refusal: Refusal, { reader }: PartnerVisit): string {
   switch (refusal.code) {
     case 'argument_invalid':

@@ -1,7 +1,3 @@
-/**
- * One document as its partner's contact sees it in the partner's place: the balance, what reduced it, its files, and a
- * dispute.
- */
 import type { ComponentChildren } from 'preact';
 import { Card, type Column, DataTable, Facts, Marks } from '../console/kit.tsx';
 import type { Transaction } from '../database/transaction.ts';
@@ -10,7 +6,7 @@ import { type FileKind, type InvoiceView, readInvoice } from './invoice.ts';
 import { UnderWay } from './overview.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
-/** Refusal: page_unknown, also for another partner's document. */
+/** Throws page_unknown, also for another partner's document. */
 export async function readOwnInvoice(
   tx: Transaction,
   { partnerId, request, context, today }: PartnerVisit,
@@ -21,7 +17,6 @@ export async function readOwnInvoice(
   return view;
 }
 
-/** A file's extension, and its button's label. */
 export const FILE_LINKS: Readonly<Record<FileKind, readonly [name: string, text: string]>> = {
   pdf: ['document.pdf', 'PDF'],
   'e-invoice.xml': ['e-invoice.xml', 'E-invoice (XML)'],
@@ -109,7 +104,7 @@ const COLUMNS: readonly Column<Line>[] = [
 ];
 const AMOUNT: Column<Line> = { heading: 'Amount', number: true, cell: ({ amount }) => amount };
 
-/** The lines, and below them every step to the balance. */
+/** Shows the lines, then each step from their total to the balance. */
 const Details = ({ view: { lines, totals, taxNotes } }: { view: InvoiceView }) => {
   const columns = [...COLUMNS, ...(lines.some(({ tax }) => tax !== '') ? [TAX] : []), AMOUNT];
   return (

@@ -1,4 +1,3 @@
-/** The files of a document, by extension. */
 import type { ConsoleFile } from '../console/route.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
@@ -29,7 +28,7 @@ const FILES: Readonly<Record<FileKind, FileType>> = {
 
 export const FILE_ROUTES = Object.entries(FILES).map(([kind, { bound }]) => ({ kind: kind as FileKind, bound }));
 
-/** Undefined if the document has no such file. */
+/** Returns undefined if the document has no such file. */
 export async function openFile(
   tx: Transaction,
   shared: Shared,

@@ -1,44 +1,40 @@
-/** SQL of a partner's invoice: what its pages show besides the document. */
+/** SQL for the facts that a partner's pages show besides the document. */
 import type { Instructions } from '../config/instructions.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 
-/** What reduced an invoice's balance: applied credit or payments, bank charges, a write-off. */
 interface Reduction {
   readonly kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
-  /** `YYYY-MM-DD`; for a payment the day it was received. */
+  /** `YYYY-MM-DD`. For a payment, the day of receipt. */
   readonly on: string;
   readonly amount: string;
-  /** The number of the credit note; null for anything else. */
+  /** The number of the credit note, if the reduction is a credit. */
   readonly credit_note: string | null;
 }
 
-/** The stored data that a partner's pages show of a document. */
 export interface InvoiceFacts {
   readonly document: DocumentRow;
-  /** Opens its payment page; null if revoked, or if nothing is to be paid. */
+  /** The token of the payment page. Null if the token was revoked, or if nothing is to be paid. */
   readonly token: string | null;
-  /** The instructions printed on the document. */
   readonly instructions: Instructions | null;
-  /** Whether the document states that they differ from those on the partner's previous invoice. */
+  /** Whether the document warns that its instructions differ from those on the partner's previous invoice. */
   readonly instructions_changed: boolean;
-  /** In order of recording. */
   readonly reductions: readonly Reduction[];
-  /** The processor's payment page; null if there is none. */
+  /** The URL of the processor's payment page, or null if there is none. */
   readonly processor_url: string | null;
-  /** Pending payments at the processor; none if the document is not open. */
+  /** The pending payments at the processor. Empty if the document is not open. */
   readonly payments: readonly InvoiceInCheckout[];
   readonly dispute: OpenDispute | null;
-  /** Since when no payment is asked for, `YYYY-MM-DD`; null while it is open. */
+  /** The date on which the document was settled. Null while the document is open. */
   readonly settled_on: string | null;
 }
 
-/** By the token of its payment page, or by its number, limited to this partner. */
+/** Selects a document by the token of its payment page, or by its number and partner. */
 export type WhichInvoice = { readonly token: string } | { readonly partnerId: string; readonly number: string };
 
-// For a voided document, also the day of its void.
+// A voided document was settled on the day of its void at the latest.
 const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(d.issued_on, (
               SELECT max(greatest(c.dated_on, CASE c.changes WHEN 'amount_due' THEN c.undone_dated_on END))
               FROM balance_changes c WHERE c.document_id = d.document_id)) END`;
@@ -67,7 +63,7 @@ export async function readInvoiceFacts(
      LEFT JOIN document_pdfs w ON w.document_id = t.document_id
      LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
      LEFT JOIN LATERAL (
-       -- For the current balance: after a payment or a credit, delivery creates another link.
+       -- A link for an earlier balance is ignored. After a payment or credit, delivery creates another link.
        SELECT o.url
        FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
        WHERE o.document_id = t.document_id AND (i.amount, i.currency) = (b.balance, d.currency)
@@ -91,11 +87,10 @@ export async function readInvoiceFacts(
   };
 }
 
-/** An invoice that is neither paid nor void. */
 export const isAskedFor = ({ document, status }: Pick<DocumentRow, 'document' | 'status'>): boolean =>
   document === 'invoice' && status === 'open';
 
-/** Facts of other kinds are not separate reductions: the page sums them up. */
+/** Reductions of other kinds are omitted, because the page shows only their sum. */
 const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
   query(
     tx,

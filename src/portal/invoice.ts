@@ -1,7 +1,4 @@
-/**
- * A document as its partner sees it: the balance and how it came about, how to pay it today, its files and its dispute,
- * in finished texts. Both the payment page and the partner's place show it.
- */
+/** A document as its partner sees it, in finished texts, for the payment page and the partner's place. */
 import type { Environment } from '../config/environment.ts';
 import { instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
@@ -30,89 +27,85 @@ import { type InvoiceFacts, isAskedFor, readInvoiceFacts, type WhichInvoice } fr
 export type FileKind = 'pdf' | 'e-invoice.xml' | 'rows.csv';
 
 interface PageFact extends Fact {
-  /** A number that payers copy: one click selects all of it. */
+  /** Whether one click selects the whole value, for numbers that payers copy. */
   readonly copy: boolean;
 }
 
 interface HowToPay {
-  /** The processor's page; empty if there is none. */
+  /** The URL of the processor's page, or empty if there is none. */
   readonly url: string;
   readonly ach: readonly PageFact[] | null;
   readonly wire: readonly PageFact[] | null;
-  /** A warning above the bank details, if they have changed. */
+  /** A warning above the bank details if they have changed. */
   readonly changed: { readonly title: string; readonly text: string } | null;
-  /** States that the bank details are those on the invoice; empty if they are not. */
+  /** States that the bank details are those on the invoice, or empty if they differ. */
   readonly sameDetails: string;
-  /** Whom to ask how to pay, if there is no other way; empty otherwise. */
+  /** The contact to ask how to pay, or empty if the page shows a means of payment. */
   readonly ask: string;
 }
 
 interface Due {
-  /** `Due December 1, 2026`; empty without a due date. */
+  /** `Due December 1, 2026`, or empty without a due date. */
   readonly on: string;
   readonly dateKept: boolean;
-  /** How long it is overdue; empty if it is not. */
+  /** The time since the due date, or empty if the invoice is not overdue. */
   readonly overdue: string;
-  /** The original amount and what was paid of it; empty if nothing was. */
+  /** The original amount and the part that was paid. Empty if nothing was paid. */
   readonly partlyPaid: string;
 }
 
 export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | 'status' | 'sandbox'> {
   readonly documentId: number;
   readonly partnerId: string;
-  /** `Invoice INV-2026-000001`. */
   readonly title: string;
   readonly issuer: { readonly name: string; readonly email: string; readonly phone: string };
   readonly partner: string;
   readonly purchaseOrder: string;
-  /** Empty for an invoice of the previous billing system, which has no month here. */
+  /** Empty for an invoice from the previous system, which has no billing month. */
   readonly month: string;
   readonly issuedOn: string;
-  /** Empty if it was never due. */
   readonly dueOn: string;
-  /** Since when no payment is asked for, `YYYY-MM-DD`; null while it is open. */
+  /** The date on which the document was settled. Null while the document is open. */
   readonly settledOn: string | null;
   readonly marks: readonly Mark[];
-  /** Why nothing is due on an invoice; empty otherwise. */
+  /** The reason why nothing is due on an invoice, or empty if something is due. */
   readonly standing: string;
   readonly balance: string;
   readonly amountDue: string;
   readonly paid: string;
   /** Null if nothing is to be paid. */
   readonly due: Due | null;
-  /** What was open when it came from the previous billing system; empty for ours. */
+  /** The amount that was open in the previous system. Empty for our own documents. */
   readonly carriedOver: string;
   readonly replaces: string | null;
   readonly replacedBy: string | null;
   readonly credits: string | null;
-  /** States that a payment is on its way, so that no one pays again; empty otherwise. */
+  /** States that a payment is on its way, so that no one pays twice. Empty without such a payment. */
   readonly ordered: string;
-  /** The pending payment at the processor. */
   readonly underWay: InvoiceInCheckout | undefined;
   /** Null if nothing is to be paid now. */
   readonly pay: HowToPay | null;
-  /** The token of its payment page; null if there is none. */
+  /** The token of the payment page, or null if there is none. */
   readonly token: string | null;
-  /** What is disputed, and since when; empty if nothing is. */
+  /** The disputed amount and the date of the dispute. Empty if nothing is disputed. */
   readonly disputed: string;
   readonly canDispute: boolean;
   readonly lines: readonly Readonly<Record<'policy' | 'month' | 'rows' | 'tax' | 'amount', string>>[];
-  /** From the total of the lines to the balance; with the credit note that lowered it. */
+  /** The steps from the total of the lines to the balance. The step of a credit note shows the note's number. */
   readonly totals: readonly { readonly label: string; readonly amount: string; readonly creditNote: string | null }[];
-  /** Why sales carry no tax, and what the mark of a reduced rate means. */
+  /** Notes on why sales carry no tax, and on the mark of a reduced rate. */
   readonly taxNotes: readonly string[];
   readonly files: readonly { readonly kind: FileKind; readonly name: string; readonly note: string }[];
 }
 
 export interface ReadingContext {
   readonly environment: Environment;
-  /** The settings, with the payment instructions in force. */
   readonly settings: Settings;
-  /** `YYYY-MM-DD` in the issuer's zone. */
+  /** `YYYY-MM-DD` in the issuer's time zone. */
   readonly today: string;
 }
 
-/** Undefined if there is no such document; another partner's does not count. */
+/** Returns undefined if there is no such document, or if it belongs to another partner. */
 export async function readInvoice(
   tx: Transaction,
   which: WhichInvoice,
@@ -122,15 +115,12 @@ export async function readInvoice(
   return facts && viewOf(facts, context);
 }
 
-/** What each part of the view is made from. */
 interface Parts extends ReadingContext {
   readonly facts: InvoiceFacts;
   readonly presented: Presentation;
   readonly labels: Labels['payment_page'];
   readonly money: (amount: string) => Amount;
-  /** An amount of the document, in words. */
   readonly text: (amount: string) => string;
-  /** A date in words; empty for none. */
   readonly date: (date: string | null) => string;
   /** Whether the bank details differ from those on the invoice. */
   readonly moved: boolean;
@@ -192,7 +182,6 @@ function viewOf(facts: InvoiceFacts, context: ReadingContext): InvoiceView {
   };
 }
 
-/** Why an invoice asks for no payment. */
 function standingOf({ document, reductions }: InvoiceFacts): string {
   if (document.document !== 'invoice' || document.status === 'open') return '';
   const { payment_page: labels, void: voidLabels } = readTemplate().labels;
@@ -203,7 +192,6 @@ function standingOf({ document, reductions }: InvoiceFacts): string {
   return kinds.has('credit') ? labels.credited : labels.nothing;
 }
 
-/** The debits under way. */
 function orderedOf({ facts, labels, date, money, text }: Parts): string {
   const orders = facts.payments.filter(({ ordered_on }) => ordered_on !== null);
   const [first] = orders.map(({ ordered_on }) => ordered_on).sort();
@@ -226,7 +214,7 @@ function dueOf({ facts: { document }, presented, labels, money, text, today }: P
   };
 }
 
-/** The note on an invoice from the previous billing system, which may have been partly paid there. */
+/** Returns the note on an invoice from the previous system, where it may have been partly paid. */
 function carriedOver({ facts: { document }, labels, money, text, date }: Parts): string {
   const { carried_over_on: on, original_amount: original, invoice_amount: amount, status } = document;
   if (on === null || original === null || status === 'void') return '';
@@ -241,8 +229,8 @@ function disputedOf({ facts: { dispute }, text, date }: Parts): string {
 }
 
 /**
- * From the lines' total to an invoice's balance, through everything that reduced it: the rows always add up. For other
- * documents, and a void one, to the total with tax.
+ * Returns the steps from the total of the lines to the balance, so that the figures add up. A void document, or one
+ * that is not an invoice, ends at its total with tax.
  */
 function totalsOf({ facts: { document, reductions }, presented, labels, money, date }: Parts): InvoiceView['totals'] {
   const { locale, total, tax } = presented;
@@ -266,7 +254,7 @@ function totalsOf({ facts: { document, reductions }, presented, labels, money, d
   }));
 }
 
-/** A void document has no files: a recipient might pay it. */
+/** Returns no files for a void document, because a recipient might pay it. */
 function filesOf({ facts: { document }, labels, moved, presented }: Parts): InvoiceView['files'] {
   const { number, status, pdf_sha256, e_invoice, lines } = document;
   if (status === 'void') return [];
@@ -292,13 +280,16 @@ function howToPay(parts: Parts): HowToPay {
   return {
     ...{ url, ach: ach ?? null, wire: wire ?? null },
     changed: hasDetails ? noticeOf(parts) : null,
-    // What an invoice from the previous billing system printed is unknown here.
+    // `instructions` is null for an invoice from the previous system, because its printed details are unknown here.
     sameDetails: moved || facts.instructions === null ? '' : labels.same_details,
     ask: hasDetails || url !== '' || presented.reach === '' ? '' : fill(none, { contact: presented.reach }),
   };
 }
 
-/** The processor's page for what is owed now, valid from now on, whatever the invoice printed. */
+/**
+ * Returns the URL of the processor's page for the current balance. A URL made here expires after the due date or today,
+ * whichever is later.
+ */
 function urlOf({
   facts: { document, token, processor_url: made },
   settings,
@@ -314,7 +305,7 @@ function urlOf({
   );
 }
 
-/** Changed bank details are the classic invoice fraud: the page warns as the invoice does. */
+/** Returns a warning about changed bank details, as on the invoice. Changed details are the classic invoice fraud. */
 function noticeOf({ facts, labels, moved }: Parts): HowToPay['changed'] {
   if (moved) return { title: labels.changed_since_title, text: `${labels.changed_since} ${labels.changed}` };
   const title = readTemplate().labels.payment.changed_title;
@@ -326,7 +317,7 @@ function accountType(type: string): string {
   return type === 'savings' ? savings : checking;
 }
 
-/** A row of bank details, and one for its address. */
+/** Returns a row for a bank detail, and a row for its address if it has one. */
 function pageFacts({ field, kind, label, value, address }: PaymentFact): PageFact[] {
   const labels: Readonly<Record<string, unknown>> = readTemplate().labels.payment_page;
   const own = (name: string) => (typeof labels[name] === 'string' ? labels[name] : undefined);

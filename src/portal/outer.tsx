@@ -1,4 +1,3 @@
-/** Pages for a contact who is not signed in, under the issuer's name. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ComponentChildren } from 'preact';
 import { outerPage } from '../console/page.tsx';

@@ -1,4 +1,4 @@
-/** What a partner owes, all its documents, and its account statement, as its own contact sees them. */
+/** The open items, documents and account statement of a partner, as its contact sees them. */
 
 import { owedColumns } from '../console/columns.tsx';
 import { Form } from '../console/form.tsx';
@@ -21,7 +21,7 @@ import { type PartnerBalance, readPartnerBalances } from '../reports/partner-bal
 import { plural } from '../text.ts';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
-/** A form has a separate field for each selected invoice, because repeated fields are refused. */
+/** Each selected invoice has a form field with this prefix, because repeated fields are refused. */
 export const CHOSEN = 'invoice:';
 
 const TABS = [
@@ -44,11 +44,8 @@ export interface OpenView {
   readonly as_of: string;
   readonly balances: readonly PartnerBalance[];
   readonly items: readonly OpenItem[];
-  /** The tokens of payment pages by document. */
   readonly pages: ReadonlyMap<number, string>;
-  /** Whether several invoices can be paid at once. */
   readonly canPay: boolean;
-  /** The pending payment of each document. */
   readonly underWay: ReadonlyMap<number, InvoiceInCheckout>;
 }
 
@@ -152,11 +149,10 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Paymen
   };
 }
 
-/** An invoice without a bank debit under way. */
 export const isPayable = ({ underWay }: OpenView, { document, document_id }: OpenItem): boolean =>
   document === 'invoice' && underWay.get(document_id)?.ordered_on == null;
 
-/** For each currency with several invoices. */
+/** Returns the payable total of each currency that has several invoices. */
 function totalsOf(payable: readonly OpenItem[]): { total: Amount; count: number }[] {
   const currencies = [...new Set(payable.map(({ currency }) => currency))];
   return currencies
@@ -188,7 +184,7 @@ const columnsOf = (view: OpenView): Column<OpenItem>[] => [
   { heading: 'Pay', cell: (item) => payCell(view, item) },
 ];
 
-/** A pending payment, with its own page if it covers several invoices. */
+/** Shows a pending payment. A payment of several invoices links to its own page. */
 export const UnderWay = ({ payment: { reference, ordered_on } }: { readonly payment: InvoiceInCheckout }) => {
   const chip = <Chip tone="warn">{ordered_on === null ? 'payment started' : `debit of ${ordered_on}`}</Chip>;
   return reference === null ? chip : <a href={`/place/payments/${reference}`}>{chip}</a>;

@@ -1,4 +1,4 @@
-/** A partner's contact pays several invoices at once: the selection, the payment's own page, and its outcome. */
+/** Payment of several invoices at once: the selection, the payment's page, and its outcome. */
 
 import { Form } from '../console/form.tsx';
 import { Card, Chip, type Column, DataTable, Facts, Instant, Money, None, type Tone } from '../console/kit.tsx';
@@ -40,18 +40,17 @@ export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<strin
   return { screen: openScreen(view, visit, { problem: opened.reason, chosen }), status: 422 };
 }
 
-/** Everything payable in a currency, except what is already being paid. */
 const payableOf = (view: OpenView, currency: string): readonly string[] =>
   view.items.filter((item) => item.currency === currency && isPayable(view, item)).map(({ number }) => number);
 
 interface PaymentView {
   readonly checkout: Checkout;
   readonly received: ReceivedPayment | undefined;
-  /** The processor's current status; null if it need not or cannot be asked. */
+  /** The processor's current status. Null if the outcome is already recorded, or if the processor does not respond. */
   readonly state: CheckoutState | null;
 }
 
-/** Refusal: page_unknown. The processor is called after the transaction, and only if no outcome is recorded yet. */
+/** Refusal: page_unknown. Calls the processor after the transaction, and only if no outcome is recorded. */
 export async function readPayment(visit: PartnerVisit, reference: string): Promise<PaymentView> {
   const { context, partnerId } = visit;
   const { checkout, received } = await context.database.reading(async (tx) => {
@@ -79,7 +78,7 @@ async function ownCheckout(
   return found;
 }
 
-/** Ends the session, so no one can pay with it any more. */
+/** Ends the checkout at the processor, so that no one can pay with it. */
 export async function cancelPayment(visit: PartnerVisit, reference: string): Promise<PartnerAnswer> {
   const { context, partnerId } = visit;
   const checkout = await context.database.reading((tx) => ownCheckout(tx, visit, { partnerId, reference }));
@@ -116,13 +115,12 @@ interface Standing {
   readonly chip: string;
   readonly tone: Tone;
   readonly text: string;
-  /** Whether this page can pay or cancel it. */
+  /** Whether the contact can still pay or cancel the payment here. */
   readonly isOpen?: true;
 }
 
 const AGAIN = 'Nothing was paid. Choose the invoices again if you still want to pay them.';
 
-/** The outcome of a payment, worded for the contact. Pure. */
 function standingOf({ checkout, received, state }: PaymentView, processor: string): Standing {
   const { ending, currency, invoices } = checkout;
   if (received !== undefined) {

@@ -1,7 +1,7 @@
 /**
- * The page of a payment link: what one document asks for and how to pay it. Only the link's token opens the page, until
- * some days after nothing is owed any more. The page shows no other partner and no other document, except the number of
- * its replacement.
+ * The page of a payment link, with one document's balance and how to pay it. The link's token is the only credential.
+ * The page expires some days after the document is settled. The page reveals no other partner, and no other document
+ * except the number of a replacement.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -18,11 +18,11 @@ import { FILE_ROUTES, openFile } from './files.ts';
 import { type InvoiceView, readInvoice } from './invoice.ts';
 import { hasPartnerPlace } from './route.ts';
 
-/** A page below /pay, or a file of it. */
+/** Matches a page below /pay, and the files of that page. */
 const PAGE = /^\/pay\/[^/?]+(?:\/[^/?]+)?(?:\?|$)/;
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
-/** The invoice of a link's token; undefined if unknown or expired. */
+/** Returns the invoice for a token, or undefined if the token is unknown or expired. */
 export async function findPaymentPage(shared: Shared, token: string): Promise<InvoiceView | undefined> {
   if (!TOKEN.test(token)) return undefined;
   const { database, environment } = shared;
@@ -39,7 +39,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   const onRequest = async (request: FastifyRequest) => void limits.request('page', request.ip);
   const unknown = (reply: FastifyReply) => sendProblem(reply, shared, 404, UNKNOWN);
 
-  // People open these, so errors are shown as a page.
+  // People open these URLs in a browser, so errors are pages.
   app.register(
     async (pay) => {
       pay.setErrorHandler((error, request, reply) => {
@@ -48,7 +48,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
         return sendProblem(reply, shared, httpStatusOf(refusal.code), said);
       });
 
-      // An incomplete link, or one with something added.
+      // Answers an incomplete link, and a link with text added to it.
       pay.setNotFoundHandler({ preValidation: onRequest }, async (request, reply) => {
         const { method, url } = request;
         if (method === 'GET' || method === 'HEAD' || !PAGE.test(url)) return unknown(reply);
@@ -81,7 +81,6 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   );
 }
 
-/** A file's extension. */
 const nameOf = (kind: InvoiceView['files'][number]['kind']): string => (kind === 'pdf' ? 'invoice.pdf' : kind);
 
 type Said = Readonly<Record<'title' | 'heading' | 'text', string>>;
@@ -93,8 +92,8 @@ const UNKNOWN: Said = {
 };
 const ONLY_SHOWN = {
   title: 'Not allowed',
-  heading: 'This page is only shown',
-  text: 'It accepts no other request. Nothing was changed.',
+  heading: 'This page is read-only',
+  text: 'The page accepts no other request. Nothing was changed.',
 };
 const NOT_NOW = { title: 'Not now', heading: 'This page is temporarily unavailable' };
 
@@ -120,7 +119,7 @@ function sendProblem(
   return sendPage(reply, html, status);
 }
 
-/** `place`: where the partner's contact requests a link to all of its invoices; null if sign-in is off. */
+/** `place` is the address at which the contact can request a link to all invoices. Null if sign-in is off. */
 const PaymentPage = ({ view, path, place }: { view: InvoiceView; path: string; place: string | null }) => (
   <>
     <Heading view={view} />

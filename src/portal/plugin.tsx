@@ -1,9 +1,8 @@
 /**
- * What partners see. The payment page of one invoice is at /pay. The partner's place is at /place: what the partner
- * owes and was billed, for its invoicing contact, who signs in with a link sent only to the address on file. A visit
- * sees only its own partner's documents; others do not exist for it. Refusals: page_unknown, session_missing,
- * sign_in_link_invalid, form_refused, rate_limited; settings_invalid at the start of the server, for an invalid
- * override of a page.
+ * The partners' pages: payment pages at /pay, and the partner's place at /place. An invoicing contact signs in to the
+ * partner's place with a link that is sent only to the address on file. A contact can read only documents of their own
+ * partner. Refusals: page_unknown, session_missing, sign_in_link_invalid, form_refused, rate_limited. If an override of
+ * a page is invalid, the server does not start (settings_invalid).
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refusePageOverrides } from '../config/overrides.ts';
@@ -42,7 +41,6 @@ export function addPortal(app: FastifyInstance, shared: Shared): void {
   );
 }
 
-/** How to sign in, for visitors who have not. */
 const COME_IN =
   'Open the payment page of one of your invoices, from the invoice or its e-mail, and request a sign-in link there.';
 

@@ -1,4 +1,4 @@
-/** Routes of a partner's place behind its sign-in. Nothing here reaches a page before the session is checked. */
+/** Declares the routes of the partner's place. The session is checked before a page is read. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ActionContext } from '../actions/action.ts';
@@ -27,16 +27,14 @@ import { formTokenOf } from '../people/secrets.ts';
 import { liveAt } from '../people/sessions.ts';
 import type { Sheet } from '../sheet.ts';
 
-/** A request of a partner's contact. */
 export interface PartnerVisit {
   readonly contact: PartnerSession;
-  /** The only partner whose data this visit may see. */
+  /** The only partner whose data the contact may see. */
   readonly partnerId: string;
   readonly secret: string;
-  /** The actor of recorded actions: the contact's address. */
+  /** The actor of these actions is the contact's address. */
   readonly context: ActionContext;
   readonly reader: PartnerReader;
-  /** `YYYY-MM-DD`. */
   readonly today: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -51,7 +49,7 @@ export type PartnerAnswer =
 
 type ViewReader<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
 
-/** Whether partners' contacts can sign in from payment pages, which requires e-mailing links. */
+/** Returns whether contacts can sign in from payment pages. E-mailing sign-in links must be possible. */
 export const hasPartnerPlace = (
   { environment }: Pick<Shared, 'environment'>,
   { console: { partner_place: wanted }, mail_from: sender }: Settings,
@@ -64,7 +62,7 @@ export interface PartnerRoutes {
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
     sheet?: (view: View) => Sheet,
   ) => void;
-  /** A screen that calls the payment processor, outside of a transaction. */
+  /** A page that calls the payment processor. `read` runs outside a transaction. */
   readonly asked: <View>(
     path: string,
     bound: BoundName,
@@ -79,7 +77,6 @@ export interface PartnerRoutes {
   ) => void;
 }
 
-/** The minimum time between writes to a session. */
 const SEEN_SECONDS = 60;
 const LARGEST_FORM = 16 * 1024;
 
@@ -142,7 +139,7 @@ export function partnerRoutes(app: FastifyInstance, shared: Shared): PartnerRout
   };
 }
 
-/** The only place that lets a contact in: checks the session, and the origin of requests that change something. */
+/** Admits a request. This function alone checks the session, and the origin of requests that change something. */
 async function visitOf(shared: Shared, request: FastifyRequest): Promise<PartnerVisit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);

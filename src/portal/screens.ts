@@ -1,4 +1,4 @@
-/** Every page of a partner's place. Each read is limited to the visit's partner. */
+/** The pages of the partner's place. Each read is limited to the contact's partner. */
 
 import { readList } from '../console/list.tsx';
 import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../console/screens/partner-statement.tsx';

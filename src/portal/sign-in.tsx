@@ -1,7 +1,7 @@
 /**
- * How a partner's contact signs in. Anyone with the link of a payment page may request a sign-in link. It always goes
- * to the address on file, and the response does not reveal whether there is one. The link's page only shows a button,
- * because programs that scan e-mails follow links and must not use them up.
+ * Sign-in of a partner's contact. Anyone with the link to a payment page can request a sign-in link. The sign-in link
+ * is sent to the address on file, and the response does not reveal whether an address exists. The link opens a page
+ * with a button, because programs that scan e-mails open links and would use up a sign-in link.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { placeOf, refuseOtherOrigin, setCookie } from '../console/cookies.ts';
@@ -17,7 +17,7 @@ import type { InvoiceView } from './invoice.ts';
 import { sendOuterPage } from './outer.tsx';
 import { findPaymentPage } from './payment-page.tsx';
 
-/** E-mails being sent. If the mail server does not answer, they must not pile up. */
+/** Limits the e-mails being sent at once, in case the mail server does not answer. */
 const MOST_UNDER_WAY = 20;
 
 export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
@@ -78,7 +78,7 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
     const { token } = request.params;
     const invoice = await find(request, token);
     await shared.limits.askedForLink(String(invoice.documentId), request.ip);
-    // Not awaited: the time it takes would reveal whether there is an address.
+    // Not awaited, because the response time would reveal whether an address exists.
     if (underWay.size < MOST_UNDER_WAY) {
       const sending = sendLink(shared, invoice.partnerId).finally(() => underWay.delete(sending));
       underWay.add(sending);

@@ -1,5 +1,3 @@
-/** The pace of calls to a processor, and pauses after failures. */
-
 import { Unavailable } from './processor.ts';
 
 export class Pace {
@@ -9,13 +7,12 @@ export class Pace {
   private free: number;
   private readonly waiting: (() => void)[] = [];
 
-  /** The most calls per second that leave this process, and the most that are in progress at once. */
   constructor(callsPerSecond: number, atOnce: number) {
     this.interval = 1000 / callsPerSecond;
     this.free = atOnce;
   }
 
-  /** Waits for a call's turn. The call ends with `done`. Throws at once during a pause. */
+  /** Waits until a call may begin. The call ends with `done`. Throws at once during a pause. */
   async turn(): Promise<void> {
     this.throwIfLeftAlone();
     if (this.free === 0) await new Promise<void>((go) => this.waiting.push(go));
@@ -32,7 +29,7 @@ export class Pace {
     if (at > now) await new Promise((resolve) => setTimeout(resolve, at - now));
   }
 
-  /** Ends a call. The one that has waited longest is next. */
+  /** Ends a call. The call that has waited longest begins. */
   done(): void {
     const next = this.waiting.shift();
     if (next === undefined) this.free += 1;
@@ -43,14 +40,11 @@ export class Pace {
     if (this.left !== undefined && this.left.until > Date.now()) throw new Unavailable(this.left.reason);
   }
 
-  /** Delays all further calls, as the processor requested. */
   slowDown(milliseconds: number): void {
     this.nextAt = Math.max(this.nextAt, Date.now() + milliseconds);
   }
 
-  /**
-   * Makes no calls for a while. One document has found that the processor is down, and the others need not wait for it.
-   */
+  /** Pauses all calls after a failure of the processor, so that the next documents fail at once instead of waiting. */
   leaveAlone(milliseconds: number, reason: string): void {
     this.left = { until: Date.now() + milliseconds, reason };
   }

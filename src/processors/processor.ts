@@ -1,43 +1,38 @@
 /**
- * The port to payment processors. An implementation is one folder, and one line of the list in `processors.ts`. Nothing
+ * The port to payment processors. A processor is one folder, and one entry in the list of `processors.ts`. No code
  * outside the folder uses the processor's names and formats.
  */
 import type { Amount } from '../money.ts';
 
 export interface PaymentProcessor {
-  /** Its name in settings.json, the webhook's path and the recorded payment links. */
+  /** The name in settings.json, in the webhook's path and in recorded payment links. */
   readonly name: string;
-  /** The name of its payouts on bank statements. */
   readonly bankName: string;
-  /** The environment variable of its key. */
   readonly keyVariable: string;
-  /** The minimum charge in a currency, in major units; undefined if not fixed. */
+  /** The minimum charge, in major units. Undefined if no minimum is fixed. */
   readonly leastCharge: (currency: string) => string | undefined;
   /**
-   * The smallest step between amounts in a currency, in major units; undefined if the processor does not accept the
+   * The smallest difference between two amounts, in major units. Undefined if the processor does not accept the
    * currency.
    */
   readonly stepOf: (currency: string) => string | undefined;
-  /** The processor's key from the environment; undefined if none is set. */
   readonly access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
   readonly paymentLinks: PaymentLinkMaker;
   readonly events: {
     readonly read: (type: string, object: unknown) => EventReading;
-    /** The processor's payment ids in a text. */
     readonly paymentIds: (text: string) => string[];
   };
   readonly balanceTransactions: BalanceTransactionSource;
   readonly webhooks: WebhookVerifier;
 }
 
-/** Each processor's environment variables (`config/environment.ts`). */
 interface ProcessorSecrets {
   readonly stripeKey: string | undefined;
   readonly stripeBase: string | undefined;
   readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Access to a processor: the key and, in sandbox only, a server that replaces it. */
+/** The key of a processor. In a sandbox, `base` may be a server that replaces the processor. */
 export interface ProcessorAccess {
   readonly key: string;
   readonly base?: string | undefined;
@@ -45,18 +40,19 @@ export interface ProcessorAccess {
 
 // --- Failures ---------------------------------------------------------------------------------------------------------
 
-/** The processor is unavailable. Retry later. */
 export class Unavailable extends Error {}
 
-/** The processor understood the request and rejected it. The same request would get the same answer. */
+/** The processor rejected the request. It would also reject a repeated request. */
 export class RefusedByProcessor extends Error {}
 
-/** The processor failed while processing this key, and would only repeat the failure. Check whether a link was made. */
+/**
+ * The processor failed with this key and would repeat that failure. The caller must check whether a link was created.
+ */
 export class KeySpent extends Error {}
 
 // --- Payment links ----------------------------------------------------------------------------------------------------
 
-/** Identifies one version of one document's link, in the link's metadata. */
+/** Identifies one version of a document's link, in the metadata of the link. */
 export interface LinkMark {
   readonly installation: string;
   readonly invoice: string;
@@ -67,7 +63,7 @@ export interface LinkOrder extends LinkMark {
   readonly partnerId: string;
   readonly month: string;
   readonly currency: string;
-  /** In the smallest unit, see `units`. */
+  /** The amount in the smallest unit of the currency, see `units`. */
   readonly unitAmount: number;
   readonly methods: readonly string[];
 }
@@ -78,15 +74,14 @@ export interface MadeLink {
 }
 
 interface PaymentLinkMaker {
-  /** A positive amount in the processor's smallest unit, or why it cannot be charged. Never rounded. */
+  /** Converts an amount without rounding, or gives the reason why it cannot be charged. */
   readonly units: (amount: Amount) => { readonly unitAmount: number } | { readonly reason: string };
-  /** The methods in the settings that can pay in a currency. */
   readonly methodsFor: (methods: readonly string[], currency: string) => string[];
-  /** The request for a link, as recorded before the call. */
+  /** The request is recorded before the call to the processor. */
   readonly request: (order: LinkOrder) => object;
-  /** The key of an attempt. It is the same in every process for the same document, version and attempt. */
+  /** Returns the key of an attempt. All processes use the same key for the same document, version and attempt. */
   readonly idempotencyKey: (mark: LinkMark, attempt: number) => string;
-  /** How long the same key is certain to give the same link. */
+  /** The time for which the same key certainly gives the same link. */
   readonly keyValidHours: number;
   readonly checkout: CheckoutMaker;
   readonly open: (access: ProcessorAccess) => PaymentLinks;
@@ -96,10 +91,11 @@ interface PaymentLinkMaker {
 export interface PaymentLinks {
   readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
   /**
-   * Active links with that mark, oldest first. `isOlder` states whether a page reaches links made before those sought.
+   * Returns the active links with that mark, oldest first. `isOlder` tells whether a page of links is older than the
+   * links with that mark.
    */
   readonly find: (mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>) => Promise<MadeLink[]>;
-  /** Deactivates a link and expires the sessions that it opened; returns their number. Safe to repeat. */
+  /** Deactivates a link and expires the sessions that it opened. Returns the number of sessions. Safe to repeat. */
   readonly close: (providerId: string) => Promise<number>;
   readonly checkouts: Checkouts;
 }
@@ -108,71 +104,67 @@ export interface PaymentLinks {
 
 export interface CheckoutOrder {
   readonly installation: string;
-  /** The name of the checkout, in the session's metadata. */
+  /** The name of the checkout in the session's metadata. */
   readonly reference: string;
   readonly partnerId: string;
   readonly currency: string;
   readonly lines: readonly { readonly number: string; readonly unitAmount: number }[];
   readonly methods: readonly string[];
   readonly expiresAt: Date;
-  /** Our page, to which the payer returns after paying or canceling. */
+  /** The page to which the payer returns after paying or canceling. */
   readonly backTo: string;
 }
 
 interface CheckoutMaker {
   readonly mostInvoices: number;
-  /** How long a session is open. */
   readonly openMinutes: number;
-  /** Each amount in the processor's smallest unit, or why they cannot be paid at once. Never rounded. */
+  /** Converts amounts without rounding, or gives the reason why they cannot be paid together. */
   readonly units: (amounts: readonly Amount[]) => { readonly units: readonly number[] } | { readonly reason: string };
-  /** The request for a session, as recorded before the call. */
+  /** The request is recorded before the call to the processor. */
   readonly request: (order: CheckoutOrder) => object;
 }
 
-/** `ordered`: a bank debit, paid days later. `failed`: a debit that failed. */
+/** `ordered`: a bank debit that is paid days later. `failed`: a bank debit that failed. */
 export type CheckoutState = 'open' | 'ordered' | 'paid' | 'failed' | 'expired';
 
 /** Calls throw RefusedByProcessor, Unavailable and, for `make`, KeySpent. */
 export interface Checkouts {
   readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
   readonly state: (providerId: string) => Promise<CheckoutState>;
-  /** Ends an open session. Returns `expired`, or its earlier outcome. */
+  /** Ends an open session. Returns `expired`, or the state in which it had already ended. */
   readonly expire: (providerId: string) => Promise<CheckoutState>;
 }
 
 // --- Events -----------------------------------------------------------------------------------------------------------
 
-/** The facts about payments in an event. */
 export type PaymentFact =
   | {
       readonly kind: 'received';
-      /** All ids of the payment: first the payment intent, if there is one, then charge and session. */
+      /** The ids of the payment: the payment intent, if there is one, then charge and session. */
       readonly ids: readonly string[];
       readonly amount: Amount;
-      /** The processor's id of the payment link that was paid; only the processor can set it. */
+      /** The processor's id of the payment link that was paid. Only the processor can set this field. */
       readonly link: string | undefined;
-      /** The processor's id of the checkout session, if the session itself states it. */
+      /** The processor's id of the checkout session, if the event is about the session itself. */
       readonly session: string | undefined;
       /**
-       * The document named in the metadata. This is a hint and never proof, because platforms and payers can write
+       * The document in the metadata. Metadata is a hint and never proof, because platforms and payers can write
        * metadata.
        */
       readonly invoice: string | undefined;
-      /** The checkout that the metadata names. This is only a hint, too. */
       readonly checkout: string | undefined;
-      /** The installation that the metadata names. This is only a hint, too. */
       readonly installation: string | undefined;
       readonly payer_name: string | undefined;
     }
-  /** The total refunded at the time of this event, without failed refunds. */
+  /** The refunded total at the time of this event, without failed refunds. */
   | { readonly kind: 'refunded'; readonly ids: readonly string[]; readonly total: Amount }
-  /** A refund that failed, so that nothing was given back after all. */
+  /** A refund that failed, so that the payer received nothing. */
   | {
       readonly kind: 'refund_undone';
       readonly ids: readonly string[];
       readonly refund: string;
       readonly amount: Amount;
-      /** When it was made, as an ISO instant. Totals of later events include it. */
+      /** The ISO instant of the refund. Totals of later events include the refund. */
       readonly made_at: string;
     }
   | {
@@ -181,65 +173,63 @@ export type PaymentFact =
       readonly dispute: string;
       readonly amount: Amount;
       readonly reason: string;
-      /** An `inquiry` takes no money yet. */
+      /** An `inquiry` does not withdraw money yet. */
       readonly state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
     };
 
-/** The facts about an unpaid session in an event. */
 export interface SessionProgress {
   readonly id: string;
-  /** The processor's id of the payment link by which it was opened. */
+  /** The processor's id of the payment link that opened the session. */
   readonly link: string | undefined;
   readonly state: 'ordered' | 'failed' | 'expired';
 }
 
 export type EventReading =
   | { readonly facts: readonly PaymentFact[] }
-  /** The event changes nothing in the books; states why. A session may have made progress. */
+  /** The reason why the event changes nothing in the books. A session may have progressed. */
   | { readonly nothing: string; readonly session?: SessionProgress }
-  /** The event should report a payment but could not be read. Finance must check. */
+  /** The reason why finance must check the event: it should report a payment, but could not be read. */
   | { readonly manual_review: string };
 
 // --- Balance transactions ---------------------------------------------------------------------------------------------
 
 /**
- * `share`: what a platform sent us. `misrouted`: a charge on our own account, as documented in 7.3.3, of which we
- * receive the rest after its fee to the platform. `reversal`: a reversed transfer. `dispute`: a dispute of a charge on
- * our own account. `other`: not a share of a quote.
+ * `share`: our share from a platform. `misrouted`: a charge on our own account (7.3.3) whose fee goes to the platform
+ * and whose remainder we receive. `reversal`: a reversed transfer. `dispute`: a dispute of a charge on our own account.
+ * `other`: not related to a quote.
  */
 export type BalanceTransactionKind = 'share' | 'misrouted' | 'reversal' | 'dispute' | 'other';
 
 export interface BalanceTransaction {
-  /** The processor's id, unique in its account: `txn_…`. */
+  /** The id is unique in its account, such as `txn_…`. */
   readonly id: string;
-  /** The processor's name for it: `payment`, `payment_refund`, `payout`, … */
+  /** The type in the processor's words: `payment`, `payment_refund`, `payout`, … */
   readonly type: string;
   readonly kind: BalanceTransactionKind;
   readonly currency: string;
-  /** In major units; net = amount − fee is the change of the balance. */
+  /** Amounts are in major units. `net` is `amount` less `fee`, and changes the balance. */
   readonly amount: string;
   readonly fee: string;
   readonly net: string;
   /**
-   * The amount sent, with the sign of `amount`, its currency, and the rate, if the processor converted it to the
-   * account's currency. `source_amount` times the rate is `amount`. All three are set, or none is.
+   * Set if the processor converted the share to the account's currency: the amount sent, with the sign of `amount`, its
+   * currency, and the rate. `source_amount` times the rate is `amount`.
    */
   readonly source_currency: string | null;
   readonly source_amount: string | null;
   readonly exchange_rate: string | null;
   /** ISO instant. */
   readonly occurred_at: string;
-  /** The payment, refund or dispute on our account that the balance transaction belongs to: `py_…`, `pyr_…`. */
+  /** The payment, refund or dispute on our account: `py_…`, `pyr_…`. */
   readonly payment: string | null;
   /** The payment on our account that a reversal or dispute reduces. */
   readonly of_payment: string | null;
-  /** The platform's transfer, or its reversal: `tr_…`, `trr_…`. */
+  /** The platform's transfer or transfer reversal: `tr_…`, `trr_…`. */
   readonly transfer: string | null;
-  /** From the metadata of our payment. */
+  /** The id comes from the metadata of the payment on our account. */
   readonly quote_id: string | null;
   readonly requote_id: string | null;
   readonly enrollment_id: string | null;
-  /** The data as sent by the processor. */
   readonly payload: string;
 }
 
@@ -249,11 +239,11 @@ export type BalanceTransactionReading =
 
 export interface BalanceTransactionSource {
   /**
-   * Reads one balance transaction, its numbers as texts (parseExactJson); `payload` is kept beside it. `live` states
+   * Reads a balance transaction whose numbers are texts (parseExactJson). `payload` is the unchanged data. `live` tells
    * whether real or test money is expected.
    */
   readonly read: (value: unknown, payload: string, live: boolean) => BalanceTransactionReading;
-  /** The balance transactions of an account since a time, or those of a payout, page by page. Throws Unavailable. */
+  /** Lists the balance transactions of an account since a time, or of a payout, page by page. Throws Unavailable. */
   readonly list: (
     access: ProcessorAccess,
     which: { readonly since: Date | null } | { readonly payout: string },
@@ -264,18 +254,16 @@ export interface BalanceTransactionSource {
 // --- Webhooks ---------------------------------------------------------------------------------------------------------
 
 export interface WebhookVerifier {
-  /** The environment variable of an account's secrets, and its value. Without a name, it is that of our own account. */
+  /** The environment variable of an account's secrets. Without an account: the variable of our own account. */
   readonly secretVariable: (account: string | undefined) => string;
   readonly secrets: (environment: ProcessorSecrets, account: string | undefined) => readonly string[];
-  /** The request header that carries the signature, in lower case. */
+  /** The header with the signature, in lower case. */
   readonly header: string;
-  /** What is wrong with the signature header alone, so that the body need not be read; undefined if it may be valid. */
+  /** Returns undefined if the header may be valid. With an invalid header, the body need not be read. */
   readonly headerProblem: (header: string | undefined, now: Date) => string | undefined;
-  /**
-   * Whether one of the signatures of these bytes was made with one of our secrets. This is much faster than `problem`.
-   */
+  /** Whether one of our secrets made one of the signatures of these bytes. Much faster than `problem`. */
   readonly isSigned: (body: Buffer, header: string | undefined, secrets: readonly string[]) => boolean;
-  /** Why a body was not signed with one of our secrets within the tolerance around `now`; undefined if it was. */
+  /** Returns the reason why none of our secrets signed a body within the tolerance around `now`, or undefined. */
   readonly problem: (
     body: Buffer,
     header: string | undefined,

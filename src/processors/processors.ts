@@ -1,4 +1,3 @@
-/** The payment processors, one line each. */
 import type { PaymentProcessor } from './processor.ts';
 import { stripe } from './stripe/stripe.ts';
 
@@ -6,7 +5,7 @@ export * from './stripe/splits/plan.ts';
 
 export const PROCESSORS: readonly PaymentProcessor[] = [stripe];
 
-/** The processor of the connected accounts, of their split requests and of the payment events. */
+/** The processor of connected accounts, split requests and payment events. */
 export const PROCESSOR: PaymentProcessor = stripe;
 
 export function processorOf(name: string): PaymentProcessor {

@@ -1,8 +1,8 @@
 /**
- * Accepts quotes and requotes: each becomes one ledger row at that instant. Accepting again, or concurrently, gives the
- * same answer and records nothing. Any number can be checked and recorded together, each with its own answer.
- * Refusals: token_invalid (the client was revoked), quote_unknown, requote_unknown,
- * partner_inactive, policy_inactive, quote_expired, policy_price_exceeded, quote_reversed, requote_stale, recorded_otherwise.
+ * Accepts quotes and requotes. Each acceptance becomes one ledger row. A repeated or concurrent acceptance gets the
+ * same answer and records nothing. Several acceptances can be checked and recorded together. Refusals: token_invalid
+ * (the client was revoked), quote_unknown, requote_unknown, partner_inactive, policy_inactive, quote_expired,
+ * policy_price_exceeded, quote_reversed, requote_stale, recorded_otherwise.
  */
 import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -24,47 +24,42 @@ import {
   recordAcceptances,
 } from './quotes.sql.ts';
 
-/** An acceptance requested by a partner's client. */
 export interface AcceptanceRequest extends PartnerCall {
   readonly kind: 'quote' | 'requote';
   readonly id: string;
 }
 
-/** The answer to an acceptance: the quote's prices, or the increments of a requote. */
+/** The prices of a quote, or the increments of a requote. */
 export interface AcceptanceAnswer {
   readonly partnerId: string;
   readonly quoteId: string;
   readonly requoteId: string | null;
   readonly enrollmentId: string;
   readonly currency: string;
-  /** ISO instant in UTC. */
+  /** An ISO instant in UTC. */
   readonly acceptedAt: string;
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
 }
 
-/** An acceptance that still has to be recorded. */
 export interface Due {
   readonly wanted: AcceptanceRequest;
   readonly accepted: AcceptanceAnswer;
   readonly policyId: string;
-  /** The partner's time zone when the acceptance was checked. */
+  /** The partner's time zone at the time of the check. */
   readonly timeZone: string;
-  /** The requote's step; null for a quote. */
   readonly step: number | null;
 }
 
-/** Either accepted before, refused, or still to be recorded. */
 type Verdict = { readonly accepted: AcceptanceAnswer } | { readonly refusal: Refusal } | { readonly due: Due };
 
 /**
- * How often an acceptance is tried. It is retried if the row was recorded meanwhile, which the second try then returns,
- * or if the partner's time zone changed, which may happen once more.
+ * How often an acceptance is tried. A second try finds a row that was recorded meanwhile. A third is needed if the
+ * partner's time zone changed too.
  */
 export const MOST_TRIES = 3;
 
-/** Accepts one quote or requote within a transaction that does more. */
 export async function accept(tx: Transaction, wanted: AcceptanceRequest): Promise<AcceptanceAnswer> {
   for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
     const [verdict] = await judge(tx, [wanted]);
@@ -83,13 +78,13 @@ export async function accept(tx: Transaction, wanted: AcceptanceRequest): Promis
   throw unsettled(wanted);
 }
 
-/** This is a bug: a row that was recorded meanwhile is visible to the next read. */
+/** An error for a bug, because the next read always sees a row that was recorded meanwhile. */
 export const unsettled = ({ kind, id }: AcceptanceRequest): Error =>
   new Error(`${kind} ${id} could not be recorded and is not recorded`);
 
-// --- Judging --------------------------------------------------------------------------------------------------------------
+// --- Judging ---------------------------------------------------------------------------------------------------------
 
-/** Checks each acceptance. Writes nothing and needs no lock. Sends its statements without waiting between them. */
+/** Checks each acceptance without writing and without a lock. The statements are sent without waiting in between. */
 export async function judge(tx: Transaction, wanted: readonly AcceptanceRequest[]): Promise<Verdict[]> {
   const [requotes, states] = await Promise.all([
     readRequotes(
@@ -157,7 +152,7 @@ function judgeRequote(
   return {
     due: {
       wanted,
-      // A requote keeps the quote's enrollment: it changes the price, not the customer.
+      // A requote keeps the quote's enrollment, because only the price changes.
       accepted: { ...increments, enrollmentId: quote.enrollment_id ?? '', acceptedAt: wanted.now.toUTC().toISO() },
       policyId: quote.policy_id,
       timeZone: quote.time_zone,
@@ -173,7 +168,7 @@ function refuseExpired(id: string, expiresAt: string | null, { now }: Acceptance
   if (hasExpired(expiresAt, now)) throw refuse('quote_expired', { id, expired_at: instant(expiresAt) });
 }
 
-/** The answer given when the quote was accepted; undefined while it is open. */
+/** The answer that was given when the quote was accepted; undefined while the quote is open. */
 export function acceptedQuote(quote: QuoteState): AcceptanceAnswer | undefined {
   if (quote.enrollment_id === null || quote.accepted_at === null) return undefined;
   return { ...pricesOf(quote), enrollmentId: quote.enrollment_id, acceptedAt: instant(quote.accepted_at) };
@@ -189,10 +184,9 @@ const pricesOf = (quote: QuoteState): Omit<AcceptanceAnswer, 'enrollmentId' | 'a
   invoiceAmount: quote.invoice_amount,
 });
 
-/** An instant has the same text whether it is new or read back, so that the same answer has the same bytes. */
+/** Formats an instant equally whether it is new or read back, so that equal answers have equal bytes. */
 export const instant = (text: string): string => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
 
-/** What a requote adds to the price accepted before it. */
 export function incrementsOf(requote: RequoteFacts): Omit<AcceptanceAnswer, 'enrollmentId' | 'acceptedAt'> {
   const { currency } = requote;
   const more = (now: string, before: string) => Amount.of(now, currency).minus(Amount.of(before, currency)).toString();
@@ -214,7 +208,6 @@ function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
   if (isStale(requote, quote)) throw refuse('requote_stale', { requote_id, quote_id });
 }
 
-/** Whether the accepted price of the quote is no longer the one that the requote raises. */
 export function isStale(requote: RequoteState, quote: QuoteState): boolean {
   const same = (one: string, other: string) =>
     Amount.of(one, requote.currency).equals(Amount.of(other, requote.currency));
@@ -225,12 +218,13 @@ export function isStale(requote: RequoteState, quote: QuoteState): boolean {
   );
 }
 
-// --- Recording ------------------------------------------------------------------------------------------------------------
+// --- Recording -------------------------------------------------------------------------------------------------------
 
 /**
- * Records acceptances of different quotes in one statement, by the posting rule. Needs the ledger's lock. An acceptance
- * is undefined if it was not recorded because the ledger already has its row or the partner changed its time zone;
- * checking it again decides it. Fails with isOvertaken if a different requote of a quote was accepted meanwhile.
+ * Records acceptances of different quotes in one statement, by the posting rule. The caller must hold the ledger's
+ * lock. An acceptance is undefined if the ledger already has its row or the partner changed its time zone. The caller
+ * then checks the acceptance again. The function fails with isOvertaken if a different requote of a quote was accepted
+ * meanwhile.
  */
 export async function record(tx: Transaction, dues: readonly Due[]): Promise<(AcceptanceAnswer | undefined)[]> {
   const recorded = await recordAcceptances(
@@ -254,9 +248,7 @@ export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Ac
 
 const kindOf = ({ requoteId }: AcceptanceAnswer) => (requoteId === null ? 'quote_accepted' : 'requote_accepted');
 
-/**
- * The months that the acceptances may belong to in their zones. There are only a few, for any number of acceptances.
- */
+/** The months that the acceptances may belong to in their zones: only a few, for any number of acceptances. */
 function monthsOf(dues: readonly Due[]): ZoneMonth[] {
   const months = new Map<string, ZoneMonth>();
   for (const { wanted, timeZone } of dues) {

@@ -1,13 +1,13 @@
 /**
- * Acceptances in a server. Those that arrive while others are in progress are judged together and recorded together, so
- * that they share one commit, one ledger lock and one round trip. Each has its own answer, and none fails or waits
- * because of a different one. If one makes a batch fail, they are retried one by one.
+ * Groups the acceptances of a server. Acceptances that arrive while others are in progress are judged together and
+ * recorded together. A group shares one commit, one ledger lock and one round trip. If one acceptance makes its group
+ * fail, the acceptances are retried one by one.
  *
- * Judging and recording run side by side: while a close holds the ledger, repeated and refused acceptances are answered
- * and new ones wait.
+ * Judging and recording run side by side. While a close holds the ledger, repeated and refused acceptances are
+ * answered, and new acceptances wait.
  *
- * An acceptance alone takes 7 round trips and a commit: 134 a second on 16 connections, where bare inserts reach 1,298.
- * Together, any number of them take 2 round trips, one to judge and one to record.
+ * A single acceptance takes 7 round trips and a commit: 134 a second on 16 connections, where bare inserts reach 1,298.
+ * A group of any size takes 2 round trips, one to judge and one to record.
  */
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
@@ -25,7 +25,6 @@ import {
 } from './accept.ts';
 import { isOvertaken } from './quotes.sql.ts';
 
-/** Makes the answers of acceptances, with one read for all of them. */
 type Answering<Answer> = (
   accepted: readonly AcceptanceAnswer[],
   reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
@@ -33,7 +32,7 @@ type Answering<Answer> = (
 
 interface Request<Answer> {
   readonly wanted: AcceptanceRequest;
-  /** By the clock of this process, in milliseconds. */
+  /** The time of arrival by the clock of this process, in milliseconds. */
   readonly arrivedAt: number;
   looks: number;
   readonly answer: (answer: Answer) => void;
@@ -46,8 +45,8 @@ interface DueRequest<Answer> {
 }
 
 /**
- * How long a batch waits for a row that another transaction is about to record, such as an import of the same quote, in
- * milliseconds. An acceptance alone waits for as long as its lock patience allows.
+ * How long a batch waits, in milliseconds, for a row that another transaction is recording, such as an import of the
+ * same quote. A single acceptance waits for its whole lock patience.
  */
 const ROW_PATIENCE = 100;
 
@@ -62,7 +61,6 @@ export class Acceptances<Answer> {
     this.answering = answering;
   }
 
-  /** Resolves with the answer, or rejects with the refusal or the failure. */
   accept(wanted: AcceptanceRequest): Promise<Answer> {
     return new Promise((answer, refuse) => {
       this.judging.add({ wanted, arrivedAt: performance.now(), looks: 0, answer, refuse });
@@ -103,11 +101,12 @@ export class Acceptances<Answer> {
     } catch (error) {
       this.notRecorded(error, firsts, lock.held);
     }
-    // The same quote again, or a different requote of it. The first one decides, and is now in the ledger.
+    // The other acceptances repeat a quote, or accept a different requote of it. The first acceptance decides, and is
+    // now in the ledger.
     for (const { request } of others) this.judging.add(request);
   }
 
-  /** Sends the lock and the recording statement together: one round trip. */
+  /** Sends the lock and the recording statement together, in one round trip. */
   private async record(
     tx: Transaction,
     dues: readonly DueRequest<Answer>[],
@@ -130,7 +129,7 @@ export class Acceptances<Answer> {
     if (dues.length === 1 && only !== undefined && isOvertaken(error)) {
       this.lookAgain(only.request);
     } else if (sqlstate(error) === LOCK_TIMEOUT && !locked) {
-      // A close holds the ledger. Refuse those whose time is up; the others wait for the rest of theirs.
+      // A close holds the ledger. Requests whose time is up are refused; the others keep waiting.
       const upTo = Math.max(oldestOf(dues), performance.now() - this.database.lockPatience);
       for (const { request } of dues) if (request.arrivedAt <= upTo) request.refuse(error);
       this.recording.putBack(dues.filter(({ request }) => request.arrivedAt > upTo));
@@ -151,7 +150,7 @@ export class Acceptances<Answer> {
     else request.refuse(unsettled(request.wanted));
   }
 
-  /** The time left for the oldest request to wait for the ledger. */
+  /** How long the oldest request may still wait for the ledger, in milliseconds. */
   private patienceOf(dues: readonly DueRequest<Answer>[]): { ledger: number; rows: number } {
     const { lockPatience } = this.database;
     if (lockPatience === 0) return { ledger: 0, rows: dues.length > 1 ? ROW_PATIENCE : 0 };
@@ -164,7 +163,8 @@ const oldestOf = <Answer>(dues: readonly DueRequest<Answer>[]): number =>
   Math.min(...dues.map(({ request }) => request.arrivedAt));
 
 /**
- * If a batch fails because of one item, retry the items one by one, concurrently. Report server failures to every caller.
+ * If a batch fails because of one item, retries the items one by one, concurrently. A failure of the server is reported
+ * to every caller.
  */
 function blame<Item, Answer>(
   error: unknown,
@@ -179,7 +179,10 @@ function blame<Item, Answer>(
   }
 }
 
-/** Rows of one quote depend on each other: the first of each is recorded, and the others are judged after it. */
+/**
+ * Divides rows by quote, because rows of one quote depend on each other. The first row of each quote is recorded, and
+ * the others are judged again later.
+ */
 function oncePerQuote<Answer>(all: readonly DueRequest<Answer>[]): {
   firsts: DueRequest<Answer>[];
   others: DueRequest<Answer>[];

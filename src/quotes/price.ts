@@ -1,4 +1,4 @@
-/** The price of an insured amount by its terms (contract, HTTP). Pure. Refusal: price_too_large. */
+/** Prices an insured amount (contract, HTTP). All functions are pure. Refusal: price_too_large. */
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 
@@ -20,9 +20,9 @@ export interface Price {
 }
 
 /**
- * spotPrice is insured amount × rate, at least the minimum; partnerCut is spotPrice × the cut's rate; each is rounded
- * half up to the minor unit, and invoiceAmount is the rest. With the same terms, a higher price is not lower in any of
- * the three amounts.
+ * spotPrice is the insured amount × rate, at least the minimum. partnerCut is spotPrice × the cut's rate. Both
+ * spotPrice and partnerCut are rounded half up to the minor unit. invoiceAmount is spotPrice less partnerCut. With the
+ * same terms, a higher insured amount lowers none of the three amounts.
  */
 export function priceOf(insured: Amount, terms: Terms): Price {
   const byRate = insured.timesHalfUp(terms.price_rate);

@@ -1,5 +1,5 @@
 /**
- * Quotes and requotes: offered prices, which never change. The ledger does not contain them until they are accepted.
+ * Makes quotes and requotes: offered prices, which never change. A quote is not in the ledger until it is accepted.
  * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large (the settings'
  * limit), policy_price_exceeded, price_too_small, quote_unknown, requote_unknown, quote_not_accepted, quote_reversed,
  * requote_lower, increment_too_small, request_invalid.
@@ -32,7 +32,6 @@ export interface PartnerCall {
   readonly now: DateTime<true>;
 }
 
-/** A call that makes a price, together with the settings' rules for prices. */
 interface AskedPrice extends PartnerCall {
   readonly rules: Settings['quotes'];
 }
@@ -40,7 +39,6 @@ interface AskedPrice extends PartnerCall {
 const expiryOf = ({ now, rules }: AskedPrice): string | null =>
   rules.valid_days === null ? null : now.toUTC().plus({ days: rules.valid_days }).toISO();
 
-/** Computes prices by the terms, up to the largest price in the settings. */
 function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: Settings['quotes']): Price {
   const price = priceOf(insured, terms);
   const { currency } = terms;
@@ -51,7 +49,7 @@ function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: 
   return price;
 }
 
-/** Refuses a price above the policy's largest, or in a different currency, which cannot be compared with it. */
+/** Refuses a price above the policy's largest price, or in a different currency, which cannot be compared. */
 export function refuseAbove(
   { policy_id, largest_price, partner_currency }: PolicyLimit & { readonly policy_id: string },
   price: Amount,
@@ -103,7 +101,10 @@ export async function makeQuote(
   return quote;
 }
 
-/** A new price for a higher insured amount, with the quote's own terms, compared with the last accepted price. */
+/**
+ * Makes a price for a higher insured amount, with the quote's own terms. The increments are relative to the last
+ * accepted price.
+ */
 export async function makeRequote(
   tx: Transaction,
   wanted: { quoteId: string; insuredAmount: string },
@@ -151,8 +152,9 @@ export async function makeRequote(
 }
 
 /**
- * The processor's minimum charge, if it would refuse this amount, for a partner that routes our share through a
- * connected account and must charge each quote and requote separately. A price of zero is not charged.
+ * The processor's minimum charge, if the amount is below the minimum. The minimum concerns only partners that route our
+ * share through a connected account, because they charge each quote and requote separately. A price of zero is not
+ * charged.
  */
 async function leastAbove(
   tx: Transaction,
@@ -164,7 +166,7 @@ async function leastAbove(
   return (await isConnected(tx, { partnerId, now: now.toISO() })) ? least : undefined;
 }
 
-/** The partner's own quote. A different partner's quote is refused like an unknown one. */
+/** Reads the calling partner's quote. A different partner's quote is refused like an unknown one. */
 export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: PartnerCall): Promise<QuoteState> {
   const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
   const quote = found?.quote;
@@ -172,7 +174,6 @@ export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }:
   return quote;
 }
 
-/** The partner's own requote, with its quote. */
 export async function requoteOf(
   tx: Transaction,
   requoteId: string,
@@ -193,7 +194,6 @@ export function refuseInactive(
   if (facts.policy_inactive) throw refuse('policy_inactive', { policy_id: policyId });
 }
 
-/** Parses the insured amount in the quote's currency; it may not be negative. */
 function insuredAmount(text: string, currency: string): Amount {
   const problem = amountProblem(text, minorDigits(currency) as number);
   const reason = problem?.reason ?? (text.startsWith('-') && !isZero(text) ? 'is below zero' : undefined);

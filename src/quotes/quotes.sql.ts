@@ -1,4 +1,3 @@
-/** SQL of quotes, requotes and their acceptances. */
 import { constraintOf, execute, prepared, query, type Transaction } from '../database/transaction.ts';
 import { type Acceptance, addAcceptances } from '../ledger/rows.sql.ts';
 import type { ZoneMonth } from '../ledger/zone-months.ts';
@@ -6,19 +5,18 @@ import { clientLives } from '../partners/clients.sql.ts';
 import type { Actor } from '../people/audit-events.ts';
 import type { Terms } from './price.ts';
 
-/** The calling client and its partner. */
 export interface Caller {
   readonly partnerId: string;
   readonly clientId: string;
 }
 
-/** The highest total of a policy's quote, in its partner's currency; null if the policy has no limit. */
+/** The highest total price of a quote of this policy, in the partner's currency; null if the policy has no limit. */
 export interface PolicyLimit {
   readonly largest_price: string | null;
   readonly partner_currency: string;
 }
 
-/** The terms of a policy's quotes; null if it has no price. */
+/** The terms of a policy's quotes. The rates are null if the policy has no price. */
 interface PolicyTerms extends PolicyLimit {
   readonly currency: string;
   readonly price_rate: string | null;
@@ -45,10 +43,7 @@ export async function readPolicyTerms(
   return rows[0];
 }
 
-/**
- * Whether the partner routes our share through a connected account in the month of an ISO instant, in its own time
- * zone.
- */
+/** Whether the partner uses a connected account in the month of an ISO instant, in the partner's time zone. */
 export async function isConnected(tx: Transaction, facts: { partnerId: string; now: string }): Promise<boolean> {
   const [found] = await query<{ arrangement: string }>(
     tx,
@@ -71,39 +66,34 @@ export interface QuoteFacts extends Terms {
   readonly partner_cut: string;
   readonly invoice_amount: string;
   readonly quoted_at: string;
-  /** When it expires; null if never. */
   readonly expires_at: string | null;
 }
 
-/** A quote with its ledger rows and everything that its acceptance depends on. */
+/** A quote with the sums of its ledger rows and all facts that its acceptance depends on. */
 export interface QuoteState extends QuoteFacts, PolicyLimit {
   readonly time_zone: string;
   readonly partner_inactive: boolean;
   readonly policy_inactive: boolean;
-  /** Null until it is accepted. */
   readonly enrollment_id: string | null;
   readonly accepted_at: string | null;
-  /** Whether an import recorded its row. */
   readonly imported: boolean;
   readonly reversed: boolean;
   /** The last accepted price: the quote's own, plus the increments of all accepted requotes. */
   readonly accepted_spot_price: string;
   readonly accepted_partner_cut: string;
   readonly accepted_invoice_amount: string;
-  /** The number of requotes accepted so far. */
   readonly steps: number;
 }
 
-/** A client's query about a quote, by the id of the quote or of a requote, at an ISO instant. */
+/** A client's request for a quote, by the id of the quote or of a requote, at an ISO instant. */
 type AskedQuote = Caller & { readonly now: string } & ({ readonly quoteId: string } | { readonly requoteId: string });
 
-/** A row of an outer join. */
 type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null };
 
 const READ_QUOTES = prepared(
   'read_quotes',
-  // LIMIT forces one index lookup per quote. Without it, and with old statistics, PostgreSQL scanned the tables, and 7
-  // quotes took 3.8 ms. With it, 16 quotes take 0.4 ms.
+  // LIMIT forces one index lookup per quote: 16 quotes take 0.4 ms. Without LIMIT, and with old statistics, PostgreSQL
+  // scanned the tables, and 7 quotes took 3.8 ms.
   `
     SELECT ${clientLives('w."clientId"', 'w."partnerId"')} AS client_lives, f.*
     FROM ROWS FROM (
@@ -146,7 +136,7 @@ const READ_QUOTES = prepared(
 );
 
 /**
- * For each query, in order: whether the client is live, and the quote. A different partner's quote is undefined, like
+ * For each request, in order: whether the client is live, and the quote. A different partner's quote is undefined, like
  * an unknown one.
  */
 export async function readQuotes(
@@ -196,7 +186,6 @@ export interface RequoteFacts {
 export interface RequoteState extends RequoteFacts {
   readonly enrollment_id: string | null;
   readonly accepted_at: string | null;
-  /** An import recorded a row with its id. */
   readonly imported: boolean;
 }
 
@@ -220,7 +209,7 @@ const READ_REQUOTES = prepared(
       LIMIT 1) AS f`,
 );
 
-/** Requotes by `partner requote`, without unknown ones and those of other partners. */
+/** Reads requotes, keyed by `partner requote`. Unknown requotes and those of other partners are omitted. */
 export async function readRequotes(
   tx: Transaction,
   asked: readonly { partnerId: string; requoteId: string }[],
@@ -246,7 +235,7 @@ export async function insertRequote(tx: Transaction, requote: RequoteFacts & { c
   );
 }
 
-/** An acceptance to record. `step` is the requote's step in its quote, null for the quote itself. */
+/** `step` is the number of the requote within its quote; null for the quote itself. */
 interface NewAcceptance extends Acceptance {
   readonly clientId: string;
   readonly step: number | null;
@@ -301,9 +290,9 @@ const RECORD_ACCEPTANCES = prepared(
 );
 
 /**
- * Records the ledger rows, acceptances and events of different quotes in one statement; needs the ledger's lock.
- * Returns the `kind id` of each recorded row (see addAcceptances). Fails with isOvertaken if a different requote of a
- * quote was accepted at the same step. If one is being accepted, it waits for that.
+ * Records the ledger rows, acceptances and events of different quotes in one statement. The caller must hold the
+ * ledger's lock. Returns the `kind id` of each recorded row (see addAcceptances). Fails with isOvertaken if a different
+ * requote of a quote was accepted at the same step. Waits while such an acceptance is in progress.
  */
 export async function recordAcceptances(
   tx: Transaction,
@@ -320,10 +309,9 @@ export async function recordAcceptances(
   return new Set(recorded.map(({ kind, own_id: ownId }) => `${kind} ${ownId}`));
 }
 
-/** Whether a statement failed because a different requote of the quote was accepted meanwhile. */
 export const isOvertaken = (error: unknown): boolean => constraintOf(error) === 'requote_one_accepted_per_step';
 
-// --- Reversals --------------------------------------------------------------------------------------------------------
+// --- Reversals -------------------------------------------------------------------------------------------------------
 
 export interface ReversalRow {
   readonly quote_id: string;
@@ -332,7 +320,6 @@ export interface ReversalRow {
   readonly enrollment_id: string | null;
   readonly currency: string;
   readonly accepted_at: string;
-  /** At or below zero. */
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
@@ -353,8 +340,8 @@ export async function readReversal(
 }
 
 /**
- * The rest of an accepted quote after its requotes and reversals, or of one accepted requote; undefined if the ledger
- * has no such row.
+ * The amounts left of an accepted quote after its requotes and reversals, or of one accepted requote. The result is
+ * undefined if the ledger has no such row.
  */
 export async function readLeftOfQuote(
   tx: Transaction,
@@ -380,7 +367,7 @@ export async function readLeftOfQuote(
 }
 type Sums = 'spot_price' | 'partner_cut' | 'invoice_amount';
 
-// --- Idempotency keys -------------------------------------------------------------------------------------------------
+// --- Idempotency keys ------------------------------------------------------------------------------------------------
 
 interface KeptAnswer {
   readonly request_sha256: string;
@@ -401,7 +388,7 @@ export async function readKeptAnswer(
   return rows[0];
 }
 
-/** False if the key already has an answer. Waits for a request under the same key. */
+/** Returns false if the key already has an answer. Waits for a concurrent request with the same key. */
 export async function keepAnswer(
   tx: Transaction,
   facts: { partnerId: string; key: string; requestSha256: string; status: number; answer: string; now: string },

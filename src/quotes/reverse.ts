@@ -1,7 +1,7 @@
 /**
- * Reversals by a partner: the refund or cancellation of a quote, in whole or in part, as a ledger row that the ledger's own
- * rules judge (contract.md, Amounts). The partner's id of the reversal makes it safe to repeat.
- * Refusals: quote_unknown, quote_not_accepted, reversal_reused, reversal_exceeds, request_invalid.
+ * Records a partner's reversals: refunds or cancellations of a quote, in whole or in part. The rules of imported ledger
+ * rows apply (contract.md, Amounts). The partner assigns the reversal's id, so a repeated request is safe. Refusals:
+ * quote_unknown, quote_not_accepted, reversal_reused, reversal_exceeds, request_invalid.
  */
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -13,7 +13,7 @@ import type { PartnerCall } from './quote.ts';
 import { quoteOf } from './quote.ts';
 import { type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
-/** Decimals at or below zero, as in the row. */
+/** Decimals at or below zero. */
 interface ReversalAmounts {
   readonly spotPrice: string;
   readonly partnerCut: string;
@@ -23,20 +23,18 @@ interface ReversalAmounts {
 interface WantedReversal {
   readonly quoteId: string;
   readonly reversalId: string;
-  /** The requote that it reverses, if any. */
+  /** The reversed requote; undefined for the whole quote. */
   readonly requoteId: string | undefined;
-  /** If absent, everything left of the quote is reversed. */
+  /** If undefined, everything left of the quote is reversed. */
   readonly amounts: ReversalAmounts | undefined;
 }
 
-/** Records a reversal, or finds it recorded. */
 export async function reverseQuote(tx: Transaction, wanted: WantedReversal, asked: PartnerCall): Promise<ReversalRow> {
   const { caller, now } = asked;
   const { partnerId, clientId } = caller;
   const { quoteId, reversalId, requoteId } = wanted;
-  // No other reversal and no acceptance of a requote can come between this read and the row recorded here. An imported
-  // row needs no such lock, because it states its amounts. Next to a concurrent acceptance, it acts as if it came
-  // later.
+  // The locks exclude other reversals and acceptances of requotes between this read and the new row. An import needs no
+  // such lock, because its rows state their amounts.
   await lockImporters(tx);
   await lockLedgerWhole(tx);
   const known = await readReversal(tx, { partnerId, reversalId });
@@ -58,7 +56,7 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   if (wanted.amounts === undefined && nothingLeft) {
     throw refuse('reversal_exceeds', { quote_id: quoteId, reason: 'nothing is left of it' });
   }
-  if (Object.values(amounts).every(isZero)) throw invalid('spotPrice', 'is zero: a reversal takes something back');
+  if (Object.values(amounts).every(isZero)) throw invalid('spotPrice', 'is zero: a reversal must reduce an amount');
   const row = {
     ...{ kind: 'reversal', partner_id: partnerId, quote_id: quoteId, requote_id: requoteId, reversal_id: reversalId },
     ...{ enrollment_id: enrollment_id ?? undefined, policy_id, currency, accepted_at: now.toUTC().toISO(), ...amounts },
@@ -82,7 +80,7 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
 const invalid = (path: string, reason: string) => refuse('request_invalid', { problems: [{ path, reason }] });
 
 /**
- * The recorded reversal, if the request means the same one. A request without amounts means a reversal that left
+ * The recorded reversal, if the request has the same content. A request without amounts matches a reversal that left
  * nothing.
  */
 function sameReversal(

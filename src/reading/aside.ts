@@ -1,11 +1,12 @@
 /**
- * Reads uploaded files in a separate process. No other request waits for it, it has none of our secrets, and a file
- * that needs too much memory or time ends only that process. A thread that runs out of memory could end the whole
- * program.
+ * Reads uploaded files in a separate process that has none of our secrets. Other requests do not wait for that process.
+ * A file that needs too much memory or time ends only that process, while a thread that runs out of memory could end
+ * the whole program.
  *
- * A reader is next to the format that it reads: `export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({
- * name, bytes }) => …)`. Its task and its content are plain values. It refuses a file with its first problems, or with
- * more items than MOST_ITEMS. Refusals: file_items_too_many, file_memory, file_takes_too_long, and those of the reader.
+ * Each format defines its reader: `export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({ name, bytes
+ * }) => …)`. Tasks and contents are plain values. A reader refuses a file that has problems, and lists the first of
+ * them. It also refuses a file with more items than MOST_ITEMS. Refusals: file_items_too_many, file_memory,
+ * file_takes_too_long, and those of the reader.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { COMPILED } from '../compiled.ts';
@@ -19,7 +20,7 @@ export interface GivenFile {
 
 export interface FileReader<Task extends GivenFile, Content> {
   readonly module: string;
-  /** The name under which its module exports it. */
+  /** The reader's name among the exports of `module`. */
   readonly name: string;
   readonly read: (task: Task) => Content | Promise<Content>;
 }
@@ -30,31 +31,32 @@ export const readerOf = <Task extends GivenFile, Content>(
   read: FileReader<Task, Content>['read'],
 ): FileReader<Task, Content> => ({ module, name, read });
 
-/** A process takes a fifth of a second to start. Smaller files are read faster than that, whatever their content. */
+/**
+ * Starting a process takes a fifth of a second. Smaller files are read in less time, whatever their content, so the
+ * main process reads them.
+ */
 const LARGE_BYTES = 64 * 1024;
-/** The memory of the process is this, plus a certain amount for each byte of the files. */
+/** The process may use this much memory, plus TIMES_THE_FILE bytes for each byte of the files. */
 const LEAST_MEBIBYTES = 128;
 const TIMES_THE_FILE = 32;
 
 /**
- * Includes the wait for a turn. It is less than a request may take (http/gates.ts), so that the request can answer with
- * the refusal.
+ * The limit for reading the files of one request, including the wait for a turn. This limit is shorter than the limit
+ * for a request (http/gates.ts), so that the request can answer with the refusal.
  */
 export const SERVER_SECONDS = 20;
 let longestSeconds = COMMAND_SECONDS;
 
-/** How long reading the files of one input may take, from now on. */
+/** Sets the limit for reading the files of one input. */
 export function setReadingSeconds(seconds: number): void {
   longestSeconds = seconds;
 }
 
-/** The answer of the process. */
 export type Outcome =
   | { readonly contents: readonly unknown[] }
   | { readonly refused: { code: RefusalCode; facts: Record<string, unknown>; message: string } }
   | { readonly failed: Error };
 
-/** How the process ended. */
 interface End {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -68,7 +70,7 @@ export async function readAside<Task extends GivenFile, Content>(
   return content as Content;
 }
 
-/** Reads the files of one input, in one process. */
+/** Reads the files of one input in one process. */
 export async function readAllAside<Task extends GivenFile, Content>(
   reader: FileReader<Task, Content>,
   tasks: readonly Task[],
@@ -93,7 +95,7 @@ const filesOf = (tasks: readonly GivenFile[]): string => someOf(tasks.map(({ nam
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Only one process runs at a time, because its memory must fit beside ours. */
+/** Runs one process at a time, because its memory must fit beside ours. */
 function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
   const result = last.then(work);
   last = result.catch(() => undefined);
@@ -106,7 +108,7 @@ async function outcomeOf(
   mebibytes: number,
 ): Promise<Outcome> {
   const child = fork(new URL('./process.js', import.meta.url), [module, name], {
-    // If several limits are given, the last one counts.
+    // Node uses the last limit if `process.execArgv` has one too.
     execArgv: [...process.execArgv, `--max-old-space-size=${mebibytes}`],
     env: {},
     serialization: 'advanced',
@@ -134,7 +136,7 @@ async function outcomeOf(
   }
 }
 
-/** V8 aborts if its heap is full, and traps if an array exceeds the maximum size. */
+/** V8 aborts if its heap is full, and traps if an array would exceed the maximum size. */
 const isOutOfMemory = ({ code, signal }: End): boolean =>
   code === 134 || signal === 'SIGABRT' || signal === 'SIGTRAP' || signal === 'SIGILL';
 
@@ -143,6 +145,6 @@ const answerOf = (child: ChildProcess, tasks: readonly GivenFile[]): Promise<Out
     child.once('message', (outcome) => resolve(outcome as Outcome));
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', reject);
-    // A child that exits early is reported through its exit.
+    // The event `exit` reports a child that exits early.
     child.send(tasks, () => undefined);
   });

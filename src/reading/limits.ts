@@ -1,17 +1,19 @@
-/** Limits for reading a file. Refusal: file_items_too_many. */
 import { refuse } from '../errors/refusals.ts';
 
-/** The most items in one file; more need several files. The largest bank file that we have seen has 151,700 entries. */
+/**
+ * The most items in one file. The largest bank file that we have seen has 151,700 entries. Refusal:
+ * file_items_too_many.
+ */
 export const MOST_ITEMS = 200_000;
 
-/** The most problems that a refusal lists. A reader stops when it has found that many. */
+/** The most problems that a refusal lists. A reader stops after this many problems. */
 export const PROBLEMS_TOLD = 20;
 
-/** The longest line of a CSV. No real one comes close. */
+/** In characters. No real CSV has a line of nearly this length. */
 const LONGEST_LINE = 100_000;
 export const LINE_TOO_LONG = `is longer than ${LONGEST_LINE} characters: a CSV line cannot be that long`;
 
-/** The number of the first line that is too long for a CSV; undefined if none is. */
+/** Returns the number of the first line that is too long for a CSV, or undefined. */
 export function tooLongLine(text: string): number | undefined {
   let number = 1;
   for (let at = 0; at < text.length; number += 1) {
@@ -27,7 +29,7 @@ export function refuseTooMany(file: string, items: number, most = MOST_ITEMS): v
   if (items > most) throw refuse('file_items_too_many', { file, most });
 }
 
-/** The lines that are not blank, with their numbers. Refuses more than MOST_ITEMS before any is read. */
+/** Returns the nonblank lines with their numbers. Refuses more than MOST_ITEMS lines. */
 export function linesOf(file: string, text: string): { readonly number: number; readonly text: string }[] {
   refuseTooMany(file, countLines(text));
   return text
@@ -36,7 +38,7 @@ export function linesOf(file: string, text: string): { readonly number: number; 
     .filter((line) => line.text.trim() !== '');
 }
 
-/** Reads items in order until as many are wrong as a refusal lists. `read` adds to the problems. */
+/** Reads items in order, and stops when `problems` has as many as a refusal lists. `read` adds to `problems`. */
 export function readUntilTold<Item, Read>(
   items: Iterable<Item>,
   problems: readonly unknown[],

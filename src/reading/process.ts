@@ -1,4 +1,7 @@
-/** The process that reads files (aside.ts): its arguments name the reader. It is ended after its answer. */
+/**
+ * The process that reads files for aside.ts. The arguments of the process name the reader. aside.ts ends the process
+ * after its answer.
+ */
 import { Refusal } from '../errors/refusals.ts';
 import type { FileReader, GivenFile, Outcome } from './aside.ts';
 
@@ -7,7 +10,6 @@ const [module = '', name = ''] = process.argv.slice(2);
 process.once('message', (tasks: readonly GivenFile[]) => {
   void outcomeOf(tasks).then((outcome) => process.send?.(outcome));
 });
-// The parent has exited.
 process.once('disconnect', () => process.exit());
 
 async function outcomeOf(tasks: readonly GivenFile[]): Promise<Outcome> {

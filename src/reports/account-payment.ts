@@ -1,4 +1,4 @@
-/** How an account's balance can be paid: today's bank details, and the payment pages of its open invoices. */
+/** How an account's balance can be paid: by today's bank details, or on the payment pages of its open invoices. */
 import { type Instructions, instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -8,12 +8,10 @@ import type { AccountStatement } from './account-statement.ts';
 export interface AccountPayment {
   readonly currency: string;
   readonly instructions: Instructions | null;
-  /** Whether an open invoice has different bank details. */
   readonly changed: boolean;
 }
 
 export interface HowToPay {
-  /** One for each account with something to pay. */
   readonly accounts: readonly AccountPayment[];
   /** The URLs of payment pages by invoice number. */
   readonly links: ReadonlyMap<string, string>;

@@ -1,4 +1,3 @@
-/** A partner's account statement as a PDF, for e-mails, commands and downloads. */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -7,7 +6,10 @@ import { type HowToPay, readHowToPay } from './account-payment.ts';
 import type { AccountStatement } from './account-statement.ts';
 import { renderAccountStatement, textsOfStatement } from './account-statement-pdf.ts';
 
-/** Also returns how to pay it, which the PDF shows. Refusal: characters_unprintable. */
+/**
+ * Returns the PDF of a partner's account statement, and the payment methods that it shows. Refusal:
+ * characters_unprintable.
+ */
 export async function pdfOfStatement(
   tx: Transaction,
   { environment, settings }: { readonly environment: Environment; readonly settings: Settings },

@@ -1,6 +1,6 @@
 /**
- * Renders an account statement as a tagged PDF, with the documents' letterhead, fonts and paper. The same statement
- * gives the same bytes.
+ * Renders an account statement as a tagged PDF, with the documents' letterhead, fonts and paper. Equal statements give
+ * equal bytes.
  */
 import type { Issuer } from '../config/settings.ts';
 import { type Locale, localeOf } from '../documents/locale.ts';
@@ -34,7 +34,6 @@ interface StatementToRender {
   readonly pay: HowToPay;
   readonly issuer: Issuer;
   readonly sandbox: boolean;
-  /** The fonts that it needs besides the built-in ones. */
   readonly fonts?: readonly AddedFont[] | undefined;
 }
 
@@ -47,16 +46,15 @@ const STRONG_RULE = 0.9;
 
 interface TableColumn {
   readonly heading: string;
-  /** As fractions of the width. */
+  /** A fraction of the table's width. */
   readonly width: number;
   readonly align: 'left' | 'right';
 }
 
 interface TableRow {
   readonly cells: readonly string[];
-  /** Set for emphasized rows, which are the opening and closing balances. */
+  /** Whether the row is emphasized, which only the opening and closing balances are. */
   readonly strong?: boolean;
-  /** The first cell's link. */
   readonly link?: { readonly url: string; readonly says: string } | undefined;
 }
 
@@ -81,7 +79,7 @@ export const textsOfStatement = ({
   ],
 ];
 
-/** Fractions of the usual spacing. The widest one that needs no more pages than the tightest is used. */
+/** Fractions of the usual spacing. The widest spacing that needs no more pages than the tightest is used. */
 const SPACINGS = [1, 0.7, 0.45] as const;
 
 function draw(request: StatementToRender): PdfCanvas {
@@ -145,7 +143,6 @@ function layOut(canvas: Canvas, { statement, pay, issuer, sandbox }: StatementTo
   return layout;
 }
 
-/** What is due in each currency, and how much of it is overdue. */
 function drawTotals(layout: PageLayout, { accounts }: AccountStatement, locale: Locale): void {
   const { account: labels } = layout.labels;
   const show = (label: string, amount: string, sentence: string) =>
@@ -159,7 +156,9 @@ function drawTotals(layout: PageLayout, { accounts }: AccountStatement, locale: 
   }
 }
 
-/** It is never more than the total, because credit and unapplied cash reduce the total but no single invoice. */
+/**
+ * The overdue amount, at most the total due. Credit and unapplied cash reduce the total, but not the single invoices.
+ */
 function overdueText(layout: PageLayout, account: CurrencyAccount, locale: Locale): string {
   const { account: labels } = layout.labels;
   const total = Amount.of(account.closing, account.currency);
@@ -210,7 +209,7 @@ function drawAccount(layout: PageLayout, { statement, account, pay, locale }: Ac
       ...withoutOwnCorrections(account).map((line) => ({
         cells: [
           locale.date(line.date),
-          // If an event happened in a month with closed books, its true date is shown beside it.
+          // If the books of the event's month were closed, the event's own date is shown beside the date of its entry.
           movement(labels, line) + (line.dated_on === line.date ? '' : ` (${locale.date(line.dated_on)})`),
           number(line.amount),
           number(line.balance),
@@ -268,9 +267,9 @@ const left = (heading: string, width: number): TableColumn => ({ heading, width,
 const movement = (labels: PageLayout['labels']['account'], line: ActivityLine): string =>
   fill(labels.movements[activityName(line)], { of: printable(line.document ?? line.reference ?? '') }).trim();
 
-// --- Tables ---------------------------------------------------------------------------------------------------------------
+// --- Tables ----------------------------------------------------------------------------------------------------------
 
-/** A heading and a table whose rows are never split; the column names repeat on each page. */
+/** Draws a heading and a table whose rows are never split. The column names repeat on each page. */
 function drawTable(
   layout: PageLayout,
   title: string,
@@ -312,7 +311,7 @@ function drawTable(
   }
 }
 
-/** Tagged in the given row, or as decoration if a page repeats them. */
+/** Draws headings in the given row. If no row is given, the headings are decoration, repeated at the top of a page. */
 function drawHeadings(layout: PageLayout, columns: readonly TableColumn[], height: number, row?: Element): void {
   const padding = layout.space(ROW_PADDING);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);

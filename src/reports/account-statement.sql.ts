@@ -1,11 +1,12 @@
-/** SQL of account statements: the facts that changed the partner's balance, and how the balance can be paid. */
-
 import type { Instructions } from '../config/instructions.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import type { ReversalKind } from '../payments/enums.ts';
 import { TIED_ACCOUNTS } from './balances.sql.ts';
 
-/** The facts that change a partner's balance. Applying a payment or credit does not change it, so it is not listed. */
+/**
+ * The facts that change a partner's balance. Applying a payment or credit does not change the balance, so applications
+ * are not listed.
+ */
 export type Activity =
   | 'document_issued'
   | 'document_voided'
@@ -21,17 +22,16 @@ export type Activity =
   | 'credit_refund_returned';
 
 export interface ActivityLine {
-  /** The date of its journal entry. */
+  /** The date of the journal entry. */
   readonly date: string;
-  /** The day on which it happened. It is earlier than `date` if the books of its month were closed. */
+  /** The day of the event, which is earlier than `date` if the books of its month were closed. */
   readonly dated_on: string;
   readonly fact: Activity;
-  /** Why a payment was reversed; null for anything else. */
+  /** Why a payment was reversed; null for other facts. */
   readonly kind: ReversalKind | null;
   readonly document: string | null;
   readonly reference: string | null;
   readonly amount: string;
-  /** The balance after this line. */
   readonly balance: string;
 }
 
@@ -47,8 +47,8 @@ export function readActivity(tx: Transaction, partnerId: string, asOf: string): 
             CASE m.fact WHEN 'payment_reversed' THEN (
               SELECT r.kind FROM payment_reversals r WHERE r.payment_reversal_id = m.fact_id) END AS kind
      FROM (
-       -- journal_of_facts is not used, because it reads every fact before it selects the partner: 200 ms instead of 30
-       -- for 36,000 facts.
+       -- journal_of_facts is not used, because it reads every fact before it selects the partner: 200 ms for 36,000
+       -- facts instead of 30 ms.
        SELECT j.entry_on AS date, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency, j.recorded,
               sum(p.amount) AS amount
        FROM journal_entries j
@@ -56,7 +56,7 @@ export function readActivity(tx: Transaction, partnerId: string, asOf: string): 
          AS p (control, partner_id, amount)
        WHERE (j.debit_partner = :partnerId OR j.credit_partner = :partnerId) AND j.entry_on <= :asOf::date
          AND p.partner_id = :partnerId AND p.control IN (:receivable, :credit, :unapplied)
-         -- Applying changes no balance. Most facts are of these kinds, so they are not even read.
+         -- Most facts are applications and releases, which change no balance.
          AND j.fact NOT IN ('credit_applied', 'credit_released', 'payment_applied', 'payment_unapplied')
        GROUP BY j.entry_on, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency, j.recorded
        HAVING sum(p.amount) <> 0) AS m
@@ -65,7 +65,6 @@ export function readActivity(tx: Transaction, partnerId: string, asOf: string): 
   );
 }
 
-/** The payment page and bank details printed on these documents. */
 export function readPrinted(
   tx: Transaction,
   documentIds: readonly number[],

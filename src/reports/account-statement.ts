@@ -1,6 +1,6 @@
 /**
- * A partner's account statement: the opening balance, the activity, the closing balance and the open items. The balance
- * is billed receivables less open credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
+ * A partner's account statement: opening balance, activity, closing balance and open items. The balance is billed
+ * receivables less open credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
  */
 
 import type { Address } from '../config/validation.ts';
@@ -40,15 +40,15 @@ export interface AccountStatement extends BooksOfDay {
 
 interface AccountStatementRequest {
   readonly partnerId: string;
-  /** Default: the first day of the month of `asOf`. */
+  /** The first day of the statement. The default is the first day of the month of `asOf`. */
   readonly from?: string | undefined;
   readonly asOf?: string | undefined;
-  /** In the issuer's zone. */
   readonly today: string;
 }
 
 /**
- * Selects a label: the kind of fact, with the reason if a payment was reversed, or the direction if it was assigned.
+ * The key of a line's label: the kind of fact, with the reason if a payment was reversed, or the direction if it was
+ * assigned.
  */
 type ActivityName =
   | Exclude<Activity, 'payment_reversed'>
@@ -85,7 +85,7 @@ const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
   credit_refund_returned: 'refund returned:',
 };
 
-/** A line's text for finance: `payment B-1`, `written off: INV-2026-000003`. */
+/** A line's text for finance, such as `payment B-1` or `written off: INV-2026-000003`. */
 export const activityText = (line: ActivityLine): string =>
   [ACTIVITIES[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
@@ -122,7 +122,7 @@ export async function readAccountStatement(
   };
 }
 
-/** The overdue part of an account's balance: never more than what is due after credit and unapplied cash. */
+/** The overdue part of an account's balance, at most the amount due after credit and unapplied cash. */
 export function overdueOf({ currency, closing, aging }: CurrencyAccount): Amount {
   const overdue = BUCKETS.filter((bucket) => bucket !== 'not_due').reduce(
     (sum, bucket) => sum.plus(Amount.of(aging[bucket], currency)),
@@ -132,7 +132,6 @@ export function overdueOf({ currency, closing, aging }: CurrencyAccount): Amount
   return total.isLessThan(overdue) ? total : overdue;
 }
 
-/** One currency's account. Pure. */
 export function currencyAccount(
   currency: string,
   { from, asOf }: { from: string; asOf: string },
@@ -177,8 +176,8 @@ export function currencyAccount(
 }
 
 /**
- * The lines as the partner reads them: if a small difference was written off and reversed on the same day because a
- * payment was reapplied, it is our own correction and is omitted. Pure.
+ * The lines for the partner, without our own corrections: small differences that were written off and reversed on the
+ * same day because a payment was reapplied. The function is pure.
  */
 export function withoutOwnCorrections({ currency, opening, lines }: CurrencyAccount): ActivityLine[] {
   const amount = (text: string) => Amount.of(text, currency);

@@ -1,11 +1,9 @@
-/** SQL of the latest facts that a restored ledger contains. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 
 export interface LastRecorded {
   readonly ledger_row: string | null;
   readonly payment: string | null;
   readonly processor_event: string | null;
-  /** The link that was created at the processor. */
   readonly payment_link: string | null;
 }
 

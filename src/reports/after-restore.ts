@@ -1,6 +1,6 @@
 /**
- * What others may have seen of a ledger before it was restored to an earlier state: numbers, e-mails, events and
- * payment links that may exist but are not in the ledger.
+ * Lists what may exist outside a ledger that was restored to an earlier state: numbers, e-mails, events and payment
+ * links that the ledger does not contain.
  */
 import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -17,18 +17,16 @@ interface AfterRestore {
   readonly pauses: readonly Pause[];
   /** The last number of each series in this ledger. Later numbers may have been issued. */
   readonly numbers: readonly { readonly series: string; readonly last: string }[];
-  /** Series without a number here, in which numbers may have been issued. */
+  /** Series without a number in this ledger. Numbers of these series may have been issued. */
   readonly unused: readonly string[];
-  /** E-mails that are unsent in this ledger but may already have been sent: the number, and the first of them. */
+  /** E-mails that are unsent in this ledger but may already have been sent: how many there are, and the first few. */
   readonly emails: {
     readonly unsent: number;
     readonly documents: readonly string[];
   };
-  /** Partners with a webhook: the position up to which they received events, as far as this ledger records. */
+  /** Partners with a webhook, and the position up to which they received events according to this ledger. */
   readonly webhooks: readonly { readonly partner_id: string; readonly acknowledged: number; readonly last: number }[];
-  /** When the last fact of each kind was recorded. */
   readonly last: LastRecorded;
-  /** The last day reported for each bank account. */
   readonly bank_accounts: readonly { readonly account: string; readonly reported_to: string }[];
 }
 
@@ -57,15 +55,15 @@ export async function readAfterRestore(
   };
 }
 
-/** The same for people, within 80 columns. */
+/** Describes the findings for people, within 80 columns. */
 export function describeAfterRestore(found: AfterRestore, environment: Pick<Environment, 'webhookKey'>): string {
   const { pauses, numbers, unused, emails, webhooks, last, bank_accounts: accounts } = found;
   const restored = pauses.find((each) => each.state_of !== null);
   const sections = pauses.map(({ paused_at, reason }) => `Paused since ${minuteOf(paused_at)}:\n  ${reason}`);
   if (restored !== undefined) {
     sections.push(
-      `This ledger is as it was at ${minuteOf(restored.state_of as string)}. What happened after\n` +
-        'that is missing here, and others may have seen it:',
+      `This ledger was restored to its state at ${minuteOf(restored.state_of as string)}.\n` +
+        'Later changes are missing here, although others may have seen them:',
     );
   }
   sections.push(
@@ -101,7 +99,7 @@ export function describeAfterRestore(found: AfterRestore, environment: Pick<Envi
   ].filter((each): each is [string, string] => each[1] !== null);
   if (lasts.length > 0) {
     const rows = lasts.map(([what, at]) => [what, at.includes('T') ? minuteOf(at) : at]);
-    sections.push(`Import again everything after these:\n${table(['last here', 'at'], rows)}`);
+    sections.push(`Import again everything that is later than these:\n${table(['last here', 'at'], rows)}`);
   }
   return sections.join('\n\n');
 }

@@ -1,6 +1,7 @@
 /**
  * Aging: what partners owe on a date, by days past due. Credit and unapplied cash are shown beside the buckets and
- * deducted only in `net`. It ties to three accounts of the journal and, as of today, to the documents' balances.
+ * deducted only in `net`. The aging must tie to three accounts of the journal. An aging as of today must also tie to
+ * the documents' balances.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
@@ -17,7 +18,6 @@ import {
 } from './open-items.sql.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
-/** Buckets by the number of days since the due date. */
 export const BUCKETS = ['not_due', 'days_1_30', 'days_31_60', 'days_61_90', 'over_90'] as const;
 export type Bucket = (typeof BUCKETS)[number];
 
@@ -25,7 +25,6 @@ export type Bucket = (typeof BUCKETS)[number];
 type Columns<Value> = Readonly<Record<Column | 'net', Value>>;
 
 export interface AgingRow extends Columns<string> {
-  /** Null for unapplied cash of an unknown payer. */
   readonly partner_id: string | null;
   readonly partner_name: string | null;
   readonly currency: string;
@@ -35,7 +34,6 @@ export interface Aging extends BooksOfDay {
   readonly as_of: string;
   readonly partners: readonly AgingRow[];
   readonly totals: readonly (Columns<string> & { readonly currency: string })[];
-  /** The open documents that make up the buckets. */
   readonly documents: readonly (OpenItem & {
     readonly partner_name: string;
     readonly bucket: Bucket | null;
@@ -43,7 +41,7 @@ export interface Aging extends BooksOfDay {
   })[];
   readonly ties: boolean;
   readonly tie: readonly Tie[];
-  /** Documents whose balance differs from that shown elsewhere in the program; only as of today. */
+  /** Documents whose balance differs from `invoice show`. Checked only as of today. */
   readonly documents_differ: readonly {
     readonly number: string;
     readonly open_items: string;
@@ -51,7 +49,7 @@ export interface Aging extends BooksOfDay {
   }[];
 }
 
-/** One account compared with open items; a difference states its partner. */
+/** An account compared with the open items, with the partner of each difference. */
 interface Tie {
   readonly account: string;
   readonly currency: string;
@@ -74,8 +72,8 @@ function bucketAfter(days: number): Bucket {
 }
 
 /**
- * Reads the aging of these partners or all, as of a date. As of today, every document is also compared with `invoice
- * show`.
+ * Reads the aging of these partners, or of all, as of a date. As of today, every document is also compared with
+ * `invoice show`.
  */
 export async function readAging(
   tx: Transaction,
@@ -95,7 +93,6 @@ export async function readAging(
   return { ...aging, ties: aging.ties && documents.length === 0, documents_differ: documents };
 }
 
-/** Pure: sums open items by partner and currency, and compares them with the journal. */
 function agingOf(
   asOf: string,
   items: readonly OpenItem[],
@@ -132,7 +129,7 @@ function agingOf(
   }
   for (const { partner_id, currency, amount } of cash)
     sumsOf(partner_id, currency).add('unapplied', Amount.of(amount, currency));
-  // Also compare partners that have a balance only in the journal.
+  // Partners that have a balance only in the journal are compared too.
   for (const { partner_id, currency } of journal) sumsOf(partner_id, currency);
 
   const partners = [...ledger.values()].sort(inOrder);
@@ -206,7 +203,7 @@ class Sums {
   }
 }
 
-/** By partner id, with cash of unknown payers last; then by currency. */
+/** Sorts by partner id, with cash of unknown payers last; then by currency. */
 function inOrder(a: Sums, b: Sums): number {
   if (a.partnerId === b.partnerId) return a.currency < b.currency ? -1 : 1;
   if (a.partnerId === null || b.partnerId === null) return a.partnerId === null ? 1 : -1;

@@ -1,9 +1,9 @@
-/** SQL over the journal: its balances on any date, and whether three of its accounts agree with the open items. */
+/** The journal's balances on any date, three of which are compared with the open items. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month, monthAfter } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
-/** The accounts kept twice, here and as open items. `owed` is what partners owe; the other two are owed to them. */
+/** The accounts that must agree with the open items. */
 export const TIED_ACCOUNTS = {
   receivable: 'assets:receivable:billed',
   credit: 'liabilities:partner-credit',
@@ -13,7 +13,7 @@ export const TIED_ACCOUNTS = {
 export interface Balance {
   /** The control account, such as `assets:receivable:billed`. */
   readonly control: string;
-  /** Including the subaccount of the partner, policy or bank account. */
+  /** The control account with its subaccount of a partner, policy or bank account. */
   readonly account: string;
   readonly currency: string;
   /** Debits less credits. */
@@ -21,9 +21,9 @@ export interface Balance {
 }
 
 /**
- * Postings that add up to the balances on a date: the balances of the last books closed by then, which never change and
- * which verify compares with the journal, plus what was posted since. Ledger rows come as monthly sums, or as single
- * entries in the month that the date divides; all facts are included. Inside a WITH.
+ * Postings that add up to the balances on a date: the balances of the last books closed by then, plus later postings.
+ * Closed books' balances never change, and `verify` compares them with the journal. Ledger rows are summed by month,
+ * except in the month that contains the date. The SQL is for use inside a WITH.
  */
 const POSTED = `posted AS (
   SELECT control, account, currency, amount FROM book_balances WHERE month = :books
@@ -42,17 +42,17 @@ const POSTED = `posted AS (
 
 interface UpTo {
   readonly asOf: string;
-  /** The month that the date divides: for a month's last day, the next month. */
+  /** The month that contains the date; for a month's last day, the next month. */
   readonly divided: Month;
   /**
-   * The last month before that with closed books, and the first day after it; null and the earliest date if there is
-   * none.
+   * The last earlier month with closed books, and the first day after it. If no books are closed, `books` is null and
+   * `openFrom` is the earliest date.
    */
   readonly books: Month | null;
   readonly openFrom: string;
 }
 
-// This is a separate statement, because PostgreSQL plans better if it knows the dates.
+// A separate statement, because PostgreSQL plans better if it knows the dates.
 async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
   const month = asOf.slice(0, 7) as Month;
   const divided = asOf === lastDay(month) ? monthAfter(month) : month;
@@ -64,7 +64,6 @@ async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
   return { asOf, divided, books, openFrom: books === null ? '-infinity' : `${monthAfter(books)}-01` };
 }
 
-/** The balance of every account with a balance, by account and currency. */
 export async function readBalances(tx: Transaction, asOf: string): Promise<Balance[]> {
   return query(
     tx,
@@ -76,9 +75,11 @@ export async function readBalances(tx: Transaction, asOf: string): Promise<Balan
   );
 }
 
-/** Balances of the three accounts by partner and currency, with their natural sign. None should be negative. */
+/**
+ * Balances of the three accounts by partner and currency, each with its usual sign. A negative balance would be an
+ * error.
+ */
 export interface TiedBalance {
-  /** Null for unapplied cash of an unknown payer. */
   readonly partner_id: string | null;
   readonly currency: string;
   readonly receivable: string;
@@ -89,14 +90,14 @@ export interface TiedBalance {
 export async function readTiedBalances(tx: Transaction, asOf: string, scope: Scope = null): Promise<TiedBalance[]> {
   return query(
     tx,
-    // Ledger rows are not posted to these accounts, so the journal of the facts has all postings. Their subaccounts are
-    // partners.
+    // Ledger rows are not posted to the tied accounts, so the journal of the facts has all of their postings. The
+    // subaccounts of the tied accounts are partners.
     `WITH posted AS (
        SELECT nullif(substr(account, length(control) + 2), '') AS partner_id, control, currency, amount
        FROM book_balances
        WHERE month = :books AND control IN (:receivable, :credit, :unapplied)
        UNION ALL
-       -- The condition on both accounts of an entry excludes whole kinds of facts, shares in particular.
+       -- The condition on both accounts of an entry excludes whole kinds of facts, in particular shares.
        SELECT p.partner_id, p.control, j.currency, p.amount
        FROM journal_entries j
        CROSS JOIN LATERAL (VALUES (j.debit, j.debit_partner, j.amount), (j.credit, j.credit_partner, -j.amount))
@@ -116,15 +117,15 @@ export async function readTiedBalances(tx: Transaction, asOf: string, scope: Sco
 }
 
 /**
- * The default date of a report: the latest of three dates (today in the issuer's zone, the earliest postable date, the
- * latest entry of a fact), so that everything recorded so far is included. In a sandbox, RECKONER_NOW may be earlier
+ * The default date of a report, on which everything recorded so far is included. The date is the latest of today in the
+ * issuer's zone, the earliest postable date, and the last entry of a fact. In a sandbox, RECKONER_NOW may be earlier
  * than recorded facts.
  */
 export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
   const [row] = await query<{ day: string }>(
     tx,
     `SELECT greatest(:today::date, earliest_postable_date(),
-                     -- Not max(): PostgreSQL would plan the view twice, which takes 6 ms instead of 2.
+                     -- max() is not used, because PostgreSQL would plan the view twice, which takes 6 ms instead of 2.
                      (SELECT entry_on FROM dated_facts WHERE entry_on > :today::date
                       ORDER BY entry_on DESC LIMIT 1)) AS day`,
     { today },

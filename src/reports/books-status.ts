@@ -1,6 +1,6 @@
 /**
- * The books in the status: the month up to which they are closed, the open months, and those that the job should have
- * closed.
+ * The books in the status: the month up to which they are closed, the open months, and the months that the job should
+ * have closed.
  */
 
 import { readBooksState } from '../close/books.sql.ts';
@@ -11,16 +11,13 @@ import type { Installation } from '../people/audit-events.ts';
 import type { Remedy } from '../remedy.ts';
 
 export interface BooksStatus {
-  /** The last month whose books are closed. */
   readonly closed_to: Month | null;
-  /** Months that are closed for billing, but whose books are open. */
   readonly open: readonly Month[];
-  /** The open months that are past the settings' closing day, each with the obstacles to closing its books. */
+  /** The open months that are past the settings' closing day, with the obstacles to closing their books. */
   readonly due: readonly {
     readonly month: Month;
     readonly due_on: string;
     readonly obstacles: readonly string[];
-    /** Each obstacle's code, and its remedy. */
     readonly codes: readonly string[];
     readonly remedies: readonly (readonly Remedy[])[];
   }[];

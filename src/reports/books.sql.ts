@@ -1,19 +1,18 @@
-/** SQL over the books of months: their close, the balances that banks state, and the hand-off to the general ledger. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 
 export interface HandOff {
   readonly month: Month;
-  /** The format in which it was exported; null if it was not. */
+  /** The format of the export; null without an export. */
   readonly format: string | null;
-  /** `outdated` means that it was exported before the books were closed, and has changed since. */
+  /** `outdated` means that the month was exported before its books closed, and has changed since. */
   readonly state: 'missing' | 'preliminary' | 'outdated' | 'final';
 }
 
 /**
- * Unexported months, which are the last month with closed books and every month since the first exported one; also
- * every month that was exported too early.
+ * The hand-offs to do: months that are not exported, and months that were exported too early. The months that need an
+ * export are the last one with closed books, and every month since the first exported one.
  */
 export const readUnfinishedHandOffs = (tx: Transaction): Promise<HandOff[]> =>
   query(
@@ -35,7 +34,6 @@ export const readHandOffs = (tx: Transaction, month: Month): Promise<HandOff[]> 
     { month },
   );
 
-/** Payment exceptions that arose by a day, by kind. */
 export const countExceptions = (tx: Transaction, end: string): Promise<{ kind: ExceptionKind; count: number }[]> =>
   query(
     tx,
@@ -46,7 +44,6 @@ export const countExceptions = (tx: Transaction, end: string): Promise<{ kind: E
 export const readBookClose = (tx: Transaction, month: Month): Promise<{ closed_at: string; seal: string }[]> =>
   query(tx, `SELECT closed_at, seal FROM book_closes WHERE month = :month`, { month });
 
-/** An account's balance at the end of a day, by the bank's statements. */
 interface BankBalance {
   readonly account: string;
   readonly currency: string;
@@ -56,7 +53,6 @@ interface BankBalance {
   readonly before: string;
 }
 
-/** For accounts whose files state balances, by account and currency. */
 export function readBankBalances(tx: Transaction, day: string): Promise<BankBalance[]> {
   return query(
     tx,

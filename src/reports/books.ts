@@ -20,21 +20,18 @@ export interface BooksReport {
   readonly closed_at: string | null;
   readonly seal: string | null;
   readonly bank_feeds: readonly BankFeed[];
-  /** The bank's own balances at the end of the month beside ours, if its statements give them. */
+  /** The bank's balances at the end of the month beside ours, for banks whose statements give balances. */
   readonly bank_balances: readonly {
     readonly account: string;
     readonly currency: string;
     readonly bank: string;
     readonly books: string;
     readonly difference: string;
-    /** Part of the difference: the account's balance before its first statement. */
+    /** The account's balance before its first statement, which explains a part of the difference. */
     readonly before_first_statement: string;
   }[];
-  /** Payment exceptions that arose by the end of the month, by kind. */
   readonly exceptions: Partial<Record<ExceptionKind, number>>;
-  /** Unapplied cash at the end of the month. */
   readonly unapplied: readonly { readonly currency: string; readonly amount: string }[];
-  /** The reasons why a close would be refused now. */
   readonly obstacles: readonly {
     readonly code: string;
     readonly message: string;
@@ -43,7 +40,6 @@ export interface BooksReport {
   readonly trial_balance: TrialBalance;
 }
 
-/** Refusal: bank_account_unknown. */
 export async function readBooksReport(
   tx: Transaction,
   context: Installation,

@@ -8,10 +8,13 @@ import { printable, table, wrapped } from '../text-table.ts';
 import type { PartnerChange } from './close.sql.ts';
 import type { CloseReport } from './close.ts';
 
-/** How many partners are listed per currency, largest change first; --json has all. */
+/** How many partners are listed for each currency, largest change first. --json lists all. */
 const LISTED = 20;
 
-/** States what needs no approval in production, and what was not approved because there was no approver. */
+/**
+ * The actions that need no approval in production, and the actions that were not approved because there was no
+ * approver.
+ */
 export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approvals' | 'done_alone'>): string[] {
   const alone = Object.entries(done_alone).map(([action, count]) => `${action} (${plural(count, 'event')})`);
   return [
@@ -20,7 +23,7 @@ export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approv
   ];
 }
 
-/** The verifiers of packs print the same for each close. */
+/** The verifiers of packs print the same text for each close. */
 function standing({ approvers, approvers_of_some, rules, approvers_before }: NonNullable<CloseReport['approvals']>) {
   const lines: string[] = [];
   if (approvers === 0 && approvers_of_some > 0) {
@@ -112,7 +115,7 @@ export function describeClose(report: CloseReport, width?: number): string {
   return parts.join('\n\n');
 }
 
-/** States that the amounts are before tax, and how much tax the documents add; empty if none are taxed. */
+/** States that the amounts are before tax, and how much tax the documents add; empty if no document is taxed. */
 export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>): string {
   if (taxes === undefined) return '';
   const added = Object.entries(taxes)
@@ -122,7 +125,6 @@ export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>): string {
   return `Amounts are before tax. The documents of the month add tax: ${added.join(', ')}.`;
 }
 
-/** The listed changes of a currency, largest first, and how many are left out. */
 export function largestChanges(
   { partners }: CloseReport,
   currency: string,

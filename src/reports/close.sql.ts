@@ -1,4 +1,3 @@
-/** SQL of the report of a close. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
@@ -6,35 +5,40 @@ export interface PartnerChange {
   readonly partner_id: string;
   readonly name: string;
   readonly currency: string;
-  /** This month's documents: the last of each chain of replacements, unless it is void. */
+  /** The month's documents: the last of each chain of replacements, unless it is void. */
   readonly documents: readonly string[];
-  /** The amount that the month bills. A credit note is negative; a routed statement counts with its stated amount. */
+  /**
+   * The amount that the month bills. A credit note is negative. A connected account's statement counts with its stated
+   * amount.
+   */
   readonly invoice_amount: string;
   readonly last_month: string;
   readonly change: string;
 }
 
-/** A close as it was recorded. */
 export interface RecordedClose {
   readonly month: Month;
   readonly previous: Month | null;
   readonly issued_on: string;
   readonly closed_at: string;
-  /** The program version that closed it, and the SHA-256 of the schema's objects at that time. */
+  /** The program version that closed the month, and the SHA-256 of the schema's objects at that time. */
   readonly program: string | null;
   readonly schema: string | null;
-  /** In production, who could approve at the time of the close, and what needed approval. Null elsewhere. */
+  /**
+   * The users who could approve at the time of the close, and the actions that needed approval; null outside
+   * production.
+   */
   readonly approvals: {
-    /** People who could approve everything. */
+    /** The number of users who could approve everything. */
     readonly approvers: number;
-    /** Others who could approve for some partners. */
+    /** The number of other users, who could approve for some partners. */
     readonly approvers_of_some: number;
     readonly rules: readonly string[];
-    /** `approvers` of the previous close; null for the first. */
+    /** `approvers` of the previous close; null for the first close. */
     readonly approvers_before: number | null;
   } | null;
   /**
-   * By action, the events since the previous close that needed a second person when no one but their user could
+   * The number of events since the previous close, by action, that needed a second person when no second person could
    * approve.
    */
   readonly done_alone: Readonly<Record<string, number>>;
@@ -49,7 +53,7 @@ export interface LateRows {
   readonly invoice_amount: string;
 }
 
-/** A document that somebody put on hold or whose e-mail was not sent, with the reason. */
+/** A document that was put on hold or whose e-mail was not sent, with the reason. */
 export interface UnsentDocument {
   readonly number: string;
   readonly partner_id: string;
@@ -113,7 +117,7 @@ export function readTaxes(tx: Transaction, month: Month): Promise<{ currency: st
   );
 }
 
-// The rows that a closed month bills: posted after the month before it and up to it.
+// The rows that a closed month bills: posted after the previous closed month, and up to this month.
 const OF_MONTH = `e.posted_month > coalesce(:previous::text, '') AND e.posted_month <= :month`;
 
 export async function readInactive(

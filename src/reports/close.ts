@@ -1,6 +1,6 @@
 /**
- * The report of a close: the documents issued for a month, compared with the month before, late rows, holds, and the
- * status of its e-mails. It is read again each time, so the deliveries are current. Refusals: month_not_closed.
+ * The report of a close: the month's documents compared with the previous month, late rows, holds, and the status of
+ * e-mails. The report is always read from current data. Refusals: month_not_closed.
  */
 
 import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
@@ -28,24 +28,26 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
   readonly totals: Readonly<
     Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
   >;
-  /** The tax of the month's documents by currency, on top of all other amounts; omitted if none are taxed. */
+  /**
+   * The tax of the month's documents by currency, which the other amounts exclude. The field is omitted if no document
+   * is taxed.
+   */
   readonly taxes?: Readonly<Record<string, string>>;
-  /** Sorted by currency, and within it by the size of the change or, in the first month, of the amount. */
+  /**
+   * The partners, sorted by currency, then by the size of the change; in the first month, by the size of the amount.
+   */
   readonly partners: readonly PartnerChange[];
-  /** Active partners whose month had no rows. */
   readonly no_activity: readonly { readonly partner_id: string; readonly name: string }[];
   readonly late: readonly LateRows[];
-  /** Documents in a currency other than their partner's own. */
   readonly other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
-  /** Billed rows whose cut differs from the policy's current rate. */
   readonly differing_cuts: readonly DifferingCuts[];
   readonly held: readonly UnsentDocument[];
 }
 
-/** The report's document part, which needs no reading of the month's rows. */
+/** The part of the report about documents, which does not read the month's rows. */
 export type CloseFigures = Omit<CloseReport, 'late' | 'other_currencies' | 'differing_cuts'>;
 
-/** The report of one month or, if none is requested, of the last one closed; undefined if none is closed. */
+/** The report of one month; by default, of the last closed month. The result is undefined if no month is closed. */
 export async function readCloseReport(tx: Transaction, asked?: Month): Promise<CloseReport | undefined> {
   const figures = await readCloseFigures(tx, asked);
   if (figures === undefined) return undefined;
@@ -58,7 +60,6 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
   };
 }
 
-/** Like readCloseReport. */
 export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<CloseFigures | undefined> {
   const [closed] = await readRecordedClose(tx, asked ?? null);
   if (closed === undefined) {

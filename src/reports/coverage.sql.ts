@@ -1,4 +1,3 @@
-/** SQL of coverage: which documents bill the rows of closed months. */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
@@ -6,21 +5,19 @@ import type { Scope } from '../people/scope.ts';
 export interface CoverageCell {
   readonly month: Month;
   readonly state: 'document' | 'no_activity' | 'gap';
-  /** Numbers of the live documents, in number order. */
   readonly documents: readonly string[];
-  /** Ledger rows that the month bills to the partner. */
   readonly entries: number;
 }
 
-/** Which months to read, those closed by a date (`YYYY-MM-DD`, in the issuer's zone) or all, and for which partners. */
+/** The months closed by a date (`YYYY-MM-DD`, in the issuer's zone), or all closed months; and the partners. */
 export interface CoverageQuestion {
   readonly asOf: string | undefined;
   readonly scope?: Scope;
 }
 
 /**
- * The rows that each closed month bills. A month's first documents bill all of its rows, which its close counted. If
- * both counts agree, no rows are read. If a document is missing, the month's rows show whose it was. Inside a WITH.
+ * The rows that each closed month bills. If the month's first documents bill as many rows as its close counted, no rows
+ * are read. If a document is missing, the month's rows show whose document it was. The SQL is for use inside a WITH.
  */
 const BILLED = `months AS (
        SELECT month, previous, entries FROM closed_months
@@ -70,7 +67,6 @@ export const readClosedMonths = (tx: Transaction, asOf: string | null): Promise<
     asOf,
   });
 
-/** How many gaps each of these partners has; those without gaps are left out. */
 export function readGaps(
   tx: Transaction,
   { asOf, scope = null }: CoverageQuestion,

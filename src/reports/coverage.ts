@@ -1,5 +1,5 @@
 /**
- * Coverage: partner × closed month; each cell has its documents, no activity, or a gap (rows without a live document).
+ * Coverage by partner and closed month. A cell has its documents, no activity, or a gap (rows without a live document).
  */
 import type { Transaction } from '../database/transaction.ts';
 import { readLastClosedBooks } from '../ledger/closed-months.sql.ts';
@@ -10,7 +10,7 @@ export interface Coverage {
   readonly months: readonly Month[];
   readonly partners: readonly { readonly partner_id: string; readonly cells: readonly CoverageCell[] }[];
   readonly gaps: number;
-  /** The months among these whose books are open, so that payments and corrections can still be dated in them. */
+  /** The months whose books are open, so that payments and corrections can still be dated in them. */
   readonly books_open: readonly Month[];
 }
 
@@ -32,7 +32,6 @@ export async function readCoverage(tx: Transaction, { asOf, scope = null }: Cove
   };
 }
 
-/** One cell for each month. */
 function cellsOf(months: readonly { month: Month }[], covered: readonly CoverageCell[]): CoverageCell[] {
   const known = new Map(covered.map(({ month, state, documents, entries }) => [month, { state, documents, entries }]));
   return months.map(({ month }) => ({

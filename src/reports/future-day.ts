@@ -1,9 +1,8 @@
-/** Refuses reports of future days. Refusal: date_in_future. */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readPresentDay } from './balances.sql.ts';
 
-/** Refuses a report as of a future day: the payments and documents until then are unknown. */
+/** Refuses a report as of a future day, because later payments and documents are unknown. Refusal: date_in_future. */
 export async function refuseFutureDay(tx: Transaction, asOf: string | undefined, today: string): Promise<void> {
   if (asOf === undefined || asOf <= today) return;
   const present = await readPresentDay(tx, today);

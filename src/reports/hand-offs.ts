@@ -1,6 +1,6 @@
 /**
- * The months that are still to be exported to the general ledger after their books are closed, read through views over
- * the general ledger's tables.
+ * The months to export to the general ledger after their books are closed. This module reads the general ledger's
+ * tables through views.
  */
 import { existsSync } from 'node:fs';
 import type { Environment } from '../config/environment.ts';
@@ -9,16 +9,13 @@ import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { type HandOff, readHandOffs, readUnfinishedHandOffs } from './books.sql.ts';
 
-/**
- * Unexported months: the last with closed books, and every one since the first exported; plus every month exported too
- * early. None without accounts.json, because finance then keeps its general ledger by other means.
- */
+/** The hand-offs to do; none without accounts.json, because finance then keeps its general ledger by other means. */
 export async function readDueHandOffs(tx: Transaction, environment: Pick<Environment, 'home'>): Promise<HandOff[]> {
   if (!existsSync(accountsFile(environment))) return [];
   return readUnfinishedHandOffs(tx);
 }
 
-/** The exports of a month with closed books; `missing` if there are none. */
+/** The exports of a month with closed books. A month without an export has one entry with the state `missing`. */
 export async function readHandOffsOf(
   tx: Transaction,
   { environment, month }: { environment: Pick<Environment, 'home'>; month: Month },

@@ -1,16 +1,17 @@
 /**
- * What needs attention when a job ends. A job that runs every ten minutes reports each thing once, again after a day if
- * it persists, and at once if it grows: people switch off alarms that repeat. `status` always lists everything.
+ * Selects what a job reports when it ends. A job that runs every ten minutes reports each item once. The item is
+ * reported again after a day if it persists, and at once if its count grows. People switch off alarms that repeat.
+ * `status` always lists everything.
  */
 
 import type { Transaction } from '../database/transaction.ts';
 import { type Attention, readUntold, recordAttention } from './jobs.sql.ts';
 
-/** Less than a day, so that a daily job reports persisting things each day even if its start varies by seconds. */
+/** Less than a day, so that a daily job repeats persisting items each day even if its start varies by seconds. */
 const DAY_HOURS = 20;
 export const WEEK_HOURS = 6 * 24 + DAY_HOURS;
 
-/** Stores what a job found and returns the things to report now. */
+/** Stores the items that a job found, and returns those to report now. */
 export async function tellAttention(tx: Transaction, found: Omit<Attention, 'againAfterHours'>): Promise<string[]> {
   const asked = { ...found, againAfterHours: DAY_HOURS };
   const untold = await readUntold(tx, asked);

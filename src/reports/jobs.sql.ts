@@ -1,4 +1,3 @@
-/** SQL over the runs of jobs and their findings. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { LastRun } from '../findings/machine.ts';
 
@@ -18,7 +17,7 @@ export async function recordJobRun(
 }
 
 export interface AttentionItem {
-  /** A stable name, such as `INV-2026-000003 failed (e-mail 17)`, that does not change while the thing persists. */
+  /** A stable name, such as `INV-2026-000003 failed (e-mail 17)`, which does not change while the problem persists. */
   readonly item: string;
   readonly count: number;
 }
@@ -26,13 +25,12 @@ export interface AttentionItem {
 export interface Attention {
   readonly job: string;
   readonly items: readonly AttentionItem[];
-  /** ISO instant. */
+  /** An ISO instant. */
   readonly now: string;
-  /** After this many hours a persisting thing is reported again. */
   readonly againAfterHours: number;
 }
 
-/** The things to report now: new since the last run, increased, or due to be reported again. */
+/** The items to report now: new since the last run, grown, or due to be reported again. */
 export async function readUntold(tx: Transaction, found: Attention): Promise<string[]> {
   const rows = await query<{ item: string }>(
     tx,
@@ -48,7 +46,6 @@ export async function readUntold(tx: Transaction, found: Attention): Promise<str
   return rows.map(({ item }) => item);
 }
 
-/** Stores what a job found, replacing its earlier findings. */
 export async function recordAttention(tx: Transaction, found: Attention): Promise<void> {
   await execute(
     tx,

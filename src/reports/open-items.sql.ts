@@ -1,5 +1,5 @@
 /**
- * The open items on a date, computed from the facts: each invoice and credit note with its balance, and unapplied cash.
+ * The open items on a date, computed from the facts: invoices and credit notes with their balances, and unapplied cash.
  * Dates are those of journal entries, so a report on closed books never changes.
  */
 import { query, type Transaction } from '../database/transaction.ts';
@@ -12,16 +12,14 @@ export interface OpenItem {
   readonly partner_id: string;
   readonly currency: string;
   readonly issued_on: string;
-  /** Null on a credit note. */
   readonly due_on: string | null;
   readonly balance: string;
-  /** The disputed part of the balance. */
   readonly disputed: string;
 }
 
 /**
- * The open documents of these partners, or all, in number order. Facts that were undone by the date are left out
- * together with their reversals. A void document is not open, regardless of what was applied to it and taken back.
+ * The open documents of these partners, or of all, in number order. Facts that were reversed by the date are omitted
+ * together with their reversals. A void document is never open.
  */
 export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null): Promise<OpenItem[]> {
   return query(
@@ -41,13 +39,12 @@ export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null
 }
 
 export interface UnappliedCash {
-  /** Null if the payer is unknown. */
   readonly partner_id: string | null;
   readonly currency: string;
   readonly amount: string;
 }
 
-/** Unapplied cash by owner: the amounts received less the amounts used. */
+/** Unapplied cash by partner: the amounts received less the amounts used. */
 export function readUnappliedCash(tx: Transaction, asOf: string, scope: Scope = null): Promise<UnappliedCash[]> {
   return query(
     tx,
@@ -60,7 +57,7 @@ export function readUnappliedCash(tx: Transaction, asOf: string, scope: Scope = 
   );
 }
 
-/** Documents whose current balance differs from the one computed from the facts. */
+/** Documents whose current balance differs from the balance computed from the facts. */
 export function readOtherBalances(
   tx: Transaction,
   items: readonly OpenItem[],
@@ -73,7 +70,7 @@ export function readOtherBalances(
        FROM json_to_recordset(:items::json) AS i (document_id bigint, balance numeric)
      )
      SELECT d.number, coalesce(f.balance, 0)::text AS open_items, b.balance::text AS balance
-     -- Each document that is open by either computation.
+     -- Every document that is open by at least one of the two computations.
      FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN found f USING (document_id)
      WHERE d.document_id = ANY (ARRAY(SELECT document_id FROM open_documents UNION SELECT document_id FROM found))
        AND b.balance <> coalesce(f.balance, 0)

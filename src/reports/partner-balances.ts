@@ -1,4 +1,7 @@
-/** What partners owe today by currency: open invoices, their overdue part, open credit and unapplied cash. */
+/**
+ * What partners owe today by currency: open invoices, their overdue part, open credit and unapplied cash. The figures
+ * equal those of today's aging.
+ */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Scope } from '../people/scope.ts';
@@ -9,7 +12,7 @@ export interface PartnerBalance {
   readonly partner_id: string;
   readonly currency: string;
   readonly open: string;
-  /** The part of `open` past its due date. */
+  /** The part of `open` that is past its due date. */
   readonly overdue: string;
   readonly credit: string;
   readonly unapplied: string;
@@ -19,13 +22,10 @@ export interface PartnerBalance {
 
 interface PartnerBalances {
   readonly as_of: string;
-  /** By partner, then currency, for partners with any amount. */
   readonly balances: readonly PartnerBalance[];
-  /** The documents that make up the balances, in number order. */
   readonly items: readonly OpenItem[];
 }
 
-/** The same figures as today's aging. */
 export async function readPartnerBalances(
   tx: Transaction,
   { today, scope }: { today: string; scope: Scope },

@@ -1,10 +1,10 @@
-/** The balances of a trial balance in one currency. */
+/** Converts the balances of a trial balance to one currency. */
 import { Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
 import { fitLines, table } from '../text-table.ts';
 import { type Rates, ratesOf } from './rates.ts';
 
-/** An amount in one currency on its side; the other side is zero. */
+/** An amount on its side, debit or credit. The opposite side is zero. */
 interface Sides {
   readonly debit: string;
   readonly credit: string;
@@ -14,15 +14,15 @@ export interface Presentation {
   readonly currency: string;
   readonly source: string;
   readonly date: string;
-  /** For currencies with a balance: the value of one unit. */
+  /** The value of one unit of each currency that has a balance. */
   readonly rates: Readonly<Record<string, string>>;
   readonly accounts: readonly (Sides & { readonly account: string })[];
-  /** The rounding difference of the accounts, so the totals balance. */
+  /** The rounding difference of the accounts, which makes the totals balance. */
   readonly rounding: Sides;
   readonly total: Sides;
 }
 
-/** The side that an amount is on. */
+/** The debit and credit of an amount, one of which is zero. */
 export const sidesOf = (amount: Amount): { readonly debit: Amount; readonly credit: Amount } => {
   const zero = Amount.zero(amount.currency);
   return amount.isNegative() ? { debit: zero, credit: amount.negated() } : { debit: amount, credit: zero };
@@ -39,8 +39,9 @@ interface Balance extends Sides {
 }
 
 /**
- * Each account over all its currencies, converted exactly and rounded once. The rounding line is the exact total less
- * the sum of the lines. If the books balance, it makes the lines balance exactly. Refusal: rates_missing.
+ * Sums each account over all its currencies, converts it exactly and rounds it once. The rounding line is the exact
+ * total less the sum of the rounded lines. If the books balance, the lines then balance exactly. Refusal:
+ * rates_missing.
  */
 export function presented(balances: readonly Balance[], given: Rates): Presentation {
   const { currency, source, date } = given;
@@ -74,10 +75,8 @@ export function presented(balances: readonly Balance[], given: Rates): Presentat
   };
 }
 
-/** The label of the rounding line in the account column. */
 const ROUNDING = 'rounding';
 
-/** The lines, plus the rounding line if there is one. */
 export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & { readonly account: string })[] => [
   ...accounts,
   ...(rounding.debit === rounding.credit ? [] : [{ account: ROUNDING, ...rounding }]),
@@ -85,9 +84,7 @@ export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & {
 
 const shown = (amount: string): string => (/[1-9]/.test(amount) ? groupThousands(amount) : '');
 
-/**
- * The presentation in words and a table. If a width is given, words are wrapped and accounts' names shortened to it.
- */
+/** The presentation as text and a table. If a width is given, words are wrapped and account names shortened. */
 export function describePresentation(presentation: Presentation, asOf: string, width?: number): string {
   const { currency, source, date, rates, total } = presentation;
   const used = Object.entries(rates).filter(([from]) => from !== currency);

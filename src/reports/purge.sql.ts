@@ -1,7 +1,7 @@
-/** SQL of the purge. Each statement deletes a batch of rows that ended before an instant and may be deleted. */
+/** The statements of the purge. A statement deletes a batch of rows that ended before an instant and may be deleted. */
 import { queryOne, type Transaction } from '../database/transaction.ts';
 
-/** How many rows of each table were deleted, or would be; for processor events, how many had their data erased. */
+/** The number of rows deleted from each table, or to delete. For processor events, the number counts erasures. */
 export interface Purged {
   readonly idempotency_keys: number;
   readonly requotes: number;
@@ -13,12 +13,11 @@ export interface Purged {
 export interface Batch {
   readonly deleted: number;
   readonly read: number;
-  /** The last row read: the next batch begins after it. */
+  /** The last row read, after which the next batch begins. */
   readonly last_at: string | null;
   readonly last_id: string | null;
 }
 
-/** The rows that ended before a time and come after the last row read. */
 export interface Range {
   readonly before: string;
   readonly afterAt: string;
@@ -41,7 +40,7 @@ export const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
     { ...range },
   );
 
-/** Requotes that stay are read only once, because the index sorts them by expiry. */
+/** Requotes that must stay are read only once, because the index sorts requotes by expiry. */
 export const deleteRequotes = (tx: Transaction, range: Range): Promise<Batch> =>
   queryOne(
     tx,
@@ -88,7 +87,10 @@ export const deleteJobRuns = (tx: Transaction, range: Range): Promise<Batch> =>
     { ...range },
   );
 
-/** Counts the rows that may be deleted because they ended before the instant of their table; null if none may. */
+/**
+ * The number of rows that may be deleted because they ended before the instant of their table. The instant is null for
+ * a table whose rows are kept forever.
+ */
 export const countOver = (
   tx: Transaction,
   given: { idempotency_keys: string | null; requotes: string | null; quotes: string | null; job_runs: string | null },

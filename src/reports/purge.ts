@@ -1,7 +1,7 @@
 /**
- * Deletes data of no further use after its retention period: idempotency keys, unaccepted quotes and requotes, job
- * runs, and the data of processor events. The database refuses to delete anything else (make_append_only in
- * migrations/001_foundation.sql). Refusal: paused.
+ * Deletes data after its retention period: idempotency keys, unaccepted quotes and requotes, job runs, and the data of
+ * processor events. The database refuses to delete other data (make_append_only in migrations/001_foundation.sql).
+ * Refusal: paused.
  */
 import type { Database } from '../database/database.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
@@ -22,10 +22,12 @@ import {
   type Range,
 } from './purge.sql.ts';
 
-/** The most rows that one transaction reads, so that it blocks no one for long. */
+/** The most rows that one transaction reads, so that it blocks other work only briefly. */
 const BATCH = 5000;
 
-/** Days that idempotency keys (docs/partners.md) and job runs are kept. The database enforces the same. */
+/**
+ * The days for which idempotency keys (docs/partners.md) and job runs are kept. The database enforces the same periods.
+ */
 const KEY_DAYS = 30;
 const JOB_RUN_DAYS = 400;
 
@@ -34,7 +36,7 @@ async function eraseEvents(tx: Transaction, { afterId, ...range }: Range, contex
   return { ...batch, last_at: null, last_id: batch.last_id === null ? null : String(batch.last_id) };
 }
 
-/** Partners may ask about offers, so an event states how many were deleted. */
+/** Records the number of deleted offers in an audit event, because partners may ask about offers. */
 const withEvent =
   (table: 'quotes' | 'requotes', deleteBatch: typeof deleteQuotes) =>
   async (tx: Transaction, range: Range, { actor, environment }: ActorContext): Promise<Batch> => {
@@ -48,7 +50,7 @@ const withEvent =
 
 type DeleteBatch = (tx: Transaction, range: Range, context: ActorContext) => Promise<Batch>;
 
-/** A quote's requotes refer to it, so they are deleted first. */
+/** Requotes are deleted before quotes, because requotes refer to quotes. */
 const DELETE_BATCH: Readonly<Record<keyof Purged, DeleteBatch>> = {
   idempotency_keys: deleteKeys,
   requotes: withEvent('requotes', deleteRequotes),
@@ -57,7 +59,7 @@ const DELETE_BATCH: Readonly<Record<keyof Purged, DeleteBatch>> = {
   processor_events: eraseEvents,
 };
 
-/** How many days the rows of each table are kept; null: forever. */
+/** The days for which the rows of each table are kept; null for forever. */
 const daysOf = ({ settings: { retention } }: ActorContext): Readonly<Record<keyof Purged, number | null>> => ({
   idempotency_keys: KEY_DAYS,
   requotes: retention.quotes_days,
@@ -66,7 +68,10 @@ const daysOf = ({ settings: { retention } }: ActorContext): Readonly<Record<keyo
   processor_events: retention.processor_events_days,
 });
 
-/** The time before which rows of each table must have ended to be deleted; null if they never are. */
+/**
+ * The instants before which rows of each table must have ended to be deleted; null if the table's rows are kept
+ * forever.
+ */
 function beginnings(context: ActorContext): [keyof Purged, string | null][] {
   const now = context.environment.now();
   return Object.entries(daysOf(context)).map(([table, days]) => [
@@ -77,7 +82,7 @@ function beginnings(context: ActorContext): [keyof Purged, string | null][] {
 
 const NOTHING: Purged = { idempotency_keys: 0, requotes: 0, quotes: 0, job_runs: 0, processor_events: 0 };
 
-/** Deletes what is due, each batch in its own transaction. Safe to repeat and to run concurrently. */
+/** Deletes the data that is due, each batch in its own transaction. Safe to repeat and to run concurrently. */
 export async function purge(database: Database, context: ActorContext): Promise<Purged> {
   let purged = NOTHING;
   for (const [table, before] of beginnings(context)) {
@@ -110,7 +115,6 @@ async function purgeTable(
   return deleted;
 }
 
-/** How many rows a purge would delete now. */
 export async function countPurgeable(tx: Transaction, context: ActorContext): Promise<Purged> {
   const before = Object.fromEntries(beginnings(context)) as Record<keyof Purged, string | null>;
   const counts = await countOver(tx, {

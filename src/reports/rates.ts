@@ -1,4 +1,6 @@
-/** A rates file: the values of several currencies in one currency, with source and date (docs/general-ledger.md). */
+/**
+ * Reads a rates file: the values of several currencies in one currency, with source and date (docs/general-ledger.md).
+ */
 import { z } from 'zod';
 import { readFieldsFile } from '../config/fields-file.ts';
 import { line } from '../config/validation.ts';
@@ -15,11 +17,10 @@ const rate = z
 
 const ratesSchema = z
   .strictObject({
-    /** The currency that the rates convert into. */
     currency,
     source: line().trim().min(1, 'must not be empty'),
     date: z.string().refine(isDate, 'must be a date such as 2026-09-30'),
-    /** The value of one unit of each. Numbers arrive as their source text (see parseExactJson). */
+    /** The value of one unit of each currency. Numbers arrive as their source text (see parseExactJson). */
     rates: z.record(currency, rate),
   })
   .superRefine(({ currency: into, rates }, context) => {
@@ -39,7 +40,7 @@ export const readRates = (file: string): Rates =>
     invalid: (problems) => refuse('rates_invalid', { file, problems }),
   });
 
-/** The rates of these currencies. Refusal: rates_missing. */
+/** Refusal: rates_missing. */
 export function ratesOf({ currency: into, rates }: Rates, currencies: readonly string[]): ReadonlyMap<string, string> {
   const known = new Map([...Object.entries(rates), [into, '1']]);
   const missing = currencies.filter((each) => !known.has(each));

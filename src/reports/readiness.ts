@@ -1,4 +1,7 @@
-/** What is missing for production, by setting, environment variable, template, currency, partner and connected account. */
+/**
+ * Lists what production needs but the installation lacks, by setting, environment variable, template, currency, partner
+ * and connected account.
+ */
 
 import { readApprovers } from '../approvals/requests.sql.ts';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
@@ -25,10 +28,10 @@ import { plural } from '../text.ts';
 
 export interface Gap {
   readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
-  /** The setting's path, the variable, the file, the currency or the partner. */
+  /** The setting's path, the variable, the file, the currency, the partner or the account. */
   readonly id: string;
   readonly needs: string;
-  /** The affected active partners: those invoiced in the currency, or routing to the account. */
+  /** The affected active partners, which are invoiced in the currency or use the account. */
   readonly partners?: readonly string[];
   readonly remedies?: readonly Remedy[];
 }
@@ -92,13 +95,13 @@ function settingsGaps(settings: Settings, recorded: Settings['we_are'] | null): 
   return gaps;
 }
 
-/** A rule applies only while someone else can approve, so an installation with one person needs none. */
+/** A rule applies only while a second person can approve, so an installation with one person needs no rules. */
 function approvalGaps({ approvals }: Settings, { name }: Environment, approvers: readonly object[]): Gap[] {
   const isAsked = name === 'production' || Object.keys(approvals).length > 0;
   const open = isAsked ? advisedRules(approvers.length).filter((action) => approvals[action] === undefined) : [];
   const needs = [
     ...(approvers.length === 2 && approvals['user.deactivate'] !== undefined
-      ? ['no rule for user.deactivate, or a third approver: with two, the rule prevents removing one who leaves']
+      ? ['no rule for user.deactivate, or a third approver: with two, the rule prevents the removal of one']
       : []),
     ...(open.length === 0
       ? []
@@ -110,7 +113,7 @@ function approvalGaps({ approvals }: Settings, { name }: Environment, approvers:
   return needs.map((each): Gap => ({ scope: 'settings', id: 'approvals', needs: each }));
 }
 
-/** With a rule, bank details in settings.json do not take effect until they are approved. */
+/** If a rule requires approval, changed bank details in settings.json do not take effect until they are approved. */
 function adoptionGaps(settings: Settings): Gap[] {
   const [first, ...more] = instructionsToAdopt(settings);
   if (first === undefined) return [];
@@ -140,7 +143,6 @@ function environmentGaps({ smtpUrl, sealKey }: Environment, { missing }: OpenPro
   return gaps;
 }
 
-/** The first template that cannot be used. */
 function templateGaps(environment: Environment, settings: Settings): Gap[] {
   try {
     refusePageOverrides(environment);
@@ -168,7 +170,7 @@ function currencyGaps(settings: Settings, provider: OpenProvider, currency: stri
   return needs;
 }
 
-/** Connected accounts that Reckoner reads from the processor: a missing key, or a key that was never used. */
+/** Connected accounts that Reckoner reads from the processor, but whose key is missing or was never used. */
 function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnType<typeof readAccountCursors>>): Gap[] {
   return accounts
     .filter(({ balance_transactions_from }) => balance_transactions_from === 'processor')
@@ -221,8 +223,8 @@ function partnerGaps(partner: ActivePartner): Gap[] {
 }
 
 /**
- * Partners with a policy that no tax rule applies to at the end of this month, those without a tax id for a reverse
- * charge, and those whose policies cannot share an e-invoice.
+ * Lists the gaps of partners in tax: a policy that no tax rule covers at the end of this month, a missing tax id for a
+ * reverse charge, and policies that cannot share an e-invoice.
  */
 function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Gap[] {
   const date = lastDay(month < tax.from ? tax.from : month);
@@ -247,15 +249,18 @@ function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Ga
     });
 }
 
-/** An e-invoice with both is never written, and its document waits. */
+/**
+ * The remedy for a partner whose policies are partly outside the scope of tax. An e-invoice for both kinds of policies
+ * is never written, so a document with both kinds waits.
+ */
 const mixedNeeds = (outside: readonly string[]): string =>
   `other tax rules, or no e-invoice: policy ${outside.join(', ')} is outside the scope of tax, and the others are not; ` +
   'EN 16931 does not allow both in one document (BR-O-11)';
 
 /**
- * The rules that production should have once two people can approve: actions that send money to others, decide who may
- * request it, or set where e-mails and money go; and those by which one administrator could create the second person,
- * or (`user.deactivate`, from a third approver on: see advisedRules) remove one.
+ * The rules that production should have once two people can approve. The rules cover actions that send money to others,
+ * or decide who may request such actions. The rules also cover actions that set where e-mails and money go, or by which
+ * one administrator could create or remove the second person.
  */
 export const ADVISED_RULES: readonly string[] = [
   ...['partner.import', 'client.create', 'credit.refund', 'invoice.write_off', 'instructions.adopt'],
@@ -263,8 +268,8 @@ export const ADVISED_RULES: readonly string[] = [
 ];
 
 /**
- * With only two approvers, each must be able to remove the other, because a rule would require the approval of one who
- * has left.
+ * If there are only two approvers, `user.deactivate` needs no rule, because an approver who has left could not be
+ * removed with a rule.
  */
 const advisedRules = (approvers: number): readonly string[] =>
   approvers < 2 ? [] : ADVISED_RULES.filter((action) => action !== 'user.deactivate' || approvers > 2);

@@ -1,4 +1,4 @@
-/** Every seal with its letter, which the auditor should have. */
+/** Lists every seal with its letter to the auditor. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import type { SealName } from '../seals/signatures.sql.ts';
@@ -6,18 +6,17 @@ import type { SealName } from '../seals/signatures.sql.ts';
 export interface SealLetter extends SealName {
   readonly seal: string;
   readonly made_at: string;
-  /** The letter's status; null if there is none, because the seal is much older than auditor_email. */
+  /** The letter's status; null if the seal is much older than the setting auditor_email and has no letter. */
   readonly letter: EmailStatus | null;
   readonly sent_at: string | null;
   readonly to: string[] | null;
   readonly message_id: string | null;
-  /** The name of the signing key. */
   readonly signed_by: string | null;
   readonly stamped_at: string | null;
   readonly stamped_by: string | null;
 }
 
-/** Seals in order of creation. If a seal has several letters, the one sent last is given. */
+/** Seals in order of creation. If a seal has several letters, the last sent one is listed. */
 export function readSealLetters(tx: Transaction): Promise<SealLetter[]> {
   return query(
     tx,

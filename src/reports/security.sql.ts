@@ -1,11 +1,11 @@
-/** The security log for people: refused callers, and audit events that changed access, keys or instructions. */
+/** The security log: refused callers, and audit events that changed access, keys or instructions. */
 import { query, type Transaction } from '../database/transaction.ts';
 
 export interface SecurityEvent {
   readonly at: string;
   /** `exchange_refused`, or the action of an audit event such as `client.create`. */
   readonly event: string;
-  /** What was changed; null for a refused caller. */
+  /** The subject of the change; null for a refused caller. */
   readonly subject: string | null;
   readonly network: string | null;
   readonly client_id: string | null;
@@ -14,7 +14,6 @@ export interface SecurityEvent {
   readonly host: string;
 }
 
-/** The latest events of a period, oldest first. */
 export function readSecurityEvents(
   tx: Transaction,
   { since, limit }: { since: string | null; limit: number | null },

@@ -1,4 +1,4 @@
-/** The reports as spreadsheets, for files of the command and downloads of the console. */
+/** The reports as spreadsheets, for the files of commands and the console's downloads. */
 import type { Month } from '../month.ts';
 import type { Sheet } from '../sheet.ts';
 import type { ReconciliationException } from '../splits/reconcile-month.ts';
@@ -46,8 +46,7 @@ export const agingDocumentsSheet = ({ documents }: Pick<Aging, 'documents'>): Sh
 const TRIAL_BALANCE = { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' } as const;
 
 /**
- * If rates are given, contains only the balances in their currency, because a column in two currencies would have no
- * meaningful total.
+ * The balances in the rates' currency, if rates are given. A column in two currencies would have no meaningful total.
  */
 export const trialBalanceSheet = ({ accounts, presentation }: TrialBalance): Sheet => ({
   name: 'Trial balance',
@@ -70,7 +69,6 @@ export const coverageSheet = ({ partners }: Coverage): Sheet => ({
   ),
 });
 
-/** Before the first close, an empty sheet. */
 export const closeSheet = (report: Pick<CloseReport, 'partners'> | undefined): Sheet => ({
   name: 'Close',
   columns: {
@@ -109,7 +107,6 @@ const statementRows =
     { currency: account.currency, date: as_of, fact: 'closing', balance: account.closing },
   ];
 
-/** A row for each unexpected quote or balance transaction. */
 export const reconciliationSheet = (month: Month, exceptions: readonly ReconciliationException[]): Sheet => ({
   name: 'Reconciliation',
   columns: {

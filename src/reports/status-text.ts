@@ -1,4 +1,6 @@
-/** The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width. */
+/**
+ * The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width.
+ */
 import { missingFeeds } from '../close/feeds.ts';
 import type { Settings } from '../config/settings.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
@@ -8,7 +10,7 @@ import { counted, minuteOf, plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { Status } from './status.ts';
 
-/** `urgent`: the findings, each with a remedy in the reader's interface. */
+/** `urgent` are the findings, each with a remedy in the reader's interface. */
 export function describeStatus(
   found: Status,
   { urgent, advice = [], width }: { urgent: readonly string[]; advice?: readonly string[]; width?: number | undefined },
@@ -73,10 +75,10 @@ export function describeStatus(
 
 const describeSigning = ({ key, latest }: Status['signing']): string => {
   if (key === null) return latest === null ? 'not signed' : `signed by ${keyIdOf(latest)}, but the key is now missing`;
-  return `signed by ${keyIdOf(key)}${latest === null || latest === key ? '' : `, a new key: before, ${keyIdOf(latest)}`}`;
+  return `signed by ${keyIdOf(key)}${latest === null || latest === key ? '' : `, a new key after ${keyIdOf(latest)}`}`;
 };
 
-/** At most five sentences under one label, within 80 columns. */
+/** Prints at most five sentences under one label, within 80 columns. */
 const labeled = (label: string, sentences: readonly string[]): string[] =>
   sentences
     .slice(0, 5)
@@ -88,7 +90,7 @@ function webhookLines({ active, waiting, troubled }: Status['webhooks']): string
   return [`Webhooks     ${active} active, ${troubled.length} not; ${plural(waiting, 'event')} waiting`];
 }
 
-/** How many partners with missing feeds are named; --json has all. */
+/** How many partners with missing feeds are named. --json lists all. */
 const NAMED = 10;
 
 function feedLines(feeds: Status['feeds']): string[] {
@@ -108,7 +110,7 @@ const MAILED = {
   operations_email: 'the status is not e-mailed when something needs attention',
 } as const;
 
-/** Advice without urgency: the address for a kind of e-mail is not set. */
+/** Advice that is not urgent: kinds of e-mail without an address in the settings. */
 export const adviceOn = (settings: Settings): string[] =>
   (Object.keys(MAILED) as (keyof typeof MAILED)[])
     .filter((field) => settings[field] === '')

@@ -1,4 +1,3 @@
-/** SQL of the status. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
@@ -15,8 +14,8 @@ export const readWaiting = (
 ): Promise<{ number: string; partner_id: string; status: string; reason: string | null }[]> =>
   query(
     tx,
-    // Unfinished documents are selected first. Otherwise all documents would be read in number order until there are
-    // enough.
+    // Unfinished documents are selected first, because all documents would otherwise be read in number order until
+    // there are enough.
     `WITH unfinished AS MATERIALIZED (
        SELECT d.number, d.partner_id, s.status, s.reason, d.series, d.sequence
        FROM unfinished_emails JOIN document_emails s USING (email_id, document_id) JOIN documents d USING (document_id)
@@ -28,7 +27,7 @@ export const readWaiting = (
 export const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readonly open_entries: number }> =>
   queryOne(
     tx,
-    // A void document's rows are unbilled until another document bills them.
+    // The rows of a void document are unbilled until a replacement bills them.
     `SELECT (count(*) + (
               SELECT coalesce(sum(d.entries), 0) FROM documents d JOIN voids v USING (document_id)
               WHERE d.purpose = 'month' AND NOT EXISTS (

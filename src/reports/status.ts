@@ -1,4 +1,4 @@
-/** The state of the system: months, unsent e-mails, the jobs' latest runs, and what is urgent (findings/). */
+/** The state of the system: months, unsent e-mails, the jobs' latest runs, and urgent findings (findings/). */
 
 import type { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
@@ -58,55 +58,49 @@ import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.
 
 export interface Status {
   readonly environment: string;
-  /** How far this machine's clock is ahead of the database's, if they differ by more than two minutes; otherwise 0. */
+  /** How far this machine's clock is ahead of the database's clock. Differences of up to two minutes count as 0. */
   readonly clock_ahead_seconds: number;
   readonly append_only: 'role_and_triggers' | 'triggers';
-  /** Why and since when the ledger is paused; null while it is not. */
+  /** The cause of the current pause; null while the ledger is not paused. */
   readonly paused: Pick<Pause, 'cause' | 'reason' | 'state_of' | 'paused_at'> | null;
   readonly partners: number;
   readonly months: {
     readonly first: Month | null;
     readonly last_closed: Month | null;
-    /** Months that have ended everywhere but are not closed. */
+    /** Months that have ended in every zone but are not closed. */
     readonly due: readonly Month[];
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
   readonly books: BooksStatus;
-  /** Closed books not exported to the general ledger; empty without accounts.json. */
+  /** Closed books not exported to the general ledger; none without accounts.json. */
   readonly general_ledger: readonly HandOff[];
   readonly signing: SigningStatus;
   /**
-   * The day of the last checkpoint, or null; and for how many days, in the issuer's time zone, the next one has been
-   * overdue.
+   * The day of the last checkpoint, and the number of days since the next checkpoint was due, in the issuer's time
+   * zone.
    */
   readonly checkpoints: { readonly last: string | null; readonly overdue_days: number };
-  /** Seals without a time stamp for more than a day. */
   readonly late_time_stamps: readonly string[];
-  /** The feeds of the next month to close, ended or not; null before the first rows. */
+  /** The feeds of the next month to close, even if the month has not ended; null before the first rows. */
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
-  /** Requests for approval that are neither decided nor expired. */
   readonly approvals: readonly WaitingApproval[];
-  /** Rows not billed by a live document: in open months, and of void documents without a replacement. */
+  /** Rows not billed by a live document: rows of open months, and of void documents without a replacement. */
   readonly open_entries: number;
-  /** Rows of open months whose cut differs from the policy's. */
   readonly differing_cuts: readonly DifferingCuts[];
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
   /** Reminders, close reports and seals. */
   readonly emails: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
-  /** E-mails without a document that are unsent or need attention, with their remedies. */
   readonly unfinished_emails: readonly {
     readonly email: number;
     readonly kind: EmailKind;
     readonly about: string;
-    /** The last recipients; null before the first attempt. */
     readonly to: readonly string[] | null;
     readonly status: EmailStatus;
-    /** When it was last tried, or queued. */
+    /** The time of the last attempt; before the first attempt, the time of queueing. */
     readonly since: string;
     readonly reason: string | null;
     readonly remedies: readonly Remedy[];
   }[];
-  /** Documents whose latest e-mail is unsent. */
   readonly waiting: readonly {
     readonly number: string;
     readonly partner_id: string;
@@ -115,35 +109,30 @@ export interface Status {
   }[];
   /** Since when all attempts to send e-mail have failed; null while mail works. */
   readonly mail_failing: { readonly since: string; readonly reason: string } | null;
-  /** E-mails that the mail server refused consecutively; null if there are none. */
   readonly refused_in_a_row: (Omit<RefusedInARow, 'documents'> & { readonly documents: number }) | null;
-  /** The bank-detail fields in settings.json that differ from what documents print (a rule requires approval). */
+  /** The bank-detail fields in settings.json that differ from those on documents, because a rule requires approval. */
   readonly instructions_to_adopt: readonly string[];
-  /** Payment links at the processor that are out of step with their documents. */
   readonly links: readonly LinkTrouble[];
-  /** Connected accounts: when each was last read, and what is open on the latest statements. */
+  /** When each connected account was last read, and the open items of its latest statements. */
   readonly connected: AccountHealth;
   /** Money that processors and partners reported, but that no payout has brought to the bank yet. */
   readonly told_not_seen: readonly ToldNotSeen[];
-  /** Partners' webhooks: how many are active, and those that are not. */
   readonly webhooks: WebhookHealth;
   readonly jobs: readonly LastRun[];
-  /** Payment exceptions by kind. */
   readonly payment_exceptions: Partial<Record<ExceptionKind, number>>;
   /** Urgent findings, the first of each kind. */
   readonly findings: readonly Finding[];
 }
 
-/** A month still open this long after it ended everywhere needs attention. */
+/** A month that is still open this long after it ended in every zone needs attention. */
 const OVERDUE_HOURS = 24;
 
-/** The most documents, e-mails and links listed; the counts are complete. */
+/** The most documents, e-mails and links that are listed. The counts include the unlisted ones. */
 const LISTED = 100;
 
 export const readStatus = async (tx: Transaction, context: Installation): Promise<Status> =>
   (await readStatusAndItems(tx, context)).status;
 
-/** The status, and everything that needs attention, by name. */
 export async function readStatusAndItems(
   tx: Transaction,
   context: Installation,
@@ -229,7 +218,6 @@ const trouble = (
   ...troubledWebhooks(found.webhooks, { now, today }),
 ];
 
-/** The months that are closed, due, and overdue. */
 export async function readMonths(tx: Transaction, now: DateTime<true>): Promise<Status['months']> {
   const state = await readLedgerState(tx);
   const zones = await readPartnerZones(tx);

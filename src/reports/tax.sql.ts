@@ -1,24 +1,20 @@
-/** SQL of the tax report. */
-
 import type { TaxCategory } from '../config/tax.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 
 export interface TaxLine {
-  /** The country of the partners' addresses; empty if they have none. */
+  /** The country of the partners' addresses; empty if unknown. */
   readonly country: string;
   readonly category: TaxCategory;
-  /** In percent. */
   readonly rate: string;
   readonly currency: string;
-  /** The number of documents issued, and of documents voided. */
   readonly issued: number;
   readonly voided: number;
-  /** The taxable amount. Credit notes and voids reduce it and the tax. */
+  /** The taxable amount. Credit notes and voids reduce both the taxable amount and the tax. */
   readonly taxable: string;
   readonly tax: string;
 }
 
-/** The number of accounts in which the journal's tax differs from that of the lines, which are given as JSON. */
+/** The number of accounts in which the journal's tax differs from the tax of the lines, which are passed as JSON. */
 export const countTaxDifferences = (
   tx: Transaction,
   given: { from: string; to: string; lines: string },

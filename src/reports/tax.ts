@@ -1,6 +1,6 @@
 /**
- * The tax report: tax stated by documents issued and voided between two days, by country, category, rate and currency,
- * and whether the journal's tax accounts match. Refusal: argument_invalid.
+ * The tax report: the tax of documents issued and voided between two days, by country, category, rate and currency. The
+ * report states whether the journal's tax accounts match. Refusal: argument_invalid.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -15,11 +15,11 @@ interface TaxReport extends BooksOfDay {
   readonly from: string;
   readonly to: string;
   readonly lines: readonly TaxLine[];
-  /** Whether exactly this tax was posted to the tax accounts of the journal. */
+  /** Whether exactly this tax was posted to the journal's tax accounts. */
   readonly ties: boolean;
 }
 
-/** Both days are included, as `YYYY-MM-DD`; documents count on the day of their journal entry. */
+/** The tax between two days, both included, as `YYYY-MM-DD`. A document counts on the day of its journal entry. */
 export async function readTaxReport(tx: Transaction, days: { from: string; to: string }): Promise<TaxReport> {
   if (days.from > days.to) {
     throw refuse('argument_invalid', { argument: '--from', value: days.from, reason: `is after ${days.to}` });

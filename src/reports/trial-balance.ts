@@ -18,12 +18,11 @@ export interface TrialBalance extends BooksOfDay {
   }[];
   readonly totals: readonly { readonly currency: string; readonly debit: string; readonly credit: string }[];
   readonly balanced: boolean;
-  /** The balances in one currency, if rates are given. */
   readonly presentation?: Presentation;
 }
 
 /**
- * By control account or, with `detail`, by every subaccount (partner, policy or bank account). Refusal: rates_missing.
+ * Lists control accounts or, with `detail`, every subaccount (partner, policy or bank account). Refusal: rates_missing.
  */
 export async function readTrialBalance(
   tx: Transaction,
@@ -39,7 +38,10 @@ export async function readTrialBalance(
   return rates === undefined ? trial : { ...trial, presentation: presented(trial.accounts, rates) };
 }
 
-/** Pure. A balance appears on its own side; sides of subaccounts are summed first. */
+/**
+ * The balance of an account is on one side only. Subaccounts are summed before the side is chosen. The function is
+ * pure.
+ */
 function trialBalanceOf(
   asOf: string,
   balances: readonly Balance[],
@@ -79,7 +81,7 @@ function trialBalanceOf(
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The trial balance in words and tables. If a width is given, accounts' names are shortened to fit. */
+/** The trial balance as text and tables. If a width is given, account names are shortened to fit. */
 export function describeTrialBalance(trial: TrialBalance, width?: number): string {
   const { as_of, accounts, totals, balanced, presentation } = trial;
   if (accounts.length === 0)

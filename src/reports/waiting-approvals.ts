@@ -1,4 +1,3 @@
-/** Pending requests for approval, for the status. */
 import type { DateTime } from 'luxon';
 import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
@@ -9,12 +8,11 @@ export interface WaitingApproval {
   readonly action: string;
   readonly subject: string;
   readonly requested_by: string;
-  /** ISO instants. */
+  /** Both times are ISO instants. */
   readonly requested_at: string;
   readonly expires_at: string;
 }
 
-/** Oldest first. */
 export async function readWaitingApprovals(tx: Transaction, now: DateTime<true>): Promise<WaitingApproval[]> {
   const open = await readRequests(tx, { undecided: true });
   return open

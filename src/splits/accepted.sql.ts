@@ -1,4 +1,3 @@
-/** SQL of acceptances under connected accounts: the rows whose share is to be routed. */
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
@@ -14,7 +13,7 @@ export interface AcceptedRow {
   readonly partner_cut: string;
   readonly invoice_amount: string;
   readonly arrangement: 'invoicing' | 'connected_account';
-  /** From the row's own month; null under invoicing. */
+  /** The split comes from the arrangement in the row's own month. Null under invoicing. */
   readonly split: 'real_time' | 'sequential' | null;
   readonly merchant_of_record: 'platform' | 'third_party' | null;
   readonly connected_account_id: string | null;
@@ -25,16 +24,12 @@ const ACCEPTED = `e.partner_id, e.quote_id, e.requote_id, e.enrollment_id, e.cur
             e.spot_price::text, e.partner_cut::text, e.invoice_amount::text, e.arrangement,
             a.split, a.merchant_of_record, a.connected_account_id, a.settlement_currencies`;
 
-/** The arrangement of a row's own month. */
 const ARRANGED = `LEFT JOIN LATERAL (
        SELECT * FROM partner_arrangements a
        WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
        ORDER BY a.from_month DESC LIMIT 1) AS a ON e.arrangement = 'connected_account'`;
 
-/**
- * The acceptances of a quote: first the quote's, then those of its requotes. For one partner, or for every partner with
- * such a quote.
- */
+/** The acceptance of the quote is first, then those of its requotes. Without a partner, all partners are searched. */
 export function readAcceptances(
   tx: Transaction,
   { quoteId, partnerId }: { quoteId: string; partnerId?: string | undefined },
@@ -57,7 +52,7 @@ export function readAcceptances(
 
 const READ_CONNECTED_ACCEPTANCES = prepared(
   'read_connected_acceptances',
-  // Most partners have no connected account. For them no rows are searched.
+  // Most partners have no connected account, so their rows are not searched.
   `
     SELECT w.nth, r.*
     FROM ROWS FROM (
@@ -74,7 +69,7 @@ const READ_CONNECTED_ACCEPTANCES = prepared(
       LIMIT 1) AS r`,
 );
 
-/** The acceptances under a connected account, by their place in the request. */
+/** The keys of the map are indexes of `accepted`. */
 export async function readConnectedAcceptances(
   tx: Transaction,
   accepted: readonly { partnerId: string; quoteId: string; requoteId: string | null }[],

@@ -1,5 +1,5 @@
 /**
- * The plan of a quote in the ledger: the processor requests that its partner must make for the quote and for each
+ * The plan of a quote in the ledger: the processor requests that the partner must make for the quote and for each
  * requote. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -21,25 +21,24 @@ export interface QuotePlan extends Routing {
   readonly partner_id: string;
   readonly enrollment_id: string | null;
   readonly currency: string;
-  /** The plan for the quote, then those for each requote, in the order of acceptance. */
+  /** The plan for the quote, then the plans for its requotes in the order of acceptance. */
   readonly plans: readonly PlannedAcceptance[];
 }
 
-/** Why a split cannot be planned. */
 interface PlanProblem {
   readonly code: SplitImpossible['code'];
   readonly reason: string;
 }
 
 /**
- * A plan has no requests if the processor refuses the amount. Then `problem` states why, and the others are still
- * planned.
+ * If the processor refuses the amount, the plan has no requests and a `problem`. The plans of other acceptances are not
+ * affected.
  */
 export interface PlannedAcceptance extends SplitPlan {
   readonly problem: PlanProblem | null;
 }
 
-/** Problems of one acceptance rather than of its partner's routing. Different input would not help. */
+/** Problems of an acceptance itself. Different input would not help. */
 const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
   'amount_too_small',
   'amount_inexpressible',
@@ -49,13 +48,13 @@ const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
 
 export interface QuotePlanRequest extends PlanOptions {
   readonly quoteId: string;
-  /** Needed only if several partners have a quote with that id. */
+  /** The partner is required only if several partners have a quote with that id. */
   readonly partnerId?: string | undefined;
 }
 
 /**
- * Plans the acceptances of a quote that were accepted under a connected account; earlier ones were invoiced. The
- * platform's own fee is charged once with the quote, not again with each requote.
+ * Plans those acceptances of a quote that belong to a connected account. Earlier acceptances were invoiced. The
+ * platform's own fee is charged with the quote, but not with its requotes.
  */
 export async function planQuote(tx: Transaction, request: QuotePlanRequest): Promise<QuotePlan> {
   const { quoteId, partnerId, platform_fee, ...options } = request;
@@ -83,20 +82,22 @@ export async function planQuote(tx: Transaction, request: QuotePlanRequest): Pro
 }
 
 interface AcceptancePlan extends Routing {
-  /** The service's share, in major units. */
+  /** The share in major units. */
   readonly share: string;
-  /** Null if there is no plan. Then `problem` states why. */
+  /** The requests are null if `problem` is set. */
   readonly requests: SplitPlan['requests'] | null;
   readonly problem: PlanProblem | null;
 }
 
-/** An acceptance with the data for its split; undefined if it is not under a connected account. */
+/** `routed` is the row of the acceptance; undefined if it is not under a connected account. */
 export interface RoutedAcceptance {
   readonly accepted: Acceptance;
   readonly routed: AcceptedRow | undefined;
 }
 
-/** Reads the acceptances under a connected account with their rows at once, each at its own place. */
+/**
+ * Reads the rows of all acceptances under a connected account in one query. The results are in the order of `accepted`.
+ */
 export async function readRouted(
   accepted: readonly Acceptance[],
   reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
@@ -105,10 +106,7 @@ export async function readRouted(
   return accepted.map((each, index) => ({ accepted: each, routed: rows.get(index) }));
 }
 
-/**
- * The plan of a new acceptance. If a split cannot be planned, the quote is accepted anyway, and the plan states the
- * obstacle.
- */
+/** Plans a new acceptance. An acceptance that cannot be split is valid too, and its plan has a `problem`. */
 export function planAcceptance(row: AcceptedRow, options: PlanOptions): AcceptancePlan {
   const plan = (found: Pick<AcceptancePlan, 'requests' | 'problem'>): AcceptancePlan => ({
     ...routingOf(row),
@@ -152,7 +150,7 @@ function acceptedOf(row: AcceptedRow): Accepted {
   };
 }
 
-/** The database ensures that a row has either all three or none. */
+/** A row has all three fields or none, by a constraint. */
 function routingOf({ split, merchant_of_record, connected_account_id, settlement_currencies }: AcceptedRow): Routing {
   if (split === null || merchant_of_record === null || connected_account_id === null) {
     throw new Error('a row of a connected account has no account');

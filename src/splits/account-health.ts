@@ -1,7 +1,4 @@
-/**
- * The state of the connected accounts, for operations: how far each was read, and what is open on the latest
- * statements.
- */
+/** The state of the connected accounts: how far each was read, and the open items of the latest statements. */
 import type { DateTime } from 'luxon';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
@@ -18,42 +15,41 @@ import {
   payoutNeedsWork,
 } from './verdicts.ts';
 
-/** How many of the latest months with statements to check. Late transfers arrive within that time. */
+/** The number of latest months with statements that are checked. Late transfers arrive within that time. */
 export const RECONCILED_MONTHS = 3;
 
-/** How many days of payouts to check: about as long as the months of statements. */
+/** The number of days whose payouts are checked: about as long as the months of statements. */
 const PAYOUT_DAYS = 92;
 
-/** An account that the daily job has not read for this long needs attention. */
+/** An account that was not read for this long needs attention. The daily job reads every account. */
 export const STALE_HOURS = 48;
 
 interface ConnectedAccount {
   readonly account: string;
   readonly partners: readonly string[];
-  /** The source of its balance transactions. */
   readonly balance_transactions_from: 'processor' | 'settlement_file';
-  /** The time up to which it was read completely, or when its latest file was imported; null if never. */
+  /** The time up to which the account was read completely, or the time of its latest file; null if neither exists. */
   readonly read_to: string | null;
-  /** Whether a different account has replaced it. Money may still move on it. */
+  /** Whether a different account has replaced this account, on which money may still move. */
   readonly followed: boolean;
 }
 
 export interface AccountHealth {
   readonly accounts: readonly ConnectedAccount[];
-  /** Accounts that are read at the processor, have expected quotes, and were not read for STALE_HOURS. */
+  /** Accounts with expected quotes that were not read at the processor for STALE_HOURS. */
   readonly stale: readonly string[];
-  /** Quotes that are not as expected and need action, by month. */
+  /** The number of quotes that are not as expected and need action, by month. */
   readonly open: Readonly<Record<Month, number>>;
-  /** Balance transactions without a quote, of any date. */
+  /** The number of balance transactions without a quote, from any time. */
   readonly unknown: number;
   /**
-   * Payouts of the last PAYOUT_DAYS that have not reached the bank or whose contents are unknown, and skipped
-   * transactions.
+   * Payouts of the last PAYOUT_DAYS that have not reached the bank or whose contents are unknown, and transactions that
+   * payouts skipped.
    */
   readonly payouts: number;
 }
 
-/** How far each account was read: the first part of `readAccountHealth`, without reading quotes. */
+/** Reads how far each account was read. This is the fast part of `readAccountHealth`: no quotes are read. */
 export async function readAccountReadings(
   tx: Transaction,
   now: DateTime<true>,
@@ -82,7 +78,10 @@ export async function readAccountHealth(tx: Transaction, now: DateTime<true>): P
   };
 }
 
-/** How many quotes on the statements of these months, the earliest first, are not as expected and need action. */
+/**
+ * Counts the quotes on the statements of these months that are not as expected and need action. The earliest month is
+ * first.
+ */
 export async function countOpenQuotes(
   tx: Transaction,
   now: DateTime<true>,

@@ -1,28 +1,25 @@
-/** SQL of the connected accounts: their partners, their source of balance transactions, and how far each was read. */
-
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
 /**
- * Only one transaction at a time records and allocates balance transactions. Locks are always taken in this order: this
- * one, importers, the ledger (shared, so that no month closes while entries are dated), payments.
+ * Locks the recording and allocation of balance transactions. The order of locks is always: this lock, importers, the
+ * ledger (shared, so that no month closes while entries are dated), payments.
  */
 export async function lockProcessor(tx: Transaction): Promise<void> {
   await takeLock(tx, LOCKS.processor);
 }
 
-/** The common fields of one action's facts. */
 export interface Recording {
   /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
-  /** The issuer's zone, in which days are counted. */
+  /** The issuer's time zone, for dates. */
   readonly timeZone: string;
 }
 
-/** The partners that have, or had, one of our accounts on their platform. A standard account may have several. */
+/** Reads the partners of an account. A standard account may have several partners. */
 export function readAccountOwners(tx: Transaction, account: string): Promise<{ partner_id: string }[]> {
   return query(
     tx,
@@ -37,10 +34,7 @@ export interface ConnectedPartner {
   readonly account: string;
 }
 
-/**
- * The connected account of a partner in a month, from the latest connected arrangement up to then, or else from a
- * planned one.
- */
+/** Returns the account in the latest connected arrangement until the month, or in a planned arrangement. */
 export async function readConnectedPartner(
   tx: Transaction,
   { partnerId, month }: { partnerId: string; month: string },
@@ -56,7 +50,7 @@ export async function readConnectedPartner(
   return rows[0];
 }
 
-/** All our accounts in any arrangement, current or past. An earlier account may still receive money. */
+/** Reads the accounts of current and past arrangements. An account of a past arrangement may still receive money. */
 export function readConnectedAccounts(tx: Transaction): Promise<{ account: string }[]> {
   return query(
     tx,
@@ -72,7 +66,7 @@ export async function insertReading(
     account: string;
     from: string | null;
     to: string;
-    /** The name of the imported file; null if it was read at the processor. */
+    /** The name of the imported file; null for a reading at the processor. */
     file: string | null;
     balance_transactions: number;
     fresh: number;
@@ -89,7 +83,7 @@ export async function insertReading(
   );
 }
 
-/** The time up to which an account was read completely at the processor; null before its first reading. */
+/** Returns null before the first reading at the processor. */
 export async function readCursor(tx: Transaction, account: string): Promise<string | null> {
   const { read_to } = await queryOne<{ read_to: string | null }>(
     tx,
@@ -104,18 +98,18 @@ interface AccountCursor {
   readonly partners: readonly string[];
   readonly balance_transactions_from: 'processor' | 'settlement_file';
   readonly read_to: string | null;
-  /** Whether something was accepted under the account. */
+  /** Whether an acceptance belongs to the account. */
   readonly sold: boolean;
-  /** Whether all of its partners now have a different account. */
+  /** Whether all partners of the account now have a different account. */
   readonly followed: boolean;
 }
 
-/** How long a replaced account is watched after its last sale and its last movement of money. */
+/** How long a replaced account is read after its last sale and its last balance transaction. */
 export const WATCHED_DAYS = 180;
 
 /**
- * The connected accounts on which money may still move, with the time up to which each was read. They are the partners'
- * current accounts, and replaced ones for WATCHED_DAYS.
+ * Reads the connected accounts on which money may still move, with the time up to which each account was read: the
+ * partners' current accounts, and replaced accounts for WATCHED_DAYS.
  */
 export function readAccountCursors(tx: Transaction, now: string): Promise<AccountCursor[]> {
   return query(
@@ -127,7 +121,7 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
                         AND f.from_month > a.from_month
                         AND f.from_month <= to_char(:now::timestamptz, 'YYYY-MM') COLLATE "C") AS followed,
               CASE WHEN n.from_month IS NULL
-                -- For the current arrangement, this is the partner's latest row, found by the index on time.
+                -- In the current arrangement, the latest row of the partner is found by the index on time.
                 THEN (SELECT CASE WHEN e.month >= a.from_month COLLATE "C" THEN e.accepted_at END
                       FROM ledger_rows e WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
                       ORDER BY e.accepted_at DESC LIMIT 1)
@@ -159,7 +153,7 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
   );
 }
 
-/** The accounts that belong only to the reader's partners. */
+/** Reads only accounts whose partners are all in the scope. */
 export async function readAccountsInScope(tx: Transaction, scope: Scope): Promise<Set<string>> {
   const rows = await query<{ account: string }>(
     tx,
@@ -171,7 +165,6 @@ export async function readAccountsInScope(tx: Transaction, scope: Scope): Promis
   return new Set(rows.map(({ account }) => account));
 }
 
-/** The months that have statements, latest first. */
 export async function readStatementMonths(tx: Transaction): Promise<Month[]> {
   const months = await query<{ month: Month }>(
     tx,

@@ -1,9 +1,8 @@
-/** SQL of the invoices for missing shares. */
 import { execute, type Transaction } from '../database/transaction.ts';
 import { createEmptyDrafts } from '../documents/issue/drafts.sql.ts';
 import type { Month } from '../month.ts';
 
-/** Drafts an invoice for each partner and currency of these quotes, with a line for each policy and month. */
+/** Drafts one invoice for each partner and currency, with a line for each policy and month. */
 export async function draftMissingShares(
   tx: Transaction,
   billable: readonly { partner_id: string; currency: string; quote_id: string; amount: string }[],
@@ -36,7 +35,6 @@ export async function draftMissingShares(
   );
 }
 
-/** Records the quotes billed by the invoices just issued. */
 export async function insertMissingShares(tx: Transaction, month: Month): Promise<void> {
   await execute(
     tx,

@@ -1,7 +1,7 @@
 /**
- * Bills unremitted amounts: one invoice for each partner and currency, quote by quote, for amounts that the month's
- * reconciliation finds open and old enough. Reversed transfers are excluded, because the ledger reverses those.
- * Refusals: month_not_closed, clock_behind.
+ * Bills missing shares: the amounts that a month's reconciliation finds open and old enough, with one invoice for each
+ * partner and currency. Reversed transfers are not billed, because the ledger reverses their sales. Refusals:
+ * month_not_closed, clock_behind.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -17,7 +17,7 @@ import { lockProcessor } from './accounts.sql.ts';
 import { draftMissingShares, insertMissingShares } from './bill.sql.ts';
 import { reconcileMonth } from './reconcile-month.ts';
 
-/** Bills the open amounts of a closed month and returns the invoices' numbers. Billed amounts are no longer open. */
+/** Returns the invoices' numbers. Billed amounts are no longer open. */
 export async function billMissingShares(tx: Transaction, context: IssueContext, month: Month): Promise<string[]> {
   await lockProcessor(tx);
   await lockLedgerWhole(tx);

@@ -1,13 +1,12 @@
 /**
- * Checks whether the prices of a partner with a connected account can be split in its currency. This happens when the
- * partner is imported, because after an acceptance it is too late. Refusal: partners_invalid.
+ * Checks at the import of a partner with a connected account whether prices in its currency can be split. After an
+ * acceptance, the check would be too late. Refusal: partners_invalid.
  */
 import { refuse } from '../errors/refusals.ts';
 import { minorDigits } from '../money.ts';
 import type { PartnerRecord } from '../partners/file.ts';
 import { PROCESSOR } from '../processors/processors.ts';
 
-/** Refuses partners in a currency in which the processor accepts no payments. */
 export function refuseUnsplittable(partners: readonly PartnerRecord[], file: string): void {
   const problems = partners.flatMap(({ arrangement, currency }, index) =>
     arrangement === 'connected_account' && PROCESSOR.stepOf(currency) === undefined
@@ -25,8 +24,8 @@ export function refuseUnsplittable(partners: readonly PartnerRecord[], file: str
 }
 
 /**
- * Warns about partners in a currency whose smallest unit the processor does not accept, since most of their prices
- * cannot be split, and about sequential partners that have not stated their settlement currencies.
+ * Warns about two kinds of partners. The processor does not accept the smallest unit of a partner's currency, so most
+ * prices cannot be split. Or a sequential partner does not state its settlement currencies.
  */
 export const remarksOnSplits = (partners: readonly PartnerRecord[]): string[] =>
   partners.flatMap((partner) => [...remarkOnStep(partner), ...remarkOnSettlement(partner)]);

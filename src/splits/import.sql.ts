@@ -1,10 +1,11 @@
-/** SQL that records balance transactions and the partners' settlement files. */
-
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { BalanceTransaction } from '../processors/processor.ts';
 import type { Recording } from './accounts.sql.ts';
 
-/** Those already recorded with a different currency or amount. A balance transaction never changes. */
+/**
+ * Returns the balance transactions that are already recorded with a different currency or amount. A balance transaction
+ * never changes.
+ */
 export function findChangedBalanceTransactions(
   tx: Transaction,
   account: string,
@@ -21,7 +22,7 @@ export function findChangedBalanceTransactions(
   );
 }
 
-/** Records balance transactions, each once, and returns the number of new ones. */
+/** Returns the number of new balance transactions. */
 export function insertBalanceTransactions(
   tx: Transaction,
   account: string,
@@ -46,7 +47,7 @@ export function insertBalanceTransactions(
   );
 }
 
-/** Records a settlement file; undefined if the same file was recorded before. */
+/** Returns undefined if the same file is already recorded. */
 export async function insertSettlementFile(
   tx: Transaction,
   file: { partnerId: string; sha256: string; name: string; lines: number },
@@ -62,13 +63,12 @@ export async function insertSettlementFile(
   return rows[0]?.settlement_file_id;
 }
 
-/** Reads the JSON of settlement lines. */
 const LINES = `json_populate_recordset(NULL::settlement_lines, :lines::json) AS n`;
 
 /**
- * Lines whose transfer, payment and quote are already recorded, or are on an earlier line, with a different amount,
- * kind or currency. For a share, one of the two lines may name only the transfer or only the payment, because each
- * transfer makes one payment.
+ * Returns the lines whose transfer, payment and quote occur with a different amount, kind or currency, on a recorded
+ * line or on an earlier line of the file. Two lines for a share match even if one line names only the transfer or only
+ * the payment, because each transfer makes one payment.
  */
 export function findConflictingLines(
   tx: Transaction,
@@ -77,7 +77,7 @@ export function findConflictingLines(
 ): Promise<{ line: number; known: string }[]> {
   return query(
     tx,
-    // Uses window functions, which need one sort each. A join would compare all lines of a quote with each other.
+    // A window function needs one sort. A join would compare all lines of a quote with each other.
     `WITH given AS MATERIALIZED (SELECT * FROM ${LINES}), every AS (
        SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
        WHERE partner_id = :partnerId AND quote_id IN (SELECT quote_id FROM given)
@@ -117,7 +117,7 @@ export function findConflictingLines(
   );
 }
 
-/** Records the lines that are new and returns their number. */
+/** Returns the number of new lines. */
 export function insertSettlementLines(
   tx: Transaction,
   file: { fileId: number; partnerId: string },
@@ -138,11 +138,12 @@ export function insertSettlementLines(
 }
 
 /**
- * Records the partner's lines as balance transactions, if the settlement files are the source of their account in the
- * month of the line; a line without a time is dated now. A line that repeats an earlier one is not recorded. The
- * account is the one under which the line's quote was accepted (its requote, or else the last acceptance before the
- * line's time), even if the partner has a different one now. For an unknown quote, it is the account of the line's
- * month.
+ * Records the partner's lines as balance transactions, if settlement files are the source of their account in the month
+ * of the line. A line without a time is dated now, and a repeated line is not recorded again.
+ *
+ * The account is that of the acceptance which the line pays, even if the partner has a different account now. A line
+ * that names a requote pays the requote; any other line pays the last acceptance before its time. For an unknown quote,
+ * the account is that of the line's month.
  */
 export function insertSettlementTransactions(
   tx: Transaction,
@@ -173,8 +174,7 @@ export function insertSettlementTransactions(
            AND p.from_month <= coalesce(accepted.month, to_char(occurred.at, 'YYYY-MM')) COLLATE "C"
          ORDER BY p.from_month DESC LIMIT 1) AS a ON true
        WHERE l.partner_id = :partnerId
-         -- Includes lines of earlier files, because the account's source may have been the processor when they were
-         -- imported.
+         -- Includes lines of earlier files, because the account's source may have been the processor at their import.
          AND NOT EXISTS (
            SELECT FROM balance_transactions b
            WHERE b.reported_by = 'settlement_file' AND b.id = 'line:' || l.settlement_line_id)

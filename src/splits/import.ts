@@ -1,8 +1,7 @@
 /**
- * Imports balance transactions of our connected accounts, from a file or from the processor, and the partners'
- * settlement files. Each is recorded as received, once: importing it again changes nothing.
- * Refusals: partner_unknown, account_unknown, partner_not_connected, balance_transactions_invalid, settlement_invalid,
- * file_format_unknown.
+ * Imports balance transactions of our connected accounts, from a file or from the processor, and partners' settlement
+ * files. A repeated import changes nothing. Refusals: partner_unknown, account_unknown, partner_not_connected,
+ * balance_transactions_invalid, settlement_invalid, file_format_unknown.
  */
 import { createHash } from 'node:crypto';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
@@ -38,13 +37,12 @@ import { readBalanceTransactions } from './read-balance-transactions.ts';
 import { readSettlementText, type SettlementReading } from './read-settlement.ts';
 import { lineProblem, type SettlementProblem } from './settlement.ts';
 
-/** The result of an import. */
 export interface ImportReport {
-  /** Balance transactions or lines in the file. */
+  /** The number of balance transactions or lines in the file. */
   readonly read: number;
   readonly recorded: number;
   readonly duplicates: number;
-  /** The number of new allocations, of these or earlier balance transactions. */
+  /** The number of new allocations, including those of earlier balance transactions. */
   readonly matched: number;
 }
 
@@ -53,7 +51,6 @@ interface ImportFile {
   readonly text: string;
 }
 
-/** Balance transactions of one account. They were read before the transaction, or are read from the file. */
 export async function importBalanceTransactions(
   tx: Transaction,
   acting: IssueContext,
@@ -79,7 +76,7 @@ export async function importBalanceTransactions(
 export const isLive = ({ environment }: Pick<IssueContext, 'environment'>): boolean =>
   environment.name === 'production';
 
-/** Records balance transactions from any source. One that was recorded with different content is refused. */
+/** Refuses a balance transaction that is already recorded with different content. */
 export async function recordBalanceTransactions(
   tx: Transaction,
   { account, source }: { account: string; source: string },
@@ -98,8 +95,8 @@ export async function recordBalanceTransactions(
 }
 
 /**
- * Imports a partner's settlement file. Its lines are the balance transactions of accounts without another source.
- * `clientId` names a call's client, `reading` was read before the transaction.
+ * Imports a partner's settlement file. For an account without another source, its lines are the balance transactions.
+ * `clientId` is the client of an API call. `reading` is the file's content, read before the transaction.
  */
 export async function importSettlement(
   tx: Transaction,
@@ -151,19 +148,17 @@ export async function importSettlement(
   };
 }
 
-/**
- * Allocates shares to their quotes and returns the number. If the quote has been billed, its share pays that invoice.
- */
+/** Returns the number of shares. A share of a billed quote pays the invoice. */
 export async function allocateShares(tx: Transaction, acting: IssueContext, recording: Recording): Promise<number> {
   const found = await insertFoundAllocations(tx, recording);
   if (found > 0) await payBilledShares(tx, acting, recording);
   return found;
 }
 
-/** The SHA-256 of a settlement file, which ensures that it is recorded once. */
+/** A settlement file is recorded once for each SHA-256. */
 export const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Undefined for a partner that never had a connected account. */
+/** Returns undefined if the partner never had a connected account. */
 export function findConnectedPartner(
   tx: Transaction,
   { environment, settings }: IssueContext,
@@ -173,7 +168,6 @@ export function findConnectedPartner(
   return readConnectedPartner(tx, { partnerId, month });
 }
 
-/** Refuses a partner that never had a connected account. */
 export async function connectedPartner(
   tx: Transaction,
   acting: IssueContext,
@@ -187,7 +181,7 @@ export async function connectedPartner(
     : refuse('partner_unknown', { partner_id: partnerId });
 }
 
-/** Takes the locks and records the event of an action. No month closes while its facts are dated. */
+/** Takes the locks, so that no month closes while the action's facts are dated. */
 export async function beginRecording(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,

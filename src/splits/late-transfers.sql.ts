@@ -1,4 +1,3 @@
-/** SQL of transfers that arrived after their quote was billed. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export interface ShareOfBilled {
@@ -7,26 +6,24 @@ export interface ShareOfBilled {
   /** The processor's id of the balance transaction. */
   readonly balance_transaction: string;
   readonly balance_transaction_id: number;
-  /** Whether the balance transaction is a reversal. If its allocation is above zero, it undoes a match. */
+  /** Whether the balance transaction is a reversal. An allocation of a reversal above zero undoes a match. */
   readonly below: boolean;
   /** The payment on our account that the balance transaction reduces. */
   readonly of_payment: string | null;
   readonly disputed: boolean;
-  /** The amount with its sign. */
   readonly amount: string;
-  /** The part that pays an invoice, or takes such a payment back. */
+  /** The part that pays an invoice, or that reverses the payment of an invoice. */
   readonly paid: string;
   readonly occurred_on: string;
 }
 
-/** The part of a share that became a payment. */
 export interface SharePayment {
   readonly payment_id: number;
   readonly balance_transaction_id: number;
   readonly payment: string | null;
-  /** The part that was not taken back. */
+  /** The part of the payment that is not reversed. */
   readonly left: string;
-  /** The reversals that took it back and were not undone, with amounts above zero. */
+  /** The reversals of the payment that were not undone, with amounts above zero. */
   readonly taken_by: readonly {
     readonly payment_reversal_id: number;
     readonly balance_transaction_id: number;
@@ -34,24 +31,22 @@ export interface SharePayment {
   }[];
 }
 
-/** A quote billed as missing, with the shares found by one action. */
+/** A quote that was billed as missing, with the shares that one action found. */
 export interface BilledQuote {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
-  /** What was expected and not billed before these shares; below zero if too much was received. */
+  /** The amount expected and not billed before these shares; below zero if too much was received. */
   readonly owed: string;
-  /** Billed by live invoices and not yet paid by a share. */
+  /** The amount on valid invoices that no share has paid yet. */
   readonly uncovered: string;
-  /** Shares received before these, less reversed transfers. */
+  /** The shares received before these, less reversed transfers. */
   readonly as_shares: string;
   readonly shares: readonly ShareOfBilled[];
   readonly payments: readonly SharePayment[];
-  /** The live invoices, the oldest first. */
   readonly numbers: readonly string[];
 }
 
-/** The shares found by an action for quotes billed as missing, by quote. */
 export function readBilledQuotes(tx: Transaction, eventId: number): Promise<BilledQuote[]> {
   return query(
     tx,
@@ -125,10 +120,10 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
 export interface NewSharePayment {
   readonly share_allocation_id: number;
   readonly payment_id: number;
-  /** Null if it is the payment itself. */
+  /** The id is null for the payment itself. */
   readonly payment_reversal_id: number | null;
   readonly currency: string;
-  /** With the share's sign. */
+  /** The amount has the sign of the share. */
   readonly amount: string;
 }
 

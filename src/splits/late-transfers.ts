@@ -1,7 +1,6 @@
 /**
- * Transfers that arrive after an invoice has billed their quote. Such a transfer is the partner's money and pays that
- * invoice. That part of the share becomes a payment and is applied like any other. A reversed transfer reverses the
- * payment. `paymentPartsOf` decides the part; it is pure.
+ * Transfers that arrive after an invoice has billed their quotes. A late transfer is the partner's money and pays the
+ * invoice: a part of the share becomes a payment. A reversed transfer reverses the payment.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -28,7 +27,7 @@ import {
   type SharePayment,
 } from './late-transfers.sql.ts';
 
-/** New allocations to quotes that were billed as missing pay those invoices, or reverse such payments. */
+/** Pays invoices for missing shares with new allocations of their quotes, or reverses such payments. */
 export async function payBilledShares(tx: Transaction, acting: IssueContext, { eventId }: Recording): Promise<void> {
   if ((await readBilledQuotes(tx, eventId)).length === 0) return;
   await lockPayments(tx);
@@ -42,7 +41,7 @@ export async function payBilledShares(tx: Transaction, acting: IssueContext, { e
     details: { shares: parts.map(({ share }) => share.share_allocation_id) },
   });
   await receive(tx, context, parts);
-  // The quotes are read again, because the same import may reverse what it has just recorded.
+  // The quotes are read again, because an import may reverse a payment that it has just recorded.
   await takeBack(tx, context, await readBilledQuotes(tx, eventId));
   failpoint('shares.paid');
 }
@@ -53,9 +52,9 @@ interface Part {
 }
 
 /**
- * The part of each received share that pays an invoice. A share within the amount still expected pays no invoice.
- * Otherwise, all of a share within the billed amount pays the invoice. Otherwise it covers the expected amount first,
- * and the rest pays the invoice.
+ * Returns the part of each received share that pays an invoice. A share within the amount still expected pays no
+ * invoice. If not, a share within the billed amount pays the invoice with all of its money. Any other share covers the
+ * expected amount first, and its remainder pays the invoice. Pure.
  */
 function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
   const zero = Amount.zero(currency);
@@ -133,8 +132,8 @@ async function receive(
 }
 
 /**
- * Applies to the invoices that billed the quotes, the oldest first, up to their balances; the rest stays unapplied
- * cash.
+ * Applies payments to the invoices that billed their quotes, the oldest first, up to their balances. The remainder is
+ * unapplied cash.
  */
 async function apply(
   tx: Transaction,
@@ -182,7 +181,10 @@ interface PaymentReversal {
   readonly amount: Amount;
 }
 
-/** The payments that reversed transfers and wrong matches reverse, and the reversals that a corrected match undoes. */
+/**
+ * Plans the payments to reverse because of reversed transfers and wrong matches, and the reversals to undo because of a
+ * corrected match.
+ */
 function reversalsOf(quote: BilledQuote): {
   readonly back: readonly PaymentReversal[];
   readonly again: readonly { readonly share: ShareOfBilled; readonly payment: SharePayment }[];
@@ -196,7 +198,7 @@ function reversalsOf(quote: BilledQuote): {
   for (const share of shares) {
     const amount = Amount.of(share.amount, currency);
     if (!amount.isNegative()) {
-      // If a reversed transfer belonged to a different quote, the payment that it reversed is reinstated.
+      // A reversed transfer was matched to a wrong quote, so the payment that it reversed is reinstated.
       if (share.below) {
         for (const payment of payments) {
           if (payment.taken_by.some((each) => each.balance_transaction_id === share.balance_transaction_id))
@@ -213,7 +215,7 @@ function reversalsOf(quote: BilledQuote): {
         !named ||
         (mistake ? each.balance_transaction_id === share.balance_transaction_id : each.payment === share.of_payment),
     );
-    // If the reversal names no payment, it takes from the earliest shares.
+    // A reversal that names no payment reduces the earliest shares.
     let rest = named ? amount.negated() : atLeast(amount.negated().minus(asShares), zero);
     asShares = atLeast(asShares.plus(amount), zero);
     for (const payment of from) {
@@ -231,7 +233,8 @@ async function takeBack(tx: Transaction, context: PaymentContext, quotes: readon
   const plans = quotes.map((quote) => ({ quote, ...reversalsOf(quote) }));
   const rows: NewSharePayment[] = [];
   let waiting = plans.flatMap(({ quote, back }) => back.map((each) => ({ ...each, quote })));
-  // Each round reverses a payment only once, because cash unapplied for one reversal is not available to the next.
+  // Each round reverses a payment at most once. Cash that one reversal unapplies is not available for the next
+  // reversal.
   while (waiting.length > 0) {
     const seen = new Set<number>();
     const now = waiting.filter(({ payment }) => !seen.has(payment.payment_id) && seen.add(payment.payment_id));

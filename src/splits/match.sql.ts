@@ -1,15 +1,14 @@
-/** SQL that allocates balance transactions to quotes, by the names in them or by a decision of finance. */
-
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Recording } from './accounts.sql.ts';
 
 /**
- * Allocates each balance transaction if it names its quote, if a settlement file names the quote for it, or if it
- * reduces an allocated payment. Never allocates by amount. Returns the number of new allocations. Needs the ledger's
- * lock.
+ * Allocates each balance transaction that names its quote, whose quote a settlement file names, or that reduces an
+ * allocated payment. The amount alone is never enough. Returns the number of new allocations. The caller holds the lock
+ * on the ledger.
  */
 export async function insertFoundAllocations(tx: Transaction, recording: Recording): Promise<number> {
-  // Selects once from all balance transactions ever recorded. Each statement then handles what the earlier ones left.
+  // All recorded balance transactions are searched once. The statements below handle the balance transactions without
+  // an allocation, one kind of evidence after another.
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.unattributed`);
   await execute(
     tx,
@@ -27,7 +26,7 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   return found;
 }
 
-/** Balance transactions that came from a settlement line, by the line's quote. */
+/** Balance transactions from a settlement line belong to the line's quote. */
 const BY_OWN_LINE = `
   INSERT INTO share_allocations (
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
@@ -41,7 +40,7 @@ const BY_OWN_LINE = `
   WHERE u.reported_by = 'settlement_file'`;
 
 /**
- * By the payment's metadata: the quote_id, or the enrollment_id if there is no quote_id. Exactly one quote of the
+ * By the payment's metadata: its quote_id, or its enrollment_id if the quote_id is missing. Exactly one quote of the
  * account's partners must match.
  */
 const BY_METADATA = `
@@ -68,8 +67,8 @@ const BY_METADATA = `
   FROM found WHERE quotes = 1`;
 
 /**
- * By the settlement lines that name its payment or transfer, if the lines add up to it and the quote of each line is
- * known.
+ * By the settlement lines that name the payment or transfer of a balance transaction. The lines must add up to its
+ * amount, and all of their quotes must be known.
  */
 const BY_SETTLEMENT_LINES = `
   WITH named AS (
@@ -79,7 +78,7 @@ const BY_SETTLEMENT_LINES = `
     FROM pg_temp.unattributed u
     JOIN account_partners p ON p.account = u.account
     JOIN LATERAL (
-      -- Lines with the same quote and amount count as one if they name the same balance transaction, by its transfer or
+      -- Lines with the same quote and amount are one line if they name the same balance transaction, by its transfer or
       -- payment.
       SELECT DISTINCT ON (partner_id, quote_id, requote_id, currency, amount)
              settlement_line_id, partner_id, quote_id, requote_id, currency, amount
@@ -100,15 +99,15 @@ const BY_SETTLEMENT_LINES = `
     settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, line_quote_id, line_requote_id, share_currency,
          trim_scale(line_amount), currency,
-         -- If the amount was converted, each line gets its part, rounded so that the parts add up to the whole.
+         -- A converted amount is divided among the lines. The rounded parts add up to the whole.
          trim_scale(round(net * total_so_far / total, minor_digits(currency))
                     - round(net * (total_so_far - line_amount) / total, minor_digits(currency))), 'settlement_file',
          settlement_line_id, occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = lines`;
 
 /**
- * An amount taken from a payment belongs to the payment's quote, if it has one. It counts as the amount sent, in that
- * currency. If finance stated what the payment counts as, it counts in proportion.
+ * An amount taken from a payment belongs to the payment's quote. The amount sent counts, in its own currency. If
+ * finance stated the payment's value, a proportional part of that value counts.
  */
 const BY_PAYMENT = `
   WITH found AS (
@@ -141,11 +140,11 @@ const BY_PAYMENT = `
          :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1 AND counts_as <> 0`;
 
-/** Open balance transactions that no quote explains, completely or in part. */
 export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
   const { unknown } = await queryOne<{ unknown: number }>(
     tx,
-    // `ended` includes closed ones. The separate condition excludes them before anything is looked up.
+    // `ended IS NULL` already excludes closed balance transactions. The condition on `closed` excludes these before any
+    // lookup.
     `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
   );
   return unknown;
@@ -160,14 +159,14 @@ export interface BalanceTransactionState {
   readonly net: string;
   /** The part that no quote explains yet. */
   readonly unexplained: string;
-  /** The amount sent. If the processor converted it, its currency differs from `currency`. */
+  /** The currency of the amount sent. After a conversion, `currency` is a different one. */
   readonly share_currency: string;
   /** The part of the amount sent that no quote explains yet. */
   readonly share_unexplained: string;
   readonly occurred_at: string;
 }
 
-/** Balance transactions with an id; more than one only if two accounts have the same id. */
+/** Reads balance transactions by id. Two accounts may have the same id. */
 export function readBalanceTransactions(
   tx: Transaction,
   { id, account }: { id: string; account?: string | undefined },
@@ -187,20 +186,18 @@ export function readBalanceTransactions(
   );
 }
 
-/** A quote that finance may match a balance transaction to. */
 export interface MatchableQuote {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
-  /** Whether part of it was accepted under a connected account. */
+  /** Whether any part of the quote was accepted under a connected account. */
   readonly is_routed: boolean;
-  /** Whether the partner has, or had, the balance transaction's account. */
+  /** Whether the partner has or had the balance transaction's account. */
   readonly own_account: boolean;
-  /** For a quote that is not routed, the month's invoice, once it is issued. */
+  /** For a quote that is not routed: the month's invoice, if it is issued. */
   readonly invoice: string | null;
 }
 
-/** The accepted quotes with an id, of one partner or of any. */
 export function readMatchableQuotes(
   tx: Transaction,
   asked: { quoteId: string; partnerId: string | null; account: string },
@@ -224,7 +221,7 @@ export function readMatchableQuotes(
   );
 }
 
-/** The amounts of a balance transaction that are now allocated to a quote, as counted for the quote and as settled. */
+/** `amount` is the value for the quote, `settled` the value on the account. */
 export function readShareOf(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
@@ -238,7 +235,7 @@ export function readShareOf(
   );
 }
 
-/** The payments made from a share, if its matches and undone matches do not add up to zero. */
+/** Reads the payments made from a share whose matches and undone matches do not add up to zero. */
 export async function readPaymentsLeft(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
@@ -253,16 +250,16 @@ export async function readPaymentsLeft(
   return rows.map(({ payment_id: id }) => id);
 }
 
-/** Records that finance allocates a balance transaction to a quote, or undoes that by the opposite amount. */
+/** Records an allocation by finance. The opposite amount undoes an allocation. */
 export async function insertManualAllocation(
   tx: Transaction,
   share: {
     balanceTransactionId: number;
     partnerId: string;
     quoteId: string;
-    /** In the quote's currency. */
+    /** The value in the quote's currency. */
     amount: string;
-    /** In the balance transaction's currency. */
+    /** The value in the balance transaction's currency. */
     settled: string;
     otherAccount: boolean;
     reason: string;
@@ -286,7 +283,7 @@ export async function insertManualAllocation(
   );
 }
 
-/** Those of these balance transactions that are open and that no quote explains. */
+/** Reads only balance transactions that are open and that no quote explains. */
 export function readUnexplained(
   tx: Transaction,
   ids: readonly number[],

@@ -1,7 +1,8 @@
 /**
- * Decisions of finance about balance transactions: matches one to a quote, undoes that, and closes those without a
- * quote. Refusals: balance_transaction_unknown, account_needed, split_quote_unknown, split_partner_needed,
- * argument_invalid, balance_transaction_matched, quote_not_matchable, share_paid_back, balance_transaction_not_open.
+ * Decisions of finance about balance transactions: matching one to a quote, undoing a match, and closing balance
+ * transactions without a quote. Refusals: balance_transaction_unknown, account_needed, split_quote_unknown,
+ * split_partner_needed, argument_invalid, balance_transaction_matched, quote_not_matchable, share_paid_back,
+ * balance_transaction_not_open.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -31,11 +32,11 @@ export interface MatchRequest {
   readonly account?: string | undefined;
   readonly quoteId: string;
   readonly partnerId?: string | undefined;
-  /** The part to match, in the balance transaction's currency; by default the whole unexplained amount. */
+  /** The part to match, in the balance transaction's currency. Default: the whole unexplained amount. */
   readonly amount?: string | undefined;
-  /** The value of that part in the quote's currency; by default the amount sent. */
+  /** The value of that part in the quote's currency. Default: the amount sent. */
   readonly countsAs?: string | undefined;
-  /** Allows a quote of a partner that never had the account that received the money. */
+  /** Allows a quote whose partner never had the account that received the money. */
   readonly otherAccount?: boolean | undefined;
   readonly reason: string;
 }
@@ -45,17 +46,16 @@ export interface MatchResult {
   readonly account: string;
   readonly partner_id: string;
   readonly quote_id: string;
-  /** Of the quote. */
+  /** The currency of the quote. */
   readonly currency: string;
   readonly amount: string;
-  /** The balance transaction's currency. */
+  /** The currency of the balance transaction. */
   readonly settled_currency: string;
   readonly settled_amount: string;
-  /** The part that no quote explains afterwards, in the balance transaction's currency. */
+  /** The remaining part that no quote explains, in the balance transaction's currency. */
   readonly unexplained: string;
 }
 
-/** A part of a balance transaction, and its value for the quote. */
 interface Part {
   readonly settled: Amount;
   readonly amount: Amount;
@@ -76,7 +76,7 @@ export async function matchBalanceTransaction(
   return insert(tx, acting, recording, { request, balance_transaction, quote, part });
 }
 
-/** Undoes a match, automatic or manual, by recording one of the opposite amount. */
+/** Undoes an automatic or manual match by recording the opposite amount. */
 export async function unmatchBalanceTransaction(
   tx: Transaction,
   acting: IssueContext,
@@ -93,8 +93,8 @@ export async function unmatchBalanceTransaction(
   }
   const part = { settled: Amount.of(share.settled, currency).negated(), amount: amount.negated() };
   const undone = await insert(tx, acting, recording, { request, balance_transaction, quote, part });
-  // The payment that the match made must be taken back too. Otherwise the quote would be owed twice, by the processor
-  // and by the partner.
+  // The payment from the match must be reversed first. Until then, both the processor and the partner would owe the
+  // quote.
   const payments = await readPaymentsLeft(tx, { balanceTransactionId, partnerId: quote.partner_id, quoteId });
   if (payments.length > 0) {
     throw refuse('share_paid_back', { balance_transaction: balance_transaction.id, quote_id: quoteId, payments });
@@ -104,11 +104,16 @@ export async function unmatchBalanceTransaction(
 
 export interface ClosingResult {
   readonly balance_transactions: readonly string[];
-  /** The amount left on our accounts without a quote, by currency. It is zero if receipts and reversals cancel out. */
+  /**
+   * The amount on our accounts without a quote, by currency. The amount is zero if receipts and reversals cancel out.
+   */
   readonly left: readonly { readonly currency: string; readonly amount: string }[];
 }
 
-/** Closes the unexplained part of these: finance has decided that it was refunded or settled elsewhere. */
+/**
+ * Closes the unexplained part of balance transactions, because finance decided that it was refunded or settled
+ * elsewhere.
+ */
 export async function closeBalanceTransactions(
   tx: Transaction,
   acting: IssueContext,
@@ -142,7 +147,7 @@ export async function closeBalanceTransactions(
   return { balance_transactions: found.map(({ id }) => id), left };
 }
 
-/** The balance transaction with an id. If two accounts have the same id, the account is required. */
+/** Returns a balance transaction. If two accounts have the same id, the account is required. */
 export async function findBalanceTransaction(
   tx: Transaction,
   { balance_transaction: id, account }: { balance_transaction: string; account?: string | undefined },
@@ -180,7 +185,10 @@ async function begin(tx: Transaction, acting: IssueContext, request: MatchReques
   return { recording, balance_transaction, quote };
 }
 
-/** A quote that is not routed belongs to its invoice. Money on an account that is not the partner's needs the flag. */
+/**
+ * Refuses a quote that is not routed, because such a quote belongs to its invoice. A quote whose partner never had the
+ * account needs `otherAccount`.
+ */
 function refuseUnmatchable(
   { id, account }: BalanceTransactionState,
   quote: MatchableQuote,
@@ -205,7 +213,6 @@ function refuseUnmatchable(
   }
 }
 
-/** The value of a part of a balance transaction for a quote, in the quote's currency. */
 function countedAs(
   text: string | undefined,
   settled: Amount,
@@ -234,7 +241,7 @@ function countedAs(
   throw refuse('argument_invalid', { argument: fieldName('quoteId'), value: quote.quote_id, reason });
 }
 
-/** At most the unexplained amount, with the same sign. */
+/** Returns a part of at most the unexplained amount, with the same sign. */
 function partOf(text: string | undefined, unexplained: Amount): Amount {
   if (text === undefined) return unexplained;
   const { currency } = unexplained;

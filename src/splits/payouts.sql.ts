@@ -1,11 +1,9 @@
-/** SQL of the payouts of connected accounts: their contents, and whether they reached the bank. */
-
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { type Recording, WATCHED_DAYS } from './accounts.sql.ts';
 
-/** The payouts of an account since a time whose contents are unknown and can be requested. */
+/** Reads the payouts of an account since a time whose contents are unknown and can be requested. */
 export function readPayoutsWithoutContents(
   tx: Transaction,
   { account, since }: { account: string; since: string },
@@ -22,9 +20,9 @@ export function readPayoutsWithoutContents(
 }
 
 /**
- * Records the contents of a payout and returns their number. All must be recorded, belong to no other payout, and add
- * up to the payout. An incomplete list is requested again. The payout itself, or its failure, is not part of its
- * contents.
+ * Records the contents of a payout and returns their number. The contents must be recorded balance transactions, belong
+ * to no other payout, and add up to the payout. An incomplete list is not recorded and is requested again. The payout
+ * itself and its failure are not part of the contents.
  */
 export function insertPayoutContents(
   tx: Transaction,
@@ -51,27 +49,24 @@ export function insertPayoutContents(
   );
 }
 
-/** A payout of one of our accounts, as far as known. */
 export interface PayoutState {
   readonly account: string;
   readonly currency: string;
-  /** The processor's id: `po_…`. */
+  /** The processor's id of the payout, such as `po_…`. */
   readonly payout: string;
   readonly occurred_at: string;
-  /** Above zero. */
+  /** The amount is above zero. */
   readonly amount: string;
-  /** The number of balance transactions in its contents; null if unknown. */
   readonly balance_transactions: number | null;
-  /** Whether the processor can list its contents and we read the account there. */
+  /** Whether the processor can list the contents, and the account is read there. */
   readonly contents_expected: boolean;
-  /** The day on which it reached the bank. */
   readonly arrived_on: string | null;
   readonly failed: boolean;
-  /** How many days the bank files of its currency extend beyond it. */
+  /** The number of days after the payout that bank files in its currency cover. */
   readonly bank_days_after: number | null;
 }
 
-// A period of time whose end may be open.
+// The payouts in a period, whose end may be open.
 const PAYOUT_STATES = `
      SELECT m.account, m.currency, coalesce(m.payment, m.id) AS payout, m.occurred_at, (-m.net)::text AS amount,
             (SELECT nullif(count(*), 0) FROM payout_contents c
@@ -94,7 +89,7 @@ const PAYOUT_STATES = `
        AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt::timestamptz)
      ORDER BY m.account, m.occurred_at, m.balance_transaction_id`;
 
-/** The payouts of a month in the issuer's zone, or all since then. */
+/** Reads the payouts of a period. A period without an end includes all later payouts. */
 export function readPayoutStates(
   tx: Transaction,
   { startsAt, endsAt }: { startsAt: string; endsAt: string | null },
@@ -102,21 +97,20 @@ export function readPayoutStates(
   return query(tx, PAYOUT_STATES, { startsAt, endsAt });
 }
 
-/** Balance transactions of one account and currency that payouts skipped. */
 export interface NotPaidOut {
   readonly account: string;
   readonly currency: string;
   readonly count: number;
   readonly net: string;
   readonly since: string;
-  /** The first of them, by the processor's ids. */
+  /** The processor's ids of the first balance transactions. */
   readonly balance_transactions: readonly string[];
 }
 
 /**
- * Balance transactions of a month, or all since then, that are in no payout, although a payout that many days later
- * lists its contents. Considers only accounts whose payouts list contents, from the first balance transaction in such a
- * list on.
+ * Reads the balance transactions of a month, or all since then, that are in no payout, although a payout at least
+ * `afterDays` later has known contents. Considers only accounts with payouts whose contents are known, from the first
+ * balance transaction in these contents on.
  */
 export function readNotPaidOut(
   tx: Transaction,
@@ -143,7 +137,6 @@ export function readNotPaidOut(
   );
 }
 
-/** The amount of the shares on a month's statements that has reached the bank in payouts. */
 export function readInBank(
   tx: Transaction,
   month: Month,
@@ -161,14 +154,14 @@ export function readInBank(
 }
 
 export interface ToldNotSeen {
-  /** The connected account; empty for the payments of our own links. */
+  /** The connected account; empty for payments by our own links. */
   readonly account: string;
   readonly currency: string;
   readonly amount: string;
   /**
-   * The day of the oldest money that is not in the bank, assuming that payouts and refunds take the oldest first.
-   * Months are compared by their sums: money of an earlier month that a later month took back and brought again keeps
-   * its own day.
+   * The day of the oldest money that is not in the bank, assuming that payouts and refunds consume the oldest money
+   * first. Months are compared by their sums. Money of an earlier month that a later month reversed and received again
+   * keeps its original day.
    */
   readonly since: string;
 }
@@ -196,7 +189,7 @@ export async function readToldNotSeen(tx: Transaction): Promise<ToldNotSeen[]> {
        FROM months LEFT JOIN seen s USING (account, currency)
        GROUP BY account, currency, s.amount HAVING sum(told) > coalesce(s.amount, 0)
      ), latest AS (
-       -- The latest month that, together with the months after it, brought all the money that is not in the bank.
+       -- The latest month such that this month and later months together brought all the money that is not in the bank.
        SELECT DISTINCT ON (account, currency) account, currency, u.amount, month, later
        FROM unseen u JOIN (
          SELECT *, sum(told) OVER later - told AS later FROM months

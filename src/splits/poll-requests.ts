@@ -1,16 +1,16 @@
 /**
- * Requests from webhooks to read a connected account now. They come in bursts and may be lost. All hints within a short
- * time cause one reading of an account, one account is read at a time, and the daily job reads every account anyway.
+ * Requests from webhooks to read a connected account now. Webhooks come in bursts and may be lost. Requests within a
+ * short time cause one reading, and one account is read at a time. The daily job reads every account anyway.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
 interface PollRequests {
   readonly take: (accounts: readonly string[]) => void;
-  /** Stops after the current reading. */
+  /** Stops after the current reading of an account. */
   readonly stop: () => Promise<void>;
 }
 
-/** How long hints are gathered after a reading before the next. */
+/** How long requests are collected after a reading, before the next one. */
 const GATHER_MILLISECONDS = 5000;
 
 export function pollOnRequest(

@@ -1,8 +1,9 @@
 /**
- * Reads our connected accounts at the processor: balance transactions from a little before the end of the last reading,
- * since earlier ones may become visible later, and the contents of each payout. A webhook only causes an earlier
- * reading; its contents are not used. Network calls happen outside transactions; the cursor moves when a whole reading
- * is stored. Refusals: account_unknown, account_key_missing, balance_transactions_invalid, processor_unreachable.
+ * Reads our connected accounts at the processor: balance transactions, and the contents of each payout. A reading
+ * begins a little before the end of the previous reading, because earlier balance transactions may become visible late.
+ * A webhook only causes an earlier reading; its data is not used. Network calls are made outside transactions. The
+ * cursor moves when a whole reading is stored. Refusals: account_unknown, account_key_missing,
+ * balance_transactions_invalid, processor_unreachable.
  */
 import { DateTime } from 'luxon';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
@@ -22,10 +23,9 @@ import { insertReading, readAccountOwners, readCursor, WATCHED_DAYS } from './ac
 import { allocateShares, beginRecording, type ImportReport, recordBalanceTransactions } from './import.ts';
 import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.ts';
 
-/** How far before the end of the last reading the next one begins. */
 export const OVERLAP_HOURS = 72;
 
-/** How many are stored in one transaction and kept in memory at once. */
+/** The most balance transactions in one database transaction, and in memory. */
 const KEPT_AT_ONCE = 1000;
 
 export interface AccountReading extends ImportReport {
@@ -36,7 +36,7 @@ interface AccountAccess extends ProcessorAccess {
   readonly account: string;
 }
 
-/** The key for reading an account. It is the account's own key, since the account is ours. */
+/** Returns the account's own key, which we have because the account is ours. */
 export function accessTo({ connectedKeys, stripeBase }: Environment, account: string): AccountAccess {
   const key = connectedKeys.get(account);
   if (key === undefined) throw refuse('account_key_missing', { account, variable: accountKeyVariable(account) });
@@ -44,8 +44,8 @@ export function accessTo({ connectedKeys, stripeBase }: Environment, account: st
 }
 
 /**
- * Reads one account completely from its cursor on. If interrupted, it starts there again and recognizes what is already
- * stored.
+ * Reads one account completely, from its cursor on. An interrupted reading starts at the same cursor again and skips
+ * the balance transactions that are already stored.
  */
 export async function readAccount(
   database: Database,
@@ -104,8 +104,8 @@ export async function readAccount(
 }
 
 /**
- * Requests the contents of each payout until they are known. Balance transactions that appear only there, such as those
- * created before the overlap but visible after it, are recorded as well.
+ * Requests the contents of each payout until the contents are known. Balance transactions that became visible only
+ * after the overlap are recorded too.
  */
 async function readContents(
   database: Database,
@@ -120,7 +120,7 @@ async function readContents(
   )) {
     const listed: BalanceTransaction[] = [];
     for await (const page of pagesOf(access, { payout }, acting)) listed.push(...page);
-    // The processor returns an empty list if it cannot list them, or cannot do so yet.
+    // The processor returns an empty list if it cannot list the contents yet, or never.
     if (listed.length === 0) continue;
     const kept = await database.transaction(async (tx) => {
       const details = { account, balance_transactions: listed.length };

@@ -1,5 +1,5 @@
 /**
- * Reads a file of balance transactions, one per line, as returned by the processor's API with `source` expanded.
+ * Reads a file with one balance transaction per line, as the processor's API returns it with `source` expanded.
  * Refusals: balance_transactions_invalid, file_items_too_many.
  */
 import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';

@@ -1,6 +1,6 @@
 /**
- * Reads a settlement file. 10,000 lines take a quarter of a second, during which no other call would be answered. A
- * large file is therefore read in a separate process (reading/aside.ts). Returns the lines as JSON for the database.
+ * Reads a settlement file and returns its lines as JSON for the database. A large file is read in a separate process
+ * (reading/aside.ts): 10,000 lines take a quarter of a second, during which no other call would be answered.
  */
 import { parse } from 'csv-parse/sync';
 import { reasonOf } from '../errors/refusals.ts';
@@ -9,9 +9,9 @@ import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '../readin
 import { lineProblem, readSettlement, type SettlementProblem } from './settlement.ts';
 
 interface SettlementTask extends GivenFile {
-  /** The partner's currency, for lines that name none. */
+  /** The partner's currency, for lines that name no currency. */
   readonly currency: string;
-  /** Milliseconds since 1970. */
+  /** A time in milliseconds since 1970. */
   readonly now: number;
   /** A file with more lines than this after its header is not read. */
   readonly mostLines?: number;
@@ -22,7 +22,6 @@ export interface SettlementReading {
   readonly lines: number;
   /** The lines as a JSON array. */
   readonly json: string;
-  /** The first of these. */
   readonly problems: readonly SettlementProblem[];
   readonly problemCount: number;
 }

@@ -1,6 +1,6 @@
 /**
  * The reconciliation of a month: every quote with a row on the month's statements, over the quote's whole life as known
- * now, and every balance transaction of the month that has no quote.
+ * now, and every balance transaction of the month without a quote.
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -35,15 +35,12 @@ import {
 } from './verdicts.ts';
 
 /**
- * The state of a balance transaction without a quote. `unknown`: it is open. `returned`: a payment and its reversals
- * add up to zero. `closed`: finance closed it.
+ * The state of a balance transaction without a quote. `unknown`: open. `returned`: a payment and its reversals add up
+ * to zero. `closed`: finance closed it.
  */
 type UnknownStatus = 'unknown' | 'returned' | 'closed';
 
-/**
- * An exception for one quote, or for a balance transaction without a quote. Amounts are texts with exactly the
- * currency's digits.
- */
+/** Amounts are texts with all digits of the currency. */
 export interface ReconciliationException {
   readonly status: ExceptionStatus | UnknownStatus;
   readonly partner_id: string | null;
@@ -53,24 +50,22 @@ export interface ReconciliationException {
   readonly routed: string;
   readonly transfers_reversed: string;
   readonly billed: string;
-  /** The part of `routed` that arrived after it was billed and pays the invoice. */
   readonly paid: string;
-  /** Expected, less billed, less the routed part that pays no invoice. Zero if nothing is left to do. */
+  /**
+   * The expected amount, less the billed amount and the routed part that pays no invoice. Zero if no action is needed.
+   */
   readonly open: string;
   readonly since: string;
   readonly age_days: number;
   readonly age: Age;
   readonly balance_transactions: readonly string[];
-  /** Accounts that received part of it, other than those under which it was accepted. */
   readonly other_accounts: readonly string[];
-  /** For a balance transaction without a quote. */
+  /** The account is set for a balance transaction without a quote. */
   readonly account: string | null;
   readonly candidates: UnmatchedBalanceTransaction['candidates'];
-  /** The amount sent, if the processor converted it. */
   readonly sent: { readonly currency: string; readonly amount: string } | null;
-  /** The quotes of the ledger that it names by `quote_id`. */
+  /** The quotes of the ledger with the `quote_id` of the balance transaction. */
   readonly named: readonly NamedQuote[];
-  /** Why finance closed it. */
   readonly reason: string | null;
 }
 
@@ -85,17 +80,15 @@ interface PartnerSums {
   readonly awaited: number;
   readonly exceptions: number;
   readonly expected: string;
-  /** The amount received less reversed transfers. */
+  /** The amount received, less reversed transfers. */
   readonly routed: string;
   readonly billed: string;
-  /** The part of `routed` that arrived after it was billed and pays the invoice. */
   readonly paid: string;
   readonly open: string;
-  /** The part of `routed` that is in the bank, according to the payouts with known contents. */
+  /** The part of `routed` that is in the bank. Only payouts with known contents count. */
   readonly in_bank: string;
 }
 
-/** A payout of one of our accounts; see PayoutStatus. */
 interface MonthPayout extends Omit<PayoutState, 'failed' | 'bank_days_after' | 'contents_expected'> {
   readonly status: PayoutStatus;
 }
@@ -106,32 +99,27 @@ export interface Reconciliation {
   readonly as_of: string;
   readonly partners: readonly PartnerSums[];
   readonly exceptions: readonly ReconciliationException[];
-  /** How many exceptions are open, by age in days. */
+  /** The number of open exceptions, by age in days. */
   readonly aging: Readonly<Record<Age, number>>;
-  /** Balance transactions that are not shares. */
   readonly other_balance_transactions: readonly OtherBalanceTransactions[];
   readonly payouts: readonly MonthPayout[];
-  /** Balance transactions of the month that payouts have skipped. */
   readonly not_paid_out: readonly NotPaidOut[];
-  /** Quotes that are not billed until finance has decided on the balance transactions that name them. */
+  /** Quotes that are not billed until finance decides on the balance transactions that name them. */
   readonly not_billable: readonly NotBillable[];
-  /** Exceptions, payouts and amounts not paid out that need action. */
+  /** The number of exceptions, payouts and skipped amounts that need action. */
   readonly open: number;
 }
 
-/** An amount that would be billed, except that open balance transactions name the quote. */
+/** An amount that is not billed only because open balance transactions name the quote. */
 export interface NotBillable extends Billable {
   readonly balance_transactions: readonly {
     readonly account: string;
     readonly id: string;
-    /** The amount sent. */
     readonly currency: string;
-    /** The partner has, or had, the account. */
     readonly own_account: boolean;
   }[];
 }
 
-/** The billable amount of a quote. */
 interface Billable {
   readonly partner_id: string;
   readonly currency: string;
@@ -195,8 +183,8 @@ const owedOf = (judged: readonly JudgedQuote[]): Billable[] =>
     }));
 
 /**
- * The billable amounts. If money for a quote arrived under a wrong name, the quote is left out until finance has
- * decided.
+ * Returns the billable amounts. If money for a quote arrived under a wrong name, the quote is not billable until
+ * finance has decided.
  */
 function billableOf(
   owed: readonly Billable[],
@@ -354,7 +342,7 @@ function sumsByPartner(
       open: plus(before?.open, expected.minus(routed).plus(paid).minus(billed)),
     });
   };
-  // These quotes are as expected in every respect, so they were never billed.
+  // These quotes are as expected, so they were never billed.
   for (const each of matched)
     add(each.partner_id, { ...each, paid: '0' }, { quotes: each.quotes, matched: each.quotes, awaited: 0 });
   for (const { position, status } of judged) {
@@ -366,5 +354,5 @@ function sumsByPartner(
   );
 }
 
-/** In the order of UTF-16 units, for `sort`. */
+/** Compares texts by UTF-16 units, for `sort`. */
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

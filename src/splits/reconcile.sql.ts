@@ -1,37 +1,33 @@
-/** SQL of the reconciliation: what the ledger expects of each quote, and what was received. */
-
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
-/** The amount the ledger expects for a quote and the amount received, over its whole life, in its currency. */
+/** The expected and received amounts of a quote over its whole life, in its currency. */
 export interface QuotePosition {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
-  /** Quotes and requotes accepted under a connected account. */
+  /** The amount of the quote's acceptances under a connected account. */
   readonly accepted: string;
-  /** Their ledger reversals, above zero. */
+  /** The amount of the quote's reversals in the ledger, above zero. */
   readonly reversed: string;
   readonly received: string;
-  /** Above zero. */
+  /** The amount of reversed transfers, above zero. */
   readonly transfers_reversed: string;
-  /** On live invoices for missing shares. */
+  /** The amount on valid invoices for missing shares. */
   readonly billed: string;
   /** The part of the amount received, less reversed transfers, that arrived after billing and pays the invoice. */
   readonly paid: string;
   readonly misrouted: boolean;
   readonly disputed: boolean;
-  /** Whether a share was received too long after its acceptance. */
+  /** Whether a share arrived too long after its acceptance. */
   readonly late: boolean;
-  /** Accounts that received part of it, other than those under which it was accepted. */
   readonly other_accounts: readonly string[];
   readonly first_accepted_at: string;
   readonly last_accepted_at: string;
-  /** The processor's ids of the balance transactions. */
   readonly balance_transactions: readonly string[];
 }
 
-/** The number and sums of a partner's quotes that are as expected in every respect. */
+/** The number and sums of quotes that are as expected. */
 export interface MatchedQuotes {
   readonly partner_id: string;
   readonly currency: string;
@@ -49,9 +45,9 @@ interface PositionQuestion {
 }
 
 /**
- * All facts about quotes as one list of rows with a time. They are sorted and summed, never joined to each other. For
- * all quotes, or only those in `scope`. An undone match counts as nothing. A dispute concerns the platform. Our account
- * only shows a reversed transfer; the partner's file shows that it was a dispute.
+ * Returns SQL with all facts about quotes as one list of rows with a time. The rows are sorted and summed, never joined
+ * to each other. `scope` restricts the quotes. An undone match counts as zero. A dispute is a matter of the platform:
+ * our account shows only a reversed transfer, and the partner's file shows that the cause was a dispute.
  */
 export function quoteFacts(of: 'all' | 'scope'): string {
   const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at,
@@ -60,7 +56,7 @@ export function quoteFacts(of: 'all' | 'scope'): string {
   const routed = `e.arrangement = 'connected_account'`;
   const scoped = (table: string) =>
     of === 'all' ? '' : `JOIN scope s ON s.partner_id = ${table}.partner_id AND s.quote_id = ${table}.quote_id`;
-  // With a scope, acceptances and other rows are each read by their own index.
+  // With a scope, acceptances and other rows are read by an index of their own.
   const rows =
     of === 'all'
       ? `${row} FROM ledger_rows e WHERE ${routed}`
@@ -89,12 +85,11 @@ export function quoteFacts(of: 'all' | 'scope'): string {
        FROM live_missing_shares b ${scoped('b')}`;
 }
 
-/** The positions of the quotes in `scope`. This is the part of a WITH that follows `scope`. */
+/** The positions of the quotes in `scope`, as the part of a WITH after `scope`. */
 const POSITIONS = `facts AS (
        ${quoteFacts('scope')}
      ), measured AS (
-       -- How long a share took. Counted from its acceptance if the share names it, otherwise from the last one before
-       -- the share arrived.
+       -- The delay of a share: from the acceptance that it names, or else from the last acceptance before its arrival.
        SELECT facts.*, kind LIKE '%\\_accepted' AS accepts,
               max(at) FILTER (WHERE kind LIKE '%\\_accepted')
                 OVER (PARTITION BY partner_id, quote_id ORDER BY at) AS last_accepted,
@@ -102,7 +97,7 @@ const POSITIONS = `facts AS (
                 OVER (PARTITION BY partner_id, quote_id, requote_id ORDER BY at) AS own_accepted
        FROM facts
      ), strays AS (
-       -- Only quotes that finance attributed, or whose partners have several accounts, can have any.
+       -- Only quotes that finance matched, or whose partners have several accounts, can have other accounts.
        SELECT partner_id, quote_id, json_agg(account ORDER BY account) AS other_accounts
        FROM (
          SELECT DISTINCT r.partner_id, r.quote_id, m.account
@@ -143,15 +138,11 @@ const POSITIONS = `facts AS (
        LEFT JOIN strays USING (partner_id, quote_id)
      )`;
 
-/** The columns of a `QuotePosition`, over `positions`. */
 const POSITION = `partner_id, quote_id, currency, accepted::text, reversed::text, received::text, transfers_reversed::text,
   billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at, last_accepted_at,
   balance_transactions`;
 
-/**
- * The quotes with a row on the month's statements. Those that are as expected in every respect are summed; the others
- * are listed.
- */
+/** Reads the quotes of a month. Quotes that are as expected are summed. The other quotes are listed. */
 export async function readPositions(
   tx: Transaction,
   question: PositionQuestion,
@@ -178,8 +169,9 @@ export async function readPositions(
 }
 
 /**
- * The quotes on the statements of these months, the earliest first, for which more or less was received than expected,
- * each with the months of its rows. Only sums are compared for all quotes; the few that differ are examined.
+ * Reads the quotes on the statements of these months whose received amount is not the expected amount, with the months
+ * of their rows. The earliest month is first. For most quotes only sums are compared; the few quotes that differ are
+ * examined.
  */
 export function readUnevenPositions(
   tx: Transaction,
@@ -193,7 +185,8 @@ export function readUnevenPositions(
     `WITH own AS MATERIALIZED (
        SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
        WHERE posted_month >= (:months::text[])[1] AND arrangement = 'connected_account'
-         -- Later sales are on no statement of these months. Later additions or reversals may belong to a sale that is.
+         -- Later sales are on no statement of these months. Later requotes and reversals may belong to a sale that is
+         -- on such a statement.
          AND (posted_month = ANY (:months::text[]) OR kind <> 'quote_accepted')
      ), uneven AS MATERIALIZED (
        SELECT partner_id, quote_id FROM (
@@ -209,7 +202,7 @@ export function readUnevenPositions(
          SELECT partner_id, quote_id, currency, NULL, -amount FROM live_missing_shares
        ) AS facts
        GROUP BY partner_id, quote_id, currency
-       -- A quote without its acceptance here has more rows in earlier months.
+       -- A quote whose acceptance is not here has more rows in earlier months.
        HAVING sum(amount) <> 0 OR coalesce(bool_and(kind <> 'quote_accepted'), true)
      ), statements AS MATERIALIZED (
        SELECT DISTINCT partner_id, quote_id, posted_month AS month FROM own JOIN uneven USING (partner_id, quote_id)
@@ -226,14 +219,12 @@ export function readUnevenPositions(
   );
 }
 
-/** A quote of the ledger named by a balance transaction that is not matched to it. */
 export interface NamedQuote {
   readonly partner_id: string;
   readonly currency: string;
   readonly is_routed: boolean;
-  /** Whether the partner has, or had, the account that received the money. */
   readonly own_account: boolean;
-  /** The invoice that bills the quote, if it is not routed. */
+  /** The invoice for the quote, if the quote is not routed. */
   readonly invoice: string | null;
 }
 
@@ -243,38 +234,37 @@ export interface UnmatchedBalanceTransaction {
   readonly type: string;
   readonly kind: string;
   readonly currency: string;
-  /** The part that no quote explains. */
   readonly amount: string;
-  /**
-   * The amount sent, if the processor converted it; otherwise the currency and the net amount of the balance
-   * transaction.
-   */
+  /** The amount sent, if the processor converted it; otherwise the net amount. */
   readonly share_currency: string;
   readonly share_amount: string;
-  /** `returned`: it was taken back. `closed`: finance closed it. Null: it is open. */
+  /** `returned`: reversals took the money back. `closed`: finance closed it. Null: open. */
   readonly ended: 'returned' | 'closed' | null;
-  /** Why finance closed it. */
   readonly reason: string | null;
   readonly occurred_at: string;
   readonly payment: string | null;
   readonly transfer: string | null;
-  /** From its metadata. */
+  /** The quote_id in the metadata. */
   readonly quote_id: string | null;
   readonly of_month: boolean;
-  /** Whether it is open, brought money and names one of the requested quotes. */
+  /** Whether the balance transaction is open, brought money and names a requested quote. */
   readonly names_asked: boolean;
-  /** The quotes of the ledger with that id. Like candidates, read only for balance transactions of the month. */
+  /**
+   * The quotes of the ledger with the `quote_id` of the metadata. Read only for balance transactions of the month, like
+   * `candidates`.
+   */
   readonly named: readonly NamedQuote[];
-  /** The partner that has, or had, the account. */
   readonly partners: readonly string[];
-  /** Quotes of these partners with exactly this amount open, for manual review, the nearest in time first. */
+  /** Quotes of these partners with exactly this amount open, for manual review. The nearest in time is first. */
   readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
 }
 
 /**
- * Balance transactions without a quote: those of a month, in the issuer's zone, with candidates for manual review, and
- * the open ones of any time that brought money and name one of these quotes. All in one statement, because finding
- * unexplained amounts takes longest.
+ * Reads two kinds of balance transactions without a quote.
+ *
+ * The first kind is of a month in the issuer's time zone, with candidates for manual review. The second kind is of any
+ * time: open, with money received, and with a requested quote in its metadata. One statement reads both kinds, because
+ * finding unexplained amounts takes longest.
  */
 export function readUnmatchedBalanceTransactions(
   tx: Transaction,
@@ -297,7 +287,7 @@ export function readUnmatchedBalanceTransactions(
        WHERE of_month OR names_asked
      ), named AS MATERIALIZED (
        SELECT e.partner_id, e.currency, e.posted_month, e.arrangement, own_id(e) AS own_id
-       -- Uses the key of each partner's rows, because no index has the quote's id alone.
+       -- Uses the key of each partner's rows, because no index has only the quote's id.
        FROM partners p JOIN ledger_rows e ON e.partner_id = p.partner_id
        WHERE e.kind = 'quote_accepted'
          AND own_id(e) = ANY (ARRAY(SELECT quote_id FROM unknown WHERE of_month AND quote_id IS NOT NULL))
@@ -356,7 +346,7 @@ export interface OtherBalanceTransactions {
   readonly net: string;
 }
 
-/** Balance transactions that are not shares: payouts, fees. */
+/** Reads balance transactions that are not shares, such as payouts. */
 export function readOtherBalanceTransactions(
   tx: Transaction,
   { startsAt, endsAt }: { startsAt: string; endsAt: string },
@@ -370,7 +360,7 @@ export function readOtherBalanceTransactions(
   );
 }
 
-/** The latest months with a statement, the oldest first. */
+/** Reads the latest months with a statement, the oldest month first. */
 export async function readStatementMonths(tx: Transaction, months: number): Promise<Month[]> {
   const rows = await query<{ month: Month }>(
     tx,
@@ -382,7 +372,7 @@ export async function readStatementMonths(tx: Transaction, months: number): Prom
   return rows.map((row) => row.month);
 }
 
-/** The statements of a month, with the amount to be routed on each. */
+/** Reads the statements of a month. `invoice_amount` is the amount to be routed. */
 export function readStatements(
   tx: Transaction,
   month: Month,

@@ -1,39 +1,40 @@
-/** SQL of reversed transfers, and the ledger's reversals that record them. */
-
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Recording } from './accounts.sql.ts';
 
-/** A reversed transfer without a ledger row, with everything that the row needs. */
 export interface ReversedTransfer {
   readonly share_allocation_id: number;
   readonly account: string;
   readonly balance_transaction: string;
-  /** The number of quotes of the balance transaction. */
   readonly shares: number;
   readonly partner_id: string;
   readonly quote_id: string;
-  /** Set only if the ledger has such a requote. If none is named and the quote was invoiced, its routed requote. */
+  /**
+   * The named requote, if the ledger has it. If no requote is named and the quote was invoiced: its only routed
+   * requote.
+   */
   readonly requote_id: string | null;
-  /** How many routed requotes it may concern, if the quote itself was invoiced and none is named; otherwise 0. */
+  /**
+   * The number of routed requotes that may be reversed, if the quote was invoiced and no requote is named; otherwise 0.
+   */
   readonly of_requotes: number;
   readonly enrollment_id: string | null;
   readonly policy_id: string;
   readonly currency: string;
-  /** Above zero. */
+  /** The reversed amount, above zero. */
   readonly amount: string;
   readonly occurred_at: string;
-  /** The value in the partner's settlement file. */
+  /** The refunded price in the partner's settlement file. */
   readonly refunded: string | null;
   readonly reversal_id: string | null;
-  /** For the quote, the amount of reversed transfers that exceeds the ledger's reversals, above zero. */
+  /** The amount by which the quote's reversed transfers exceed its reversals in the ledger, above zero. */
   readonly beyond_ledger: string;
   readonly spot_price_left: string;
   readonly partner_cut_left: string;
   readonly invoice_amount_left: string;
 }
 
-/** Reversed transfers of quotes for which more was reversed than the ledger shows, in order of time. */
+/** Reads reversed transfers of quotes whose reversed amount exceeds the ledger's reversals, in order of time. */
 export function readReversedTransfers(
   tx: Transaction,
   {
@@ -93,7 +94,7 @@ export function readReversedTransfers(
                 s.payment = m.payment DESC NULLS LAST, s.refunded IS NULL, s.settlement_line_id LIMIT 1) AS s ON true
      WHERE l.transfers_reversed > l.reversed
        AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
-       -- Undoing a match undoes all of it, so earlier matches do not count.
+       -- A match is always undone as a whole, so earlier matches do not count.
        AND NOT EXISTS (
          SELECT FROM share_allocations back WHERE back.balance_transaction_id = r.balance_transaction_id
            AND back.partner_id = r.partner_id
@@ -104,9 +105,7 @@ export function readReversedTransfers(
   );
 }
 
-/**
- * Links each share to the ledger row with exactly its amount, if there is one. Returns the shares that have one now.
- */
+/** Links shares to ledger rows with exactly the same amount. Returns the linked shares. */
 export function insertReversalEvidence(
   tx: Transaction,
   rows: readonly { share_allocation_id: number; partner_id: string; reversal_id: string; price_from: string }[],

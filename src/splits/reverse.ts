@@ -1,8 +1,8 @@
 /**
- * A transfer that the Merchant of Record reversed becomes a reversal in the ledger (service.md 7.5), through the
- * ledger's own import, with the balance transaction as its evidence. The reversed amount is a fact and is never
- * recomputed. The refunded price is known if all the rest of the share was reversed, or if the partner's settlement
- * file states it. Otherwise finance supplies it. Refusals: balance_transaction_unknown, account_needed,
+ * Records a transfer that the Merchant of Record reversed as a reversal in the ledger (service.md 7.5). The row goes
+ * through the ledger's import, and the balance transaction is its evidence. The reversed amount is a fact and is never
+ * recomputed. The refunded price is known if the whole remaining share was reversed, or from the partner's settlement
+ * file. In all other cases, finance enters the refunded price. Refusals: balance_transaction_unknown, account_needed,
  * balance_transaction_not_reversible, argument_invalid.
  */
 
@@ -28,13 +28,12 @@ interface RecordedReversal {
   readonly reversal_id: string;
   readonly balance_transaction: string;
   readonly currency: string;
-  /** Below zero, as in the ledger row. */
+  /** The price is negative, as in the ledger row. */
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
 }
 
-/** A reversal that needs manual review, with the reason. */
 interface UnpricedReversal {
   readonly partner_id: string;
   readonly quote_id: string;
@@ -49,15 +48,14 @@ export interface ReversalReport {
   readonly manual_review: readonly UnpricedReversal[];
 }
 
-/** Records the reversed transfers of a month's quotes whose price is known. */
+/** Records only reversed transfers whose refunded price is known. */
 export async function recordReversals(tx: Transaction, acting: IssueContext, month: Month): Promise<ReversalReport> {
   await lockProcessor(tx);
-  // Waits for imports by the partner, which may contain the reversals.
+  // The lock waits for imports by the partner, because they may contain the reversals.
   await lockImporters(tx);
   return record(tx, acting, await readReversedTransfers(tx, { month }), { subject: month });
 }
 
-/** Records one reversed transfer at the price supplied by finance. */
 export async function reverseManually(
   tx: Transaction,
   acting: IssueContext,
@@ -132,7 +130,7 @@ async function record(
   };
 }
 
-/** Rows are made one by one, because each lowers what its quote has left for the next. */
+/** Each row reduces the remaining amounts of its quote for the next row. */
 function price(
   reversedTransfers: readonly ReversedTransfer[],
   byFinance: boolean,
@@ -151,7 +149,7 @@ function price(
       }
       left ??= leftOf(share);
       const whole = amountOf(share.amount, share).equals(left.invoiceAmount);
-      // A stated price counts even if the whole share was reversed, because the partner may keep its cut.
+      // A stated price has priority even if the whole share was reversed, because the partner may keep its cut.
       const said = share.refunded !== null;
       const sums = said ? priced(share, left, share.refunded) : whole ? left : undefined;
       if (sums === undefined) {
@@ -186,7 +184,10 @@ const leftOf = (share: ReversedTransfer): RemainingAmounts => ({
   invoiceAmount: amountOf(share.invoice_amount_left, share),
 });
 
-/** The three amounts of a reversal at that price, above zero; undefined if they exceed the rest of the quote. */
+/**
+ * Returns the three amounts of a reversal at that price, above zero; undefined if they exceed the remaining amounts of
+ * the quote.
+ */
 function priced(
   share: ReversedTransfer,
   left: RemainingAmounts,
@@ -204,8 +205,8 @@ function priced(
 }
 
 /**
- * Partners import their own refunds, too. The amount reversed beyond the ledger must still be recorded, for all of the
- * shares or for the one with exactly that amount.
+ * Partners also import their refunds themselves. Only the reversed amount that exceeds the ledger's reversals must be
+ * recorded, from all of the shares or from the share with exactly that amount.
  */
 function notInTheLedger(shares: readonly ReversedTransfer[]): {
   chosen: readonly ReversedTransfer[];

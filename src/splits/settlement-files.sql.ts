@@ -1,10 +1,11 @@
-/** SQL of settlement files: the state of their lines. */
 import { query, type Transaction } from '../database/transaction.ts';
 
-/** A line that is not matched to a quote yet. */
 interface UnmatchedLine {
   readonly line: number;
-  /** Either the quote is known but the money is not, or no quote of the partner has this id. */
+  /**
+   * `awaited`: the quote is known, but the money has not arrived. `unknown_quote`: the partner has no quote with this
+   * id.
+   */
   readonly status: 'awaited' | 'unknown_quote';
   readonly quote_id: string;
   readonly requote_id: string | null;
@@ -15,27 +16,25 @@ interface UnmatchedLine {
   readonly amount: string;
 }
 
-/** `lines` is the sum of the four counts after it. */
+/** `lines` is the sum of the four counts below it. */
 export interface SettlementFileState {
   readonly sha256: string;
   readonly received_at: string;
   readonly lines: number;
-  /** Lines that repeat earlier ones of this or a different file. */
+  /** Lines that repeat an earlier line of this or a different file. */
   readonly duplicates: number;
   readonly matched: number;
   readonly awaited: number;
   readonly unknown_quotes: number;
-  /** The first of the unmatched lines, in file order. */
+  /** The first unmatched lines, in file order. */
   readonly unmatched: readonly UnmatchedLine[];
 }
 
-/** The most unmatched lines that are listed. */
 const UNMATCHED_LISTED = 100;
 
 /**
- * A line is matched when the amount that arrived by its payment or transfer is allocated to its quote, by any evidence.
- * A line that names both and a line that names only one of them count as one line, as they do when balance transactions
- * are recorded.
+ * A line is matched if the amount of its payment or transfer is allocated to its quote, by any evidence. A line with
+ * both ids and a line with only one id count as one line, as in the recording of balance transactions.
  */
 export async function findSettlementFile(
   tx: Transaction,

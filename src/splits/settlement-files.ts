@@ -1,5 +1,5 @@
 /**
- * A settlement file that a partner sends by an API call. It is imported once, as by the command. Returns the state of
+ * Settlement files that partners send by API calls. A file is imported once, like by the command. Returns the state of
  * its lines. Refusals: partner_not_connected, settlement_invalid, settlement_file_unknown.
  */
 import type { Database } from '../database/database.ts';
@@ -13,12 +13,12 @@ import { connectedPartner, findConnectedPartner, importSettlement, sha256Of } fr
 import { readSettlementText, type SettlementReading, settlementFile } from './read-settlement.ts';
 import { findSettlementFile, type SettlementFileState } from './settlement-files.sql.ts';
 
-/** The limit for a file sent by a call. A longer one is not read at all. */
+/** The limit for a file in a call. A longer file is not read. */
 export const MOST_LINES = 10_000;
 
 /**
- * Reads a file before the transaction that imports it, so that no locks are held meanwhile. Undefined for a partner
- * without a connected account, which the import refuses.
+ * Reads a file before the transaction that imports it, so that no locks are held during the reading. Undefined for a
+ * partner without a connected account, which the import refuses.
  */
 export async function readSentFile(
   database: Database,
@@ -34,12 +34,11 @@ const taskOf = <File extends GivenFile>({ environment }: IssueContext, file: Fil
   ...{ ...file, currency, now: environment.now().toMillis() },
 });
 
-/** A file sent by a call, as read. */
 export const sentFile = (text: string) => ({
   ...{ name: `settlement-${sha256Of(text).slice(0, 12)}.csv`, bytes: Buffer.from(text), mostLines: MOST_LINES },
 });
 
-/** Imports a file, unless it is already imported. `fresh` shows which. */
+/** Imports a file, unless it is already imported. `fresh` is false for a file that is already imported. */
 export async function sendSettlementFile(
   tx: Transaction,
   acting: IssueContext,
@@ -49,7 +48,7 @@ export async function sendSettlementFile(
 ): Promise<{ file: SettlementFileState; fresh: boolean }> {
   const { currency } = await connectedPartner(tx, acting, partnerId);
   const sha256 = sha256Of(text);
-  // A concurrent call with the same file waits here, then finds it.
+  // A concurrent call with the same file waits for this lock and then finds the imported file.
   await lockProcessor(tx);
   const known = await findSettlementFile(tx, { partnerId, sha256 });
   if (known !== undefined) return { file: known, fresh: false };
@@ -58,7 +57,7 @@ export async function sendSettlementFile(
   return { file: await readSettlementFile(tx, { partnerId, sha256 }), fresh: true };
 }
 
-/** The partner's own file. A different partner's file is refused like an unknown one. */
+/** A file of a different partner is refused like an unknown file. */
 export async function readSettlementFile(
   tx: Transaction,
   wanted: { partnerId: string; sha256: string },

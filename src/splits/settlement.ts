@@ -1,7 +1,7 @@
 /**
- * A partner's settlement file: which transfer and payment belong to which quote (`quote_id, transfer, payment,
- * amount`). It supplies the quotes of payments whose metadata names none. For an account that we cannot read at the
- * processor, it is the only source. Pure. Amounts are in major units; reversed transfers are below zero.
+ * Reads a partner's settlement file, which names the quote of each transfer and payment (`quote_id, transfer, payment,
+ * amount`). The file supplies the quotes of payments without metadata. For an account that we cannot read at the
+ * processor, it is the only source. Amounts are in major units; reversed transfers are negative. Pure.
  */
 import { z } from 'zod';
 import type { LineProblem } from '../errors/refusals.ts';
@@ -9,7 +9,7 @@ import { timeProblem } from '../ledger/row.ts';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 
-/** The four required fields, then the optional ones. */
+/** The first four fields of a settlement file are required. */
 const SETTLEMENT_FIELDS = [
   'quote_id',
   'transfer',
@@ -36,13 +36,13 @@ interface SettlementLine {
   readonly currency: string;
   readonly amount: string;
   readonly kind: 'share' | 'reversal' | 'dispute';
-  /** The part of the price refunded to the customer, above zero. With it, a reversal needs no manual review. */
+  /** The part of the price refunded to the customer, above zero. A reversal without it needs manual review. */
   readonly refunded: string | null;
-  /** ISO instant; null if the file has none. */
+  /** ISO instant. Null if the file has no time. */
   readonly occurred_at: string | null;
 }
 
-/** The codes with which a line or the file is refused. They are those of ledger rows where the meaning is the same. */
+/** The codes of refused lines and files. Codes with the same meaning are equal to those of ledger rows. */
 export const SETTLEMENT_CODES = [
   ...(['csv_malformed', 'lines_too_many', 'header_invalid', 'column_count', 'field_missing'] as const),
   ...(['identifier_malformed', 'currency_unknown', 'kind_unknown', 'time_malformed', 'time_in_future'] as const),
@@ -66,7 +66,10 @@ interface Settlement {
   readonly problems: readonly SettlementProblem[];
 }
 
-/** `records` are the file's records with their physical lines, the header first; `now` is in milliseconds since 1970. */
+/**
+ * Reads a settlement file. `records` are its records with their line numbers, the header first. `now` is in
+ * milliseconds since 1970.
+ */
 export function readSettlement(
   records: readonly { readonly line: number; readonly cells: readonly string[] }[],
   { partnerCurrency, now }: { partnerCurrency: string; now: number },
@@ -147,7 +150,7 @@ const schema = z
     return { ...line, kind };
   });
 
-/** The code of a malformed field; an absent one is `field_missing`. */
+/** The code for a malformed field. A missing field is `field_missing`. */
 const MALFORMED: Readonly<Record<Field, SettlementCode>> = {
   quote_id: 'identifier_malformed',
   requote_id: 'identifier_malformed',
@@ -161,7 +164,6 @@ const MALFORMED: Readonly<Record<Field, SettlementCode>> = {
   occurred_at: 'time_malformed',
 };
 
-/** `amount '7.005' has 3 decimals`, or a reason about the line as a whole. */
 function problemOf(line: number, issue: z.core.$ZodIssue, given: Partial<Record<Field, string>>): SettlementProblem {
   const field = issue.path[0] as Field | undefined;
   const code = issue.code === 'custom' ? (issue.params?.['code'] as SettlementCode | undefined) : undefined;

@@ -1,11 +1,11 @@
 /**
- * The content and age of `assets:processor`: money reported by a processor or a partner's settlement file that no
- * payout has brought to the bank. A file is only a partner's claim until the bank proves it.
+ * Describes an amount and age in `assets:processor`: money that a processor or a settlement file reported, but that no
+ * payout has brought to the bank. A settlement file is only a partner's claim until the bank confirms it.
  */
 import { Amount } from '../money.ts';
 import type { ToldNotSeen } from './payouts.sql.ts';
 
-/** `acct_1: 29.40 USD reported but not received at the bank, the oldest from 2026-08-03`. */
+/** Writes `acct_1: 29.40 USD reported but not received at the bank, the oldest from 2026-08-03`. */
 export function describeToldNotSeen({ account, currency, amount, since }: ToldNotSeen): string {
   const whose = account === '' ? 'payments by link' : account;
   return `${whose}: ${Amount.of(amount, currency).forPeople()} reported but not received at the bank, the oldest from ${since}`;

@@ -1,21 +1,22 @@
 /**
- * Compares received with expected amounts, quote by quote, to the cent. Pure: SQL computes the sums, and the caller
- * passes the time.
+ * Compares received and expected amounts of each quote, to the cent. Pure: SQL computes the sums, and the caller
+ * supplies the time.
  */
 import { Amount } from '../money.ts';
 import type { PayoutState } from './payouts.sql.ts';
 import type { QuotePosition } from './reconcile.sql.ts';
 
 /**
- * `awaited` is not an exception, because the share may still arrive. The others are:
- *   short, over      less or more was received than expected, without another explanation
- *   held             the ledger reversed a sale whose transfer is not reversed: we hold the share for the partner
- *   missing          nothing was received
- *   late             everything was received, but too long after its acceptance
- *   other_account    everything was received, but not on the account under which it was accepted
- *   misrouted        it was charged on our own account as documented in 7.3.3: we got the rest after the platform's fee
- *   reversed         the transfer was reversed; open until the ledger has it
- *   disputed         the same, by a dispute
+ * All statuses except `matched` and `awaited` are exceptions. An `awaited` share may still arrive.
+ *
+ * - `short`, `over`: a different amount than expected was received, without another explanation.
+ * - `held`: the ledger reversed a sale whose transfer is not reversed. We hold the share for the partner.
+ * - `missing`: no amount was received.
+ * - `late`: the whole amount was received, but too long after its acceptance.
+ * - `other_account`: the whole amount was received, but not on the account of the acceptance.
+ * - `misrouted`: charged on our own account (7.3.3). We received the remainder after the platform's fee.
+ * - `reversed`: the transfer was reversed. Open until the ledger has the reversal.
+ * - `disputed`: the transfer was reversed by a dispute. Open until the ledger has the reversal.
  */
 type QuoteStatus =
   | 'matched'
@@ -36,18 +37,21 @@ export const isException = (status: QuoteStatus): status is ExceptionStatus =>
 
 interface QuoteVerdict {
   readonly status: QuoteStatus;
-  /** Expected and not billed; below zero if too much was received. */
+  /** The amount expected and not billed; below zero if too much was received. */
   readonly open: Amount;
-  /** The part that may be billed to the partner. Reversed transfers are excluded: the ledger reverses those. */
+  /**
+   * The amount that may be billed to the partner. Reversed transfers are not billed, because the ledger reverses their
+   * sales.
+   */
   readonly billable: Amount;
 }
 
-/** A transfer needs available balance, which takes some days (7.4). A share that takes longer than this is late. */
+/** A transfer needs available balance, which takes some days (7.4). A later share is late. */
 export const LATE_AFTER_DAYS = 7;
 
 const DAY_MILLISECONDS = 24 * 3600 * 1000;
 
-/** What happened to one quote. The tolerance is zero. */
+/** Returns the status of a quote, with a tolerance of zero. */
 export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   const amount = (text: string) => Amount.of(text, position.currency);
   const zero = Amount.zero(position.currency);
@@ -67,7 +71,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   function statusOf(): QuoteStatus {
     if (position.misrouted) return 'misrouted';
     const takenBack = position.disputed ? 'disputed' : 'reversed';
-    // Billing and later payments do not change what happened to the transfer.
+    // The status of the transfer does not depend on billing and on later payments.
     const difference = open.plus(billed).minus(paid);
     if (difference.isZero()) {
       if (reversedTransfers.isPositive()) return takenBack;
@@ -75,7 +79,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
       return position.late ? 'late' : 'matched';
     }
     if (reversedTransfers.isPositive() && difference.equals(unreversed)) return takenBack;
-    // Below zero if the ledger reversed more than the transfers did.
+    // A negative `beyondLedger` is the amount that the ledger reversed and the transfers did not.
     if (difference.isNegative()) return difference.isLessThan(beyondLedger) ? 'over' : 'held';
     if (!old) return 'awaited';
     return received.isZero() ? 'missing' : 'short';
@@ -84,16 +88,13 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
 
 /**
  * The status of a payout of one of our accounts. `failed`: a later payout has its money. `contents_unknown`: the
- * processor does not list its contents. `not_arrived`: the bank file covers later days but does not have it.
+ * processor does not list its contents. `not_arrived`: the bank file covers later days but does not contain the payout.
  */
 export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'contents_unknown' | 'failed';
 
-/** After this many days a payout must be in the bank and its contents must be known. */
+/** After this time, a payout must be in the bank and its contents must be known. */
 const PAYOUT_LATE_AFTER_DAYS = 7;
-/**
- * Money that a payout skips waits for the next one. Card money is available after some days, that of a debit after
- * more.
- */
+/** Money that a payout skips is in a later payout. Card money is available after some days, debits after more. */
 export const PAID_OUT_WITHIN_DAYS = 14;
 
 export function judgePayout(state: PayoutState, now: number): PayoutStatus {
@@ -112,7 +113,6 @@ export const payoutNeedsWork = (status: PayoutStatus): boolean =>
 export const AGES = ['0-30', '31-60', '61-90', 'over 90'] as const;
 export type Age = (typeof AGES)[number];
 
-/** The whole days since an instant. */
 export const daysSince = (instant: string, now: number): number =>
   Math.max(0, Math.floor((now - Date.parse(instant)) / DAY_MILLISECONDS));
 

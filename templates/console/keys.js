@@ -1,8 +1,8 @@
-// The keyboard: g and a letter goes to a place, / searches, j and k move through the rows, Enter opens, ? shows all.
+// Keyboard shortcuts: g and a letter open a page, / searches, j and k move through the rows, Enter opens a row, ? lists all.
 (() => {
   let waiting = '';
   let timer;
-  /** A field for text, not a checkbox or button. */
+  /** True for a text field. */
   const typing = (target) =>
     target.closest(
       'textarea, select, [contenteditable], input:not([type="checkbox"], [type="radio"], [type="file"])',
@@ -37,7 +37,7 @@
     main.click();
   }
 
-  /** A key must not leave a form with unsent input. */
+  /** True if a form has unsent input, which Escape must not discard. */
   const filled = () =>
     [...document.querySelectorAll('main :is(input, textarea)')].some((each) =>
       each.matches('[type="checkbox"], [type="radio"]')
@@ -62,7 +62,7 @@
       return;
     }
     if (document.documentElement.dataset.keys === 'off') return;
-    // A dialog has its own keys.
+    // An open dialog handles its own keys.
     if (document.querySelector('dialog[open]') !== null) return;
     clearTimeout(timer);
     const pressed = `${waiting}${event.key}`;
@@ -82,14 +82,14 @@
     else target.click();
   });
 
-  /** The current place can be outside a narrow window. */
+  /** Scrolls the current page of the navigation into a narrow window. */
   function showPlace() {
     for (const each of document.querySelectorAll(':is(.rail, .strip, .tabs) [aria-current]')) {
       each.scrollIntoView({ inline: 'center', block: 'nearest' });
     }
   }
   showPlace();
-  // After the page was replaced, the focus moves to the new content, not to the top.
+  // The new page was inserted in place of the old, so the focus must move to its content.
   document.addEventListener('htmx:afterSettle', (event) => {
     if (event.detail.target !== document.body) return;
     showPlace();

@@ -1,4 +1,4 @@
-// Passkeys: the marked buttons and forms ask the browser for one. They stay hidden if the browser has no passkeys.
+// The marked buttons and forms ask the browser for a passkey. They stay hidden if the browser does not support passkeys.
 (() => {
   const { PublicKeyCredential: Passkeys } = window;
   const supported = typeof Passkeys?.parseCreationOptionsFromJSON === 'function';
@@ -37,7 +37,7 @@
       const { to } = await ceremony(element);
       location.assign(to);
     } catch (error) {
-      // Closing the browser's dialog cancels.
+      // The user closed the browser's dialog.
       says.textContent = error.name === 'NotAllowedError' ? 'Not done: the passkey was not given.' : error.message;
     }
   }

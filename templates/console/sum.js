@@ -1,6 +1,6 @@
-// Compares the selected open items with the payment and its fee. Whole minor units, never floats.
+// Compares the selected open items with the payment and its fee. Amounts are whole minor units, never floats.
 (() => {
-  /** `12.50` as 1250n; null if it is not an amount with that many digits. */
+  /** `12.50` becomes 1250n. Null if the text is not an amount with at most that many decimals. */
   function minorOf(text, digits) {
     const [, whole, rest = ''] = /^(\d+)(?:\.(\d+))?$/.exec(text.trim()) ?? [];
     return whole === undefined || rest.length > digits ? null : BigInt(whole + rest.padEnd(digits, '0'));
@@ -35,6 +35,6 @@
   }
 
   document.addEventListener('input', (event) => show(event.target.closest('form')));
-  // The browser keeps the selection when it goes back.
+  // The browser restores the selection when a user goes back to the page.
   addEventListener('pageshow', () => document.querySelectorAll('form').forEach(show));
 })();

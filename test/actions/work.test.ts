@@ -145,7 +145,7 @@ describe('an item is there while its state lasts:', () => {
     await tell('reconcile', { item: '2026-07', count: 2 });
     expect((await work()).map(({ item, reason }) => [item, reason])).toEqual([
       ['reconcile:2026-07', '2 open with the processor'],
-      ['verify:seals_recomputed', '3 differences: do not change the database; find out what did'],
+      ['verify:seals_recomputed', '3 differences: do not change the database; find the cause'],
     ]);
     await tell('verify');
     await tell('reconcile');

@@ -59,7 +59,7 @@ test('a statement takes no payment, paid or not: the refusal says why', { timeou
 test('a reversal says how much was reversed and which invoices are open again', { timeout: 120_000 }, async () => {
   await record('40', 'FT-2', '--partner', 'p-1');
   const part = await payment('reverse', '1', '--as', 'returned', '--reason', 'R01', '--amount', '15');
-  expect(part.stdout).toMatch(/^15\.00 USD of payment 1 is reversed; it came out of unapplied cash\.$/m);
+  expect(part.stdout).toMatch(/^15\.00 USD of payment 1 is reversed; it was taken from unapplied cash\.$/m);
   await payment('apply', '1', '--invoice', INVOICE);
   const rest = await payment('reverse', '1', '--as', 'returned', '--reason', 'R01', '--amount', '10');
   expect(rest.stdout).toMatch(

@@ -725,7 +725,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   arrangement_change: {
     when: 'an invoicing partner becomes a connected account over months with rows',
     exit: 3,
-    says: /needs "arrangement_from"/,
+    says: /set "arrangement_from"/,
     run: () => {
       const connected = partner({
         arrangement: 'connected_account',
@@ -1359,7 +1359,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   accounts_unmapped: {
     when: 'the map has no rule for unbilled receivables in this currency',
     exit: 3,
-    says: /Nothing of 2026-07 was exported: accounts\.json has no account for\n {2}assets:receivable:unbilled:p-1 \(USD\)\n {2}assets:receivable:unbilled:p-2 \(USD\)\nAdd a rule/,
+    says: /2026-07 was not exported: accounts\.json has no account for\n {2}assets:receivable:unbilled:p-1 \(USD\)\n {2}assets:receivable:unbilled:p-2 \(USD\)\nAdd a rule/,
     run: () =>
       exportsGl(
         [
@@ -1390,7 +1390,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   gl_decimals_unsupported: {
     when: 'a currency has three decimals, and the program takes two',
     exit: 2,
-    says: /Nothing of 2026-07 was exported: .* more than two decimals: KWD. NetSuite takes two .*--format generic/,
+    says: /2026-07 was not exported: .* more than two decimals: KWD. NetSuite takes two .*--format generic/,
     run: async () => {
       const own = await openWorld();
       await own.partners([partner({ currency: 'KWD' })]);
@@ -1541,7 +1541,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   link_missing: {
     when: 'the link of a credit note or of an invoice that was not delivered is replaced',
     exit: 3,
-    says: /CN-2026-000001 has no payment link of ours to change/,
+    says: /CN-2026-000001 has no payment link that can be changed/,
     run: () => inCorrected('invoice', 'link', 'CN-2026-000001', '--rotate', '--reason', 'forwarded'),
   },
   link_revoked: {
@@ -1582,7 +1582,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   dispute_exceeds_balance: {
     when: 'more is disputed than is open',
     exit: 3,
-    says: /7\.01 USD exceeds what is open on INV-2026-000001: 6\.00 USD/,
+    says: /7\.01 USD exceeds the open balance of INV-2026-000001: 6\.00 USD/,
     run: () => inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count', '--amount', '7.01'),
   },
   document_not_on_hold: {
@@ -1687,7 +1687,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   credit_exceeds_invoice: {
     when: 'credits would come to more than the invoice',
     exit: 3,
-    says: /6\.01 USD exceeds what can still be credited on INV-2026-000001: 6\.00 USD/,
+    says: /6\.01 USD exceeds the amount that can still be credited on INV-2026-000001: 6\.00 USD/,
     run: () => inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '6.01', '--reason', 'x'),
   },
   credit_used: {
@@ -1721,7 +1721,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   not_written_off: {
     when: 'a write-off is to be undone that there is not',
     exit: 3,
-    says: /Nothing of INV-2026-000002 is written off/,
+    says: /No part of INV-2026-000002 was written off/,
     run: () => inCorrected('invoice', 'write-off', 'INV-2026-000002', '--undo', '--reason', 'they pay'),
   },
   nothing_to_write_off: {
@@ -1845,7 +1845,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   not_sealed: {
     when: 'something is to be proved before its month is closed',
     exit: 3,
-    says: /No seal covers event \d+ yet, so it cannot be proved.*reckoner close/,
+    says: /No seal covers event \d+ yet, so a proof cannot be exported.*reckoner close/,
     run: async () => {
       const [last] = await world.sql<{ id: string }>('SELECT max(event_id)::text AS id FROM audit_events');
       return inWorld(['export', 'proof', '--event', String(last?.id)]);

@@ -210,7 +210,7 @@ test('books close shows what is missing, closes, and ends the reports’ being p
   const dry = await run(now, 'books', 'close', '2026-08', '--dry-run');
   expect(dry.status).toBe(4);
   expect(dry.stdout).toContain('The books of August 2026 are open.');
-  expect(dry.stdout).toContain("Close those of 2026-07 first with 'reckoner books close 2026-07'.");
+  expect(dry.stdout).toContain("Close the books of 2026-07 first with 'reckoner books close 2026-07'.");
   expect(dry.stdout).toContain('Preview only: nothing was written.\n');
   expect((await run(now, 'books', 'close', '2026-08')).status).toBe(3);
   expect((await run(now, 'books', 'close', '2026-07', '--without', '0001')).status).toBe(2);

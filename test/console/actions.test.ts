@@ -88,7 +88,10 @@ describe('an action by its form', () => {
     expect((await finance.post(payment, { ...sentBack(shown), step: 'confirm' })).status).toBe(200);
     const before = await counts();
     const late = await finance.post(path, { ...sentBack(preview), step: 'confirm' });
-    expect([late.status, late.text.includes('has changed since it was shown')]).toEqual([409, true]);
+    expect([late.status, late.text.includes('the figures of this preview changed before you confirmed it')]).toEqual([
+      409,
+      true,
+    ]);
     expect(await counts()).toEqual(before);
   });
 

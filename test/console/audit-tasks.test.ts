@@ -60,7 +60,7 @@ describe('verify', () => {
     await ended('verify').not.toBeNull();
     expect((await viewer.get(CHECKS)).text).toMatch(/1 check found differences.*seal of 2026-07/s);
     const queue = await viewer.get('/console/queue?queue=findings');
-    expect(queue.text).toContain('find out what did');
+    expect(queue.text).toContain('find the cause');
     await books.sql(
       `${GUARDS_OFF} UPDATE documents SET partner_name = '${before}' WHERE number = 'INV-2026-000001'; ${GUARDS_ON}`,
     );
@@ -81,7 +81,7 @@ describe('verify', () => {
     expect((await viewer.post(CHECKS, { start: 'verify' })).status).toBe(303);
     expect((await tasks('verify')).length).toBe(before);
     await books.sql(`UPDATE audit_tasks SET seen_at = seen_at - interval '2 minutes' WHERE finished_at IS NULL`);
-    expect((await viewer.get(CHECKS)).text).toContain('has stopped: start it again');
+    expect((await viewer.get(CHECKS)).text).toContain('stopped during the last run');
     await viewer.post(CHECKS, { start: 'verify' });
     await ended('verify').not.toBeNull();
     expect((await tasks('verify')).map(({ problem }) => problem)[1]).toBe('the server that ran it has stopped');

@@ -118,7 +118,7 @@ describe('seals', () => {
 
 test('the checks say when verify ran last and what it found', async () => {
   const never = await reading((tx) => readChecks(tx));
-  expect(textOf(checksScreen(never, READS))).toContain('The job verify has not run yet.');
+  expect(textOf(checksScreen(never, READS))).toContain('The nightly checks have not run yet.');
   const at = '2026-10-15T02:00:00Z';
   await books.database.transaction(async (tx) => {
     await recordJobRun(tx, { job: 'verify', startedAt: at, finishedAt: at, exitStatus: 4 });

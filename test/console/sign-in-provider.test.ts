@@ -239,7 +239,7 @@ test("another browser's answer, another state and an answer that does not name i
 test('who cancels at the provider is told so', async () => {
   const [browser, answer] = await signIn(null);
   expect([answer.status, browser.cookies.has('reckoner')]).toEqual([403, false]);
-  expect(says(answer)).toBe('it was canceled at the identity provider, or the provider refused you access.');
+  expect(says(answer)).toBe('the sign-in was canceled at the identity provider, or the provider refused you access.');
 });
 
 test('a client proves itself as the provider asks for it', async () => {

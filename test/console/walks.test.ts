@@ -195,7 +195,7 @@ test('an action is done without JavaScript by the same form', async () => {
 });
 
 test('the preview of a close computes itself, and without JavaScript when it is asked to', async () => {
-  const computed = (page: Page) => page.getByRole('heading', { name: 'Compared with the month before' }).waitFor();
+  const computed = (page: Page) => page.getByRole('heading', { name: 'Compared with the previous month' }).waitFor();
   const toPreview = async ({ page }: Opened) => {
     await page.goto(`${served.url}/console/close`);
     await page.locator('.title .actions a[href$="/preview"]').click();
@@ -216,7 +216,7 @@ test('the preview of a close computes itself, and without JavaScript when it is 
 
   const plain = await toPreview(await open({ javaScriptEnabled: false }));
   expect(await plain.getByText('Computing').isVisible()).toBe(false);
-  await plain.getByRole('link', { name: 'Compute what it would issue' }).click();
+  await plain.getByRole('link', { name: 'Compute the documents' }).click();
   await computed(plain);
   await plain.context().close();
 });

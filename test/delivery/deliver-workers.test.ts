@@ -396,7 +396,7 @@ test('an e-mail contradicts its PDF nowhere, even if the worker that lost the ra
   expect(await slow.claim()).toBe(true);
   expect(await slow.deliver()).toMatchObject({ status: 'sent' });
   const { text } = await simpleParser(messages[0] ?? Buffer.alloc(0));
-  expect(text).toContain('Those in the attached PDF are out of date.');
+  expect(text).toContain('The bank details in the attached PDF are out of date.');
   expect(text).not.toContain('Account number');
 });
 

@@ -182,7 +182,7 @@ describe('a change of arrangement', () => {
     const planned = await kept('p-moved');
     for (const arrangement_from of ['2026-09', '2026-12']) {
       const moved = partner({ ...seller, name: 'Renamed', ...CONNECTED, arrangement_from });
-      await expect(world.partners([moved])).rejects.toMatchObject(refusal(/from 2026-10 on, and that month cannot/));
+      await expect(world.partners([moved])).rejects.toMatchObject(refusal(/began in 2026-10, and this month cannot/));
     }
     expect(await kept('p-moved')).toEqual(planned);
     // Nor is the month lost where the file leaves it out.

@@ -169,7 +169,7 @@ it('an e-mail that is sent again after the bank details changed names none and l
   const { text, html } = email(snapshot(), { instructionsOutdated: true });
   for (const version of [text.replace(/\n/g, ' '), words(html)]) {
     expect(version).toMatch(/our bank details have changed since this invoice was issued/i);
-    expect(version).toContain('Those in the attached PDF are out of date.');
+    expect(version).toContain('The bank details in the attached PDF are out of date.');
     expect(version).toContain('calling us on a phone number that you already know');
     expect(version).not.toMatch(/use the instructions in the attached PDF|PAY BY|4400123456789/);
   }
@@ -198,7 +198,7 @@ describe('an e-mail with nothing to pay', () => {
     const { subject, text, html } = email(creditNote());
     expect(subject).toBe('Credit note CN-2026-000003 from Fairweather Protection, Inc.: USD 567.00 owed to you');
     expect(text).toMatch(/^USD 567.00 is owed to you\.\nCredit note CN-2026-000003 for October 2026/);
-    expect(text.replace(/\n/g, ' ')).toContain('Otherwise we will apply it to your invoices in USD.');
+    expect(text.replace(/\n/g, ' ')).toContain('Otherwise we will apply the credit to your invoices in USD.');
     expect(text).not.toMatch(unpayable);
     expect(words(html)).toMatch(/^USD 567.00 is owed to you Credit note CN-2026-000003/);
   });
@@ -252,7 +252,7 @@ describe('an e-mail with nothing to pay', () => {
 describe('an e-mail with a replacement', () => {
   it('says which void document it replaces', () => {
     for (const [document, says] of [
-      [snapshot, 'It replaces invoice INV-2026-000040, which is void. Please do not pay that one.'],
+      [snapshot, 'It replaces invoice INV-2026-000040, which is void. Please do not pay the void invoice.'],
       [creditNote, 'It replaces INV-2026-000040, which is void.'],
       [statement, 'It replaces statement INV-2026-000040, which is void.'],
     ] as const) {

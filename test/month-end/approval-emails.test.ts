@@ -75,7 +75,7 @@ test('approvers of a partner hear of what touches that partner alone, and the ap
   await approveRequest(await as(world, LEE), request, { reason: null, deliver: false });
   await send();
   expect(sent()[1]?.subject).toMatch(/^\[SANDBOX\] Approved: /);
-  expect(server.mails[1]?.parsed.text).toContain('It has been carried out under your name.');
+  expect(server.mails[1]?.parsed.text).toContain('The action was carried out under your name.');
 });
 
 test('a mail server that is down keeps no request from being made, and it is mailed later', async () => {

@@ -71,7 +71,7 @@ test('a payment is acknowledged once to its payer, when it first pays an invoice
     'Your reference: FT-1',
     `- ${INV_1}: USD 7.00\n  paid in full`,
     `- ${INV_2} of Harbour East: USD 7.00\n  paid in full`,
-    'USD 6.00 of it is not applied to an invoice yet.',
+    'USD 6.00 of this payment is not applied to an invoice yet, and',
   ])
     expect(mail.text).toContain(said);
   expect(mail.html).toContain('paid in full');
@@ -134,9 +134,9 @@ test('a receipt tells what was paid back, and not as received or returned what w
   expect(subject).toContain('Payment received: USD 16.00');
   for (const said of [
     'We have received your payment of USD 16.00.',
-    'Paid back of this payment: -USD 1.00',
-    'Not for your account: -USD 2.00',
-    'USD 6.00 of it is not applied to an invoice yet.',
+    'Paid back from this payment: -USD 1.00',
+    'Part that is not a payment from you: -USD 2.00',
+    'USD 6.00 of this payment is not applied to an invoice yet, and',
   ])
     expect(text).toContain(said);
   expect(text).not.toContain('eturned');

@@ -120,12 +120,12 @@ describe('a fee is refused', () => {
     [
       'that leaves more than a small difference open',
       { amount: '2000.00', numbers: ALL, fee: '15.00' },
-      /payment and fee are 2,015\.00 USD, but 2,308\.27 USD is open\. Correct the fee, or leave it out to pay in part/,
+      /payment and fee are 2,015\.00 USD, but 2,308\.27 USD is open\. Correct the fee, or leave it out for a partial payment/,
     ],
     [
       'where the payment pays everything without it',
       { amount: '2308.27', numbers: ALL, fee: '15.00' },
-      /but 2,308\.27 USD is open\. Leave the fee out, or name what else the payment pays/,
+      /but 2,308\.27 USD is open\. Leave the fee out, or name the other invoices that the payment pays/,
     ],
     [
       'that is as much as the largest of the invoices',

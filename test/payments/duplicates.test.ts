@@ -110,13 +110,13 @@ describe('one bank line under two names of its account', () => {
     const [kept = 0, again = 0] = [first, second].map((each) => each?.payment_id ?? 0);
     const mistake = (paymentId: number) => books.reverse({ paymentId, kind: 'mistake' });
     await expect(mistake(kept)).rejects.toMatchObject({
-      message: expect.stringMatching(/bank line shows payment \d+.*--kind other.*--kind duplicate/),
+      message: expect.stringMatching(/bank line reports payment \d+.*--kind other.*--kind duplicate/),
       remedies: [{ action: 'payment.unapply' }, { action: 'payment.assign' }],
     });
     await books.reverse({ paymentId: again, kind: 'duplicate', duplicateOf: kept });
     await books.unapply(kept);
     await books.reverse({ paymentId: kept, kind: 'other', account: 'income:interest' });
-    await expect(mistake(kept)).rejects.toThrow(/bank line shows/);
+    await expect(mistake(kept)).rejects.toThrow(/bank line reports/);
   });
 
   test('within one file too; a return that is reported twice reverses once', async () => {

@@ -427,17 +427,17 @@ describe('money that goes back', () => {
       back('554', 'R-2', 'POSTING ERROR CORRECTION'),
     ],
     'a debit that the bank does not call a return, with amount and invoice number of a payment': () => [
-      ...(['ignored', 'reverse that as returned'] as const),
+      ...(['ignored', 'reverse it as returned'] as const),
       paid(),
       back('469', 'CB-1', `MISC ACH DEBIT EMBER LODGING LLC ${number('ember', 'july')}`),
     ],
     'a debit of the amount of a payment, with a return word': () => [
-      ...(['ignored', 'reverse that as returned'] as const),
+      ...(['ignored', 'reverse it as returned'] as const),
       paid(),
       back('469', 'CB-3', 'RETURNED DEPOSITED ITEM EMBER LODGING LLC'),
     ],
     'a debit of the amount of a payment, in CSV': () => [
-      ...(['ignored', 'reverse that as returned'] as const),
+      ...(['ignored', 'reverse it as returned'] as const),
       paid(),
       csv('-308.00', '', 'RETURNED ITEM EMBER LODGING'),
     ],

@@ -96,7 +96,7 @@ test('a credit refund and a payment refund leave the account that the bank shows
   const paid = await bank(`2026-12-01,77.77,USD,0007,IN-1,${inv(9)},Harbour Lights Ticketing,`);
   const again = await bank('2026-12-02,-77.77,USD,0008,OUT-77,SENT BACK IN-1,Harbour Lights Ticketing,');
   expect(again.new_lines).toMatchObject([
-    { outcome: 'ignored', needs_review: true, why: expect.stringContaining('if it is a refund, record that') },
+    { outcome: 'ignored', needs_review: true, why: expect.stringContaining('if this is a refund, record the refund') },
   ]);
   const paymentId = paid.new_lines[0]?.payment_id ?? 0;
   await books.reverse({ paymentId, kind: 'refunded', reason: 'paid twice, OUT-77', on: '2026-12-02' });

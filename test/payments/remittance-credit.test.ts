@@ -184,7 +184,7 @@ describe('importing', () => {
     const { new_lines } = await line('70.00', `${inv(9)} LESS ${note}`);
     const [{ payment_id, applied, credit, suggested, needs_review }] = new_lines as [(typeof new_lines)[number]];
     expect({ applied, credit, needs_review }).toEqual({ applied: [], credit: [], needs_review: true });
-    expect(suggested[0]?.why).toContain('applying both accepts it');
+    expect(suggested[0]?.why).toContain('to accept it, apply both');
     expect(await refusalOf(books.apply(payment_id as number, inv(9), undefined, ['CN-2026-000099']))).toBe(
       'document_unknown',
     );

@@ -297,7 +297,7 @@ describe('a dispute', () => {
     const path = `/place/documents/${numbers['p-disputed']}/dispute`;
     for (const [fields, said] of [
       [{ reason: ' ' }, 'Describe what is wrong in one line'],
-      [{ reason: 'x', amount: '7.01' }, 'exceeds what is open'],
+      [{ reason: 'x', amount: '7.01' }, 'exceeds the open balance'],
       [{ reason: 'x', amount: '-1' }, 'must be above zero'],
       [{ reason: 'x', amount: '<b>' }, 'must be above zero'],
     ] as const) {

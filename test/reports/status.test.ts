@@ -392,7 +392,7 @@ test('connected accounts: up to when each was read, quotes not routed as expecte
   });
   expect(found.attention).toEqual([
     "1 quote of 2026-07 not routed as expected. See them with 'reckoner reconcile 2026-07'.",
-    "1 balance transaction of connected accounts for unknown quotes. See them with 'reckoner reconcile MONTH'.",
+    "1 balance transaction of connected accounts with unknown quotes. See them with 'reckoner reconcile MONTH'.",
   ]);
 });
 

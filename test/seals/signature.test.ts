@@ -111,7 +111,7 @@ describe('the key', () => {
     [
       'that is encrypted',
       () => ({ SEAL_SIGNING_KEY: opened('ed25519', '-aes256', '-pass', 'pass:sesame') }),
-      /no one can type its password/,
+      /Reckoner cannot ask for its password/,
     ],
     ['that is damaged', () => ({ SEAL_SIGNING_KEY: SEAL_PEM.replace('JpGXA7', 'JpGX') }), /is damaged/],
     ['that is no key', () => ({ SEAL_SIGNING_KEY: 'sesame' }), /must be a private key in PEM form/],

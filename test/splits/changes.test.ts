@@ -320,7 +320,9 @@ describe('another connected account', () => {
     await world.rows([quote({ partner_id: 'd', quote_id: 'q-d1' }), quote({ partner_id: 'd', quote_id: 'q-d2' })]);
     await take('acct_d1', share(700, AT, { quote_id: 'q-d1' }));
     await expect(world.partners([connected('d', 'acct_d2')])).rejects.toMatchObject(
-      refused(/acct_d2 cannot replace acct_d1, for it has ledger rows up to 2026-07\. Begin .* by "arrangement_from"/),
+      refused(
+        /acct_d2 cannot replace acct_d1, because the partner has ledger rows up to 2026-07\. Set "arrangement_from"/,
+      ),
     );
     await expect(world.partners([connected('d', 'acct_d2', '2026-07')])).rejects.toMatchObject(
       refused(/2026-07 is not after 2026-07, which has ledger rows/),
@@ -417,7 +419,7 @@ describe('another connected account', () => {
     await world.partners([connected('m', 'acct_m1')]);
     await take('acct_m1', share(700, '2026-06-01T12:00:00Z', { quote_id: 'q-of-nobody' }));
     await expect(world.partners([connected('m', 'acct_m2')])).rejects.toMatchObject(
-      refused(/acct_m2 cannot replace acct_m1, for it has balance transactions already/),
+      refused(/acct_m2 cannot replace acct_m1, because acct_m1 already has balance transactions/),
     );
     expect(await world.partners([connected('m', 'acct_m2', '2026-08')])).toMatchObject({ updated: 1 });
   });

@@ -1,4 +1,3 @@
-/** Issuing a credit note against an invoice (documents/credit.ts). */
 import { creditInvoice } from '../../documents/credit.ts';
 import { documentJson } from '../../documents/document.ts';
 import type { DocumentRow } from '../../documents/documents.sql.ts';
@@ -19,7 +18,7 @@ import {
 } from '../documents.ts';
 import { amount, documentNumber, flag, onLatestDate, reason } from '../fields.ts';
 
-/** Its number is assigned when it is issued. */
+/** A placeholder for the number, which is assigned at issue. */
 const NOTE = 'the credit note';
 
 export const invoiceCredit = defineAction({
@@ -33,7 +32,7 @@ export const invoiceCredit = defineAction({
       more: 'On an invoice with tax, the amount before tax; tax is added.',
     }),
     reason: reason(),
-    again: flag('Again', 'Issue it even if a credit with the same amount and reason exists.').optional(),
+    again: flag('Again', 'Issue the credit note even if one with the same amount and reason exists.').optional(),
     onLatestDate: onLatestDate(),
   },
   subject: ({ number }) => number,
@@ -64,7 +63,6 @@ export const invoiceCredit = defineAction({
   },
 });
 
-/** What a credit note did to its invoice, and the credit that is left. */
 function whereItWent(note: DocumentRow, invoice: DocumentRow): string {
   const [applied, left, open] = [note.credited, invoice.balance, note.balance].map((each) =>
     moneyText(each, note.currency),

@@ -1,5 +1,3 @@
-/** Putting a document on hold, and releasing it (documents/hold.ts). */
-
 import { documentJson } from '../../documents/document.ts';
 import { holdDocument, releaseDocument } from '../../documents/hold.ts';
 import { toDo } from '../../remedy.ts';
@@ -25,7 +23,7 @@ export const invoiceHold = defineAction({
   role: 'finance',
   input: {
     number: documentNumber(),
-    reason: text('Reason', 'Why. It is recorded.', { more: 'The e-mail log shows it.' }).optional(),
+    reason: text('Reason', 'The reason. It is recorded.', { more: 'The e-mail log shows it.' }).optional(),
   },
   subject: ({ number }) => number,
   partners: (tx, { number }) => partnersOfDocuments(tx, [number]),

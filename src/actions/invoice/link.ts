@@ -1,5 +1,3 @@
-/** Replacing and revoking the link of an invoice's payment page (delivery/change-link.ts). */
-
 import type { Transaction } from '../../database/transaction.ts';
 import { changeLink, type LinkChange } from '../../delivery/change-link.ts';
 import { documentJson } from '../../documents/document.ts';
@@ -12,7 +10,6 @@ import { defineAction, type Facts } from '../action.ts';
 import { documentNumbered, partnersOfDocuments } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
-/** The state of the link now, and possible next steps. */
 interface Next {
   readonly says: string;
   readonly remedy: Remedy;
@@ -49,7 +46,7 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
     },
   });
 
-/** Never contains the link itself, which opens the page. */
+/** Returns facts without the link itself, because the link opens the page. */
 async function linkFacts(tx: Transaction, number: string, changed: boolean): Promise<Facts> {
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) return {};

@@ -1,5 +1,3 @@
-/** Recomputing documents and replacing those that would differ (documents/rerun.ts). */
-
 import type { Transaction } from '../../database/transaction.ts';
 import { linkProvider } from '../../delivery/payment-link.ts';
 import { findOtherLinks } from '../../delivery/printed-link.ts';
@@ -33,8 +31,11 @@ the document that it replaces, unless --new-terms is given.`,
   title: 'Recompute documents and replace those that would differ',
   role: 'finance',
   input: {
-    number: text('Document', 'Replace this one if it would differ now, or reissue it if it is void.').optional(),
-    month: month('Month', 'Instead of a document: issue what is missing in this month after voids.').optional(),
+    number: text('Document', 'Replace this document if it would differ now, or reissue it if it is void.').optional(),
+    month: month(
+      'Month',
+      'Instead of a document: issue the replacements that void documents of this month lack.',
+    ).optional(),
     partnerId: text('Partner', 'With a month: only documents of this partner.').optional(),
     changed: flag('Replace what differs', 'With a month: also replace documents that would differ.').optional(),
     newTerms: flag(
@@ -82,7 +83,7 @@ the document that it replaces, unless --new-terms is given.`,
       touched.map((row) => {
         const content = contents.get(row.number);
         if (content === undefined) return [row.number, factsOf(row)];
-        // So an approval holds only for the names and addresses that were shown.
+        // Limits an approval to the names and addresses that were shown.
         return [replacementOf(row.replaces as string), { ...factsOf(row), content: `sha256 ${content.slice(0, 16)}` }];
       }),
     );
@@ -106,10 +107,9 @@ the document that it replaces, unless --new-terms is given.`,
   },
 });
 
-/** Its number is assigned when it is issued. */
+/** A placeholder for the number, which is assigned at issue. */
 const replacementOf = (number: string): string => `the replacement of ${number}`;
 
-/** A rerun with the resulting documents of its month, or of its partner in that month. */
 interface Outcome {
   readonly rerun: Rerun;
   readonly documents: ReadonlyMap<string, DocumentRow>;
@@ -132,7 +132,6 @@ async function readOutcome(tx: Transaction, rerun: Rerun): Promise<Outcome> {
 
 const documentOf = ({ documents }: Outcome, number: string): DocumentRow => documents.get(number) as DocumentRow;
 
-/** Every entry with its partner and amounts; a dry run adds the documents it would issue. */
 function outcomeJson(outcome: Outcome, dryRun: boolean): unknown {
   const { rerun } = outcome;
   const amounts = (number: string, before?: string) => {

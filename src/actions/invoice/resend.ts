@@ -1,4 +1,3 @@
-/** E-mailing a document again (delivery/resend.ts). */
 import { resendDocument } from '../../delivery/resend.ts';
 import { documentJson } from '../../documents/document.ts';
 import { defineAction } from '../action.ts';

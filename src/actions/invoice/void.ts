@@ -1,5 +1,3 @@
-/** Voiding a document (documents/void.ts). */
-
 import { documentJson } from '../../documents/document.ts';
 import { voidDocument } from '../../documents/void.ts';
 import { failpoint } from '../../failpoint.ts';

@@ -1,4 +1,3 @@
-/** Writing off the open balance of an invoice, and undoing that (documents/write-off.ts). */
 import { documentJson } from '../../documents/document.ts';
 import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
 import { failpoint } from '../../failpoint.ts';

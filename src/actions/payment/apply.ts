@@ -1,4 +1,3 @@
-/** Applying a payment to invoices, and undoing it (payments/apply.ts). */
 import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
 import { defineAction } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
@@ -21,8 +20,8 @@ a small difference.`,
   role: 'finance',
   input: {
     paymentId: whole('Payment', 'The payment.'),
-    numbers: several(text('Invoice', 'The invoice.', { more: 'Several are paid in order, all or none.' })),
-    amount: amount('Amount', 'How much, for a single invoice. Default: as much as possible.').optional(),
+    numbers: several(text('Invoice', 'The invoice.', { more: 'Several invoices are paid in order, all or none.' })),
+    amount: amount('Amount', 'The amount, for a single invoice. Default: as much as possible.').optional(),
     fee: amount('Bank fee', 'The fee that a bank deducted; it is posted to bank charges.', {
       more: 'Payment plus fee must equal what is open on the invoices.',
     }).optional(),
@@ -38,7 +37,7 @@ a small difference.`,
     ...(await paymentFacts(tx, paymentId)),
     ...(await documentFacts(tx, [...numbers, ...creditNotes])),
   }),
-  // Credit applied by the same action counts in addition to the cash.
+  // The action moves the cash and the credit that it applies.
   amounts(seen, { paymentId, creditNotes = [] }) {
     const [cash, ...more] = movedOf(seen, paymentId, 'unapplied');
     const credit = creditNotes.flatMap((number) => fallOf(seen, number, 'balance'));
@@ -61,7 +60,7 @@ export const paymentUnapply = defineAction({
   role: 'finance',
   input: {
     paymentId: whole('Payment', 'The payment.'),
-    number: text('Invoice', 'Only from this invoice.', { more: 'Default: from all of them.' }).optional(),
+    number: text('Invoice', 'Only from this invoice.', { more: 'Default: from all invoices.' }).optional(),
   },
   subject: ({ paymentId }) => String(paymentId),
   partners: (tx, { paymentId }) => partnersOfPayment(tx, paymentId),

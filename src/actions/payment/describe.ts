@@ -1,4 +1,3 @@
-/** A payment in words, and what actions on payments share. */
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands, isZero } from '../../money.ts';
@@ -50,18 +49,18 @@ export function described(payment: PaymentJson): string {
   return lines.flatMap(([label, value]) => labelled(label, value)).join('\n');
 }
 
-/** `  label        value`, wrapped at 80 columns. */
+/** Formats a label with a value that is wrapped at 80 columns. */
 export const labelled = (label: string, value: string): string[] =>
   wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
 
-/** The report of an action on a payment: a sentence, and the payment's current state. */
 export async function reportPayment(tx: Transaction, paymentId: number, sentence: string): Promise<Report> {
   const payment = await onePayment(tx, paymentId);
   return { json: payment, text: `${sentence}\n${described(payment)}` };
 }
 
 /**
- * Its payer, and the partners whose invoices it paid. Money from an unknown payer is for users who see every partner.
+ * Returns the payer, and the partners whose invoices the payment settles. Money from an unknown payer is for users who
+ * see every partner.
  */
 export async function partnersOfPayment(tx: Transaction, paymentId: number): Promise<Partners> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
@@ -70,10 +69,9 @@ export async function partnersOfPayment(tx: Transaction, paymentId: number): Pro
   return [...new Set([payment.partner_id, ...payment.applications.map(({ partner_id }) => partner_id)])];
 }
 
-/** `payment 24`, as a preview names it. */
+/** Names a payment as previews do: `payment 24`. */
 export const paymentName = (paymentId: number): string => `payment ${paymentId}`;
 
-/** The payment, and the documents it is or was applied to. */
 export async function paymentFacts(tx: Transaction, paymentId: number, name = paymentName(paymentId)): Promise<Facts> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   if (payment === undefined) return {};
@@ -88,11 +86,9 @@ export async function paymentFacts(tx: Transaction, paymentId: number, name = pa
   };
 }
 
-/** How much a field of a payment decreased. */
 export const movedOf = (seen: FactsChange, paymentId: number, field: string): Amount[] =>
   fallOf(seen, paymentName(paymentId), field);
 
-/** How much a field of a thing decreased. */
 export function fallOf({ before, after }: FactsChange, thing: string, field: string): Amount[] {
   const [was, is] = [before, after].map((facts) => facts[thing]?.[field]);
   return was instanceof Amount && is instanceof Amount ? [was.minus(is)] : [];

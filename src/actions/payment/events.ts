@@ -1,5 +1,3 @@
-/** Storing the processor's events and processing them (payments/processor-events/). */
-
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { type EventsReport, processEvents } from '../../payments/processor-events/process.ts';

@@ -1,4 +1,3 @@
-/** Closing a payment exception that needs no action (payments/exceptions.ts). */
 import type { Transaction } from '../../database/transaction.ts';
 import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
 import { closeException } from '../../payments/exceptions.ts';
@@ -11,7 +10,7 @@ export const paymentCloseException = defineAction({
   title: 'Close an exception that needs no action, or a possible duplicate that is not one',
   command: { arguments: { exception: '<exception>' } },
   role: 'finance',
-  input: { exception: text('Exception', 'Its name in the list of exceptions, such as line-7.'), reason: reason() },
+  input: { exception: text('Exception', "The exception's name in the list, such as line-7."), reason: reason() },
   subject: ({ exception }) => exception,
   async partners(tx, { exception }) {
     const partner = (await exceptionNamed(tx, exception))?.partner_id;

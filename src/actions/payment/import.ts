@@ -1,4 +1,3 @@
-/** Importing a bank file and matching its lines (payments/bank-import/import.ts). */
 import { failpoint } from '../../failpoint.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { BANK_FORMATS } from '../../payments/bank/read.ts';
@@ -54,7 +53,7 @@ account's last one.`,
   async report(_tx, { width }, { result: report, preview: dryRun }) {
     const { new_lines, ...rest } = report;
     const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
-    // A dry run rolls back the statement's id.
+    // A dry run rolls back the exception's id.
     const breaks = dryRun ? rest.breaks.map((each) => ({ ...each, exception: null })) : rest.breaks;
     return {
       json: { ...rest, breaks, dry_run: dryRun, new_lines: lines },
@@ -73,7 +72,7 @@ interface ImportInput {
   readonly map?: string | undefined;
 }
 
-/** A dry run rolls back the payment ids that it assigned, so they are left out of its report. */
+/** Leaves out payment ids that a dry run assigned, because they are rolled back. */
 function withoutNewIds(lines: readonly LineReport[]): LineReport[] {
   const own = new Set(lines.filter((line) => line.outcome === 'payment').map((line) => line.payment_id));
   return lines.map((line) => ({
@@ -133,7 +132,7 @@ function describeImport(report: BankImport, dryRun: boolean, width: number | und
   return text.join('\n');
 }
 
-/** The amount by which a payment was short, posted to bank charges to settle the invoice. */
+/** Describes the shortfall of a payment that was posted to bank charges. */
 const chargesOf = (line: LineReport): string[] =>
   line.applied.flatMap(({ number, small_difference }) =>
     small_difference === null

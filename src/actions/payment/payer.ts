@@ -1,6 +1,3 @@
-/**
- * Setting the payer of a payment (payments/assign.ts), and forgetting the payer's account (payments/payer-accounts.ts).
- */
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { assignPayment } from '../../payments/assign.ts';
@@ -40,9 +37,9 @@ export const paymentAssign = defineAction({
 
 export const paymentForgetAccount = defineAction({
   name: 'payment.forget_account',
-  title: 'Forget whose bank account this is',
+  title: "Forget a payer's bank account",
   command: {
-    summary: 'Forget whose bank account this is; later payments from it are matched without this knowledge',
+    summary: "Forget a payer's bank account; later payments from it are no longer attributed to the payer",
     arguments: { account: '<account>' },
   },
   role: 'finance',

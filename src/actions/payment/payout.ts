@@ -1,4 +1,3 @@
-/** Settling a processor payout: recording what it contained (payments/settle-payouts.ts). */
 import { Amount } from '../../money.ts';
 import { type PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
 import { settlePayout } from '../../payments/settle-payouts.ts';
@@ -18,8 +17,8 @@ export const paymentSettle = defineAction({
   role: 'finance',
   input: {
     payoutId: whole('Payout', 'The payout.'),
-    paymentIds: several(whole('Payment', 'The payments it contained. The rest is fees.')).optional(),
-    account: text('Account', 'Instead of payments: the connected account that paid it out.').optional(),
+    paymentIds: several(whole('Payment', 'The payments that the payout contained. The rest is fees.')).optional(),
+    account: text('Account', 'Instead of payments: the connected account that the payout came from.').optional(),
     payout: text('Of payout', "The processor's id of that account's payout.").optional(),
   },
   subject: ({ payoutId }) => String(payoutId),

@@ -1,5 +1,3 @@
-/** Recording a payment by hand (payments/record.ts). */
-
 import { refuse } from '../../errors/refusals.ts';
 import { fieldName } from '../../field-names.ts';
 import { Amount } from '../../money.ts';
@@ -26,8 +24,8 @@ export const paymentRecord = defineAction({
     receivedOn: date('Received on', 'The date it arrived.'),
     reference: text('Reference', "The bank's or processor's reference."),
     account: text('Account', 'Our bank account that received it, as named in bank files.').optional(),
-    number: text('Invoice', 'Apply it to this invoice; any excess stays unapplied cash.').optional(),
-    partnerId: text('Partner', 'Keep it as unapplied cash of this partner.').optional(),
+    number: text('Invoice', 'Apply the payment to this invoice; any excess stays unapplied cash.').optional(),
+    partnerId: text('Partner', 'Keep the payment as unapplied cash of this partner.').optional(),
   },
   check({ number, partnerId }) {
     if ((number === undefined) === (partnerId === undefined)) {
@@ -47,7 +45,8 @@ export const paymentRecord = defineAction({
   amounts: (_seen, { amount, currency }) => [Amount.of(amount, currency)],
   async report(tx, _context, { result: { paymentId, duplicate, possibleDuplicates, kept } }) {
     const payment = await onePayment(tx, paymentId);
-    // A payment that paid its invoice in full has no suggestions, so its possible duplicates are listed here.
+    // A payment that settled its invoice in full has no suggestions. The possible duplicates of such a payment are
+    // listed here.
     const unlisted = possibleDuplicates.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
     const later = enteredLater(payment.received_on, payment.entry_on);
     return {

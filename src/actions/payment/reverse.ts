@@ -1,4 +1,3 @@
-/** Reversing a payment (payments/reverse.ts). */
 import { enteredLater } from '../../payments/context.ts';
 import { REVERSAL_KINDS } from '../../payments/enums.ts';
 import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
@@ -24,7 +23,7 @@ Money that is not from a customer stays in the bank and is posted to an account:
     kind: choice('As', 'Why it is reversed.', REVERSAL_KINDS),
     reason: reason(),
     code: text('Return code', "The bank's return code, such as R01.").optional(),
-    amount: amount('Amount', 'How much. Default: all that remains.').optional(),
+    amount: amount('Amount', 'The amount. Default: all that remains.').optional(),
     on: date('On', 'The date of the reversal. Default: today; for duplicate and other, the date received.').optional(),
     account: text(
       'Account',

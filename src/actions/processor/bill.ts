@@ -1,5 +1,3 @@
-/** Billing the shares of transfers that never arrived (splits/bill.ts). */
-
 import { readIdsOf } from '../../delivery/documents.sql.ts';
 import { readDocuments } from '../../documents/documents.sql.ts';
 import { billMissingShares } from '../../splits/bill.ts';

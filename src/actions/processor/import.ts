@@ -1,5 +1,3 @@
-/** Importing a partner's settlement file, or balance transactions (splits/import.ts). */
-
 import { refuse } from '../../errors/refusals.ts';
 import { fieldName } from '../../field-names.ts';
 import { type ImportReport, importBalanceTransactions, importSettlement, isLive } from '../../splits/import.ts';

@@ -1,4 +1,3 @@
-/** Matching balance transactions to quotes, undoing a match, and closing unmatched ones (splits/match.ts). */
 import type { Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
 import { NOBODY } from '../../people/roles.ts';
@@ -23,8 +22,8 @@ export const ACCOUNT = () =>
   text('Account', 'Required if several accounts have a transaction with this id.', { value: 'id' }).optional();
 
 /**
- * Money on a connected account without a known partner is for users who see every partner. Otherwise it belongs to that
- * partner and to all who have the account.
+ * Returns the partner and all partners who share the account. Money without a known partner is for users who see every
+ * partner.
  */
 async function partnersOfMatch(
   tx: Transaction,
@@ -61,7 +60,10 @@ export const processorMatch = defineAction({
     partnerId: PARTNER(),
     account: ACCOUNT(),
     amount: amount('Amount', 'Match only this amount. Default: all that is unmatched.').optional(),
-    countsAs: amount('Counts as', "Its value in the quote's currency. Default: the amount sent.").optional(),
+    countsAs: amount(
+      'Counts as',
+      "The transaction's value in the quote's currency. Default: the amount sent.",
+    ).optional(),
     otherAccount: flag('Other account', "Match it even though the account was never the partner's.").optional(),
     reason: reason(),
   },

@@ -1,4 +1,3 @@
-/** Recording reversed transfers as reversals in the ledger (splits/reverse.ts). */
 import { Amount, moneyText } from '../../money.ts';
 import { type ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
 import { printable } from '../../text-table.ts';

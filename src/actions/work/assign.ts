@@ -1,4 +1,3 @@
-/** Assigning an item of the work queue (people/work-assignments.ts). */
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
@@ -16,7 +15,7 @@ export const workAssign = defineAction({
   },
   role: 'finance',
   input: {
-    item: text('Item', 'Its name in the work queue, such as dispute:INV-2026-000003.'),
+    item: text('Item', "The item's name in the work queue, such as dispute:INV-2026-000003."),
     to: text('To', 'The e-mail address of a user. Default: unassigned.', { value: 'email' }).optional(),
   },
   subject: ({ item }) => item,

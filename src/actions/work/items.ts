@@ -1,6 +1,6 @@
 /**
- * The work queue: everything that waits for a person, in one list, with the action that resolves each item. Only the
- * assignee is stored: an item exists as long as the state behind it, and disappears with it.
+ * The work queue: all items that need a person, each with the action that resolves it. Only the assignee is stored. An
+ * item is derived from the current state, and disappears when that state changes.
  */
 
 import type { Settings } from '../../config/settings.ts';
@@ -14,16 +14,15 @@ import { describeExceptions } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type Assignment, readAssignments } from '../../people/users.sql.ts';
 
-/** An item of the queue, and its assignee; null: unassigned. */
+/** An item of the work queue. `assignee` is null if no one is assigned. */
 export interface WorkItem extends Finding {
   readonly assignee: { readonly login: string; readonly name: string } | null;
 }
 
-/** An item as a list shows it. */
 interface ListedWork extends WorkItem {
   /**
-   * For a receipt: the facts by which `describeWork` finds payer and suggestions. Until then its state and reason are
-   * the import's.
+   * The data from which `describeWork` finds a receipt's payer and suggestions. Before `describeWork`, state and reason
+   * are those of the import.
    */
   readonly receipt?: PaymentException;
 }
@@ -32,25 +31,22 @@ type WorkFinding = Finding & Pick<ListedWork, 'receipt'>;
 
 export interface WorkQuestion {
   readonly settings: Settings;
-  /** The partners whose work is read; null: all partners, and work without a partner. */
+  /** The partners whose items are read. Null reads all partners, and items without a partner. */
   readonly scope: Scope;
-  /** In milliseconds. */
   readonly now: number;
-  /** `YYYY-MM-DD` */
   readonly today: string;
 }
 
-/** How many items of each kind are listed at most. */
+/** The most items of each kind in the list. */
 const LISTED = 500;
 
-/** Every item, described. */
 export const readWork = async (tx: Transaction, question: WorkQuestion): Promise<WorkItem[]> =>
   describeWork(tx, question, await listWork(tx, question));
 
 /**
- * Every item, oldest first, with receipts as they were imported: finding what they may pay takes longer than everything
- * else, so it is done only for items being viewed. Currencies are never converted: within a day, items are sorted by
- * currency code, then larger amounts first; items without an amount come last.
+ * Returns the items, oldest first. Finding a receipt's suggestions takes longer than all other steps, so `describeWork`
+ * finds suggestions only for the items that are viewed. Items of one day are sorted by currency code and then by
+ * amount, largest first. Items without an amount come last.
  */
 export async function listWork(tx: Transaction, question: WorkQuestion): Promise<ListedWork[]> {
   const { scope } = question;
@@ -88,7 +84,6 @@ function oldestMoneyFirst(one: WorkFinding, other: WorkFinding): number {
 const sizeOf = ({ amount, currency }: NonNullable<WorkItem['money']>): Amount =>
   Amount.of(amount.replace('-', ''), currency);
 
-/** These items, with today's payer and suggestions for the receipts among them. */
 export async function describeWork(
   tx: Transaction,
   question: Pick<WorkQuestion, 'settings' | 'scope'>,

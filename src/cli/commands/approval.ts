@@ -1,4 +1,3 @@
-/** `reckoner approval`: requests that wait for a second person, and their decisions. */
 import { actionOf, approveRequest, endRequest, previewRequest } from '../../actions/approve.ts';
 import { type Change, digestOf } from '../../actions/consequence.ts';
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
@@ -45,7 +44,7 @@ export const define: Definition = (approval, action) => {
 const listed = ({ environment }: CommandContext, request: RequestRow) =>
   requestJson({ ...request, status: statusOf(request, environment.now().toMillis()) });
 
-/** The current preview needs the primary server: it runs in a transaction that is rolled back. */
+/** Reads from the primary, because the current preview runs in a transaction that is rolled back. */
 const show = (output: Output, requestId: number): Promise<void> =>
   withContext(async (context) => showRequest({ ...context, output }, requestId), { writesNothing: true });
 
@@ -92,7 +91,7 @@ const changeTable = (changes: readonly Change[]): string =>
 interface Now {
   readonly is_same: boolean;
   readonly changes: readonly Change[];
-  /** The reason why the request could not be carried out now. */
+  /** Why the request would now be refused. */
   readonly refused: string | null;
 }
 

@@ -1,4 +1,3 @@
-/** `reckoner backup`. */
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
@@ -69,12 +68,12 @@ async function backup(
       onProgress: (bytes) => progress?.advance(bytes),
     })
       .catch(async (error: unknown) => {
-        // Report the failure even if the run cannot be recorded.
+        // The failure of the backup is reported even if its run cannot be recorded.
         await run?.(exitOf(databaseFailure(error) ?? error)).catch(() => undefined);
         throw error;
       })
       .finally(() => progress?.done());
-    // The file is complete even if its event cannot be recorded.
+    // The backup is complete even if its event cannot be recorded.
     const failure = await recordBackup(output, database, environment, { file, ...made, ...encrypted })
       .then(() => run?.(EXIT.done))
       .then(
@@ -100,8 +99,8 @@ async function backup(
 }
 
 /**
- * The event has the file's hash, as `sha256sum` prints it, to compare the file with. An older schema cannot record the
- * event.
+ * Records the backup with the SHA-256 of its file, so that `sha256sum` can identify the file later. A schema from an
+ * older version cannot record the event.
  */
 async function recordBackup(
   output: Output,
@@ -120,8 +119,8 @@ async function recordBackup(
 }
 
 /**
- * Records the outcome of a backup into a folder, such as the nightly one, so that a missed or failed backup is noticed
- * like a missed or failed job.
+ * Records the outcome of a backup into a folder, such as the nightly backup, so that a missed or failed backup is
+ * noticed like a missed or failed job.
  */
 function startRun(database: Database, environment: Environment): (exitStatus: number) => Promise<void> {
   const startedAt = environment.now().toISO();
@@ -135,7 +134,7 @@ function startRun(database: Database, environment: Environment): (exitStatus: nu
 const isOlder = async (database: Database): Promise<boolean> =>
   (await database.asOwner((tx) => pendingMigrations(tx.client), { readOnly: true })).length > 0;
 
-/** The names of backups contain their times, so they sort by age. */
+/** Deletes all but the latest backups. Their names contain their times, so they sort by age. */
 function deleteAllBut(keep: number, folder: string, own: string): string[] {
   const backups = readdirSync(folder).filter(
     (name) => name.startsWith(own) && /^\d{8}T\d{6}Z\.backup$/.test(name.slice(own.length)),

@@ -1,4 +1,3 @@
-/** `reckoner books close`. */
 import { booksClose, checkBooks, reportBooks } from '../../actions/books.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
@@ -12,10 +11,10 @@ export const define: Definition = (books, action) => {
   books
     .command('close')
     .argument('<month>', 'YYYY-MM, closed for billing', monthArgument('month'))
-    .description('Close the books of a month: nothing more can be dated in it, and its balances are sealed')
+    .description('Close the books of a month: later entries cannot be dated in it, and its balances are sealed')
     .option('--without <account>', 'a bank account that no longer reports; repeatable', repeatedArgument)
     .option(...REASON)
-    .option('--dry-run', 'show what is missing and the balances; write nothing')
+    .option('--dry-run', 'show the balances and anything that is missing; write nothing')
     .option(...NO_DELIVER)
     .action(action(acting(closeBooks)));
 };

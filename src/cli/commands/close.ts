@@ -1,4 +1,3 @@
-/** `reckoner close`. */
 import { monthClose } from '../../actions/close.ts';
 import { COMPARED, type ComparedLine, compareInvoices, parseInvoiced } from '../../close/compare.ts';
 import { previewClose } from '../../close/run.ts';
@@ -48,7 +47,7 @@ const closing = doing(monthClose, (month: Month | undefined, { compare: _, forma
 
 const usage = (reason: string) => refuse('usage', { reason, command: 'close' });
 
-/** Exits 4 if anything differs. */
+/** Compares a preview of the close with the previous system's invoices. Exit 4: a line differs. */
 async function comparing(
   { database, output, ...context }: CommandContext,
   month: Month | undefined,

@@ -1,4 +1,3 @@
-/** `reckoner credit refund`: refunds open credit, and records the return of a refund. */
 import { creditRefund, creditRefundReturned, REFUND_METHODS } from '../../actions/credit.ts';
 import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
 import type { Definition, ExitStatus } from '../define.ts';
@@ -16,7 +15,7 @@ export const define: Definition = (credit, action) => {
     .option('--again', 'record it even if the same amount was already refunded with that reference')
     .option(
       '--returned <reason>',
-      'the latest refund (of --amount) came back: reopen its credit',
+      'the bank returned the latest refund (of --amount): reopen its credit',
       lineArgument('--returned'),
     )
     .action(action(refund));

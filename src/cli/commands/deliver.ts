@@ -1,4 +1,3 @@
-/** `reckoner deliver`. */
 import { deliveryRetry } from '../../actions/delivery.ts';
 import { countKinds } from '../../actions/emails.ts';
 import { runAction } from '../../actions/run.ts';
@@ -35,7 +34,7 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
   const { retry: status, since } = options;
   if (since !== undefined && status === undefined) throw refuse('usage', { reason: '--since needs --retry' });
   const stopping = new AbortController();
-  /** The e-mails without a document that this run handled. */
+  /** The e-mails of this run that do not belong to a document. */
   const others: EmailResult[] = [];
   const webhooks = { sent: 0, failed: [] as { partner_id: string; reason: string }[] };
   return withContext(
@@ -81,14 +80,16 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
           webhooks.failed.map(({ partner_id, reason }) => `\n${describeRefusedEvent(partner_id, reason)}`).join('') +
           (needing.documents > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
-      // A stopped worker raises no alarm, because `status` and `watch` do.
+      // A stopped worker does not exit with 4, because `status` and `watch` report the problem.
       return needing.documents > 0 && !options.watch ? EXIT.attention : EXIT.done;
     },
     { by: output.by, unattended: status === undefined, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
 }
 
-/** What else was sent, and what is still queued; empty if there was nothing to send. */
+/**
+ * Counts the sent and queued e-mails that do not belong to a document, in words. Without e-mails, the text is empty.
+ */
 function describeOthers(others: readonly EmailResult[]): string {
   const of = (status: string) => others.filter((each) => each.status === status);
   const [sent, queued] = [of('sent'), of('deferred')];
@@ -103,15 +104,14 @@ const describeRefusedEvent = (partnerId: string, reason: string): string =>
   `'reckoner webhook show ${partnerId}' shows when it is tried again.`;
 
 const WORKER = 'worker';
-/** How often a long-running worker records that it runs. */
 const HEARTBEAT_MINUTES = 10;
 
-/** A long-running worker: logs like cron's job `deliver` and is recorded among job runs under its own name. */
+/** Runs as a worker. The worker logs like cron's job `deliver`, and its job runs are recorded under its own name. */
 async function standBy(context: Context, stop: AbortSignal): Promise<void> {
   const log = openLog({ job: WORKER });
   const startedAt = context.environment.now().toISO();
   const beat = () =>
-    // The work itself ends if the database is lost.
+    // A failure is only logged, because the loss of the database ends the work itself.
     recordRun(context, { job: WORKER, startedAt, exitStatus: EXIT.done }).catch((error: unknown) =>
       logFailure(log, error),
     );

@@ -1,4 +1,3 @@
-/** `reckoner doctor`. */
 import { EXIT } from '../../errors/refusals.ts';
 import { plural } from '../../text.ts';
 import type { Definition } from '../define.ts';

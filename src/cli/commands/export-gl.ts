@@ -1,4 +1,3 @@
-/** `reckoner export gl`. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { glExport } from '../../actions/general-ledger.ts';
@@ -13,9 +12,10 @@ import { acting, type CommandContext, type Definition, readingNow } from '../def
 import { reported } from '../run-action.ts';
 
 const HELP = `
-accounts.json under RECKONER_HOME maps our accounts to theirs. Exporting a month
-again gives the same files, or another part with what was posted since.
-docs/general-ledger.md describes the columns.`;
+accounts.json under RECKONER_HOME maps our accounts to the general ledger's. A
+repeated export of a month writes the same files. Postings that were recorded
+after the last export become a new part. docs/general-ledger.md describes the
+columns.`;
 
 export const define: Definition = (group, action) => {
   group
@@ -24,7 +24,7 @@ export const define: Definition = (group, action) => {
     .requiredOption('--month <month>', 'YYYY-MM, with closed books', monthArgument('--month'))
     .requiredOption('--format <format>', GL_FORMATS.join(', '), choiceArgument('--format', GL_FORMATS))
     .option('--out <folder>', 'where to write the files (default: here)')
-    .option('--preliminary', 'also while the books are open')
+    .option('--preliminary', 'export even while the books are open')
     .option('--reclassify', 'move exported amounts to the accounts that accounts.json now names')
     .option(
       '--part <number>',
@@ -35,7 +35,6 @@ export const define: Definition = (group, action) => {
     .addHelpText('after', HELP)
     .action(
       action((output, options: Options) =>
-        // Writes out a part that was exported before.
         (options.part === undefined ? acting : readingNow)(exportGeneralLedger)(output, options),
       ),
     );
@@ -86,7 +85,7 @@ async function exportGeneralLedger(context: CommandContext, options: Options): P
 
 const wrote = (files: readonly string[]): string => (files.length === 0 ? 'No file.' : `Wrote ${files.join(', ')}.`);
 
-/** Writes missing files and keeps identical ones. Refusals: export_exists, file_unwritable. */
+/** Writes missing files and keeps identical ones. Refusals: export_exists (a file differs), file_unwritable. */
 async function writeFiles(folder: string, files: readonly StoredFile[]): Promise<string[]> {
   const paths = files.map(({ name }) => join(folder, name));
   for (const [at, { content }] of files.entries()) {

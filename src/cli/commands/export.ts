@@ -1,4 +1,3 @@
-/** `reckoner export`. */
 import {
   EXPORT_CONTENTS,
   EXPORT_KINDS,
@@ -40,7 +39,7 @@ export const define: Definition = (group, action) => {
   }
   group
     .command('proof')
-    .description('Prove that one thing is covered by the seals of closed months, without the rest')
+    .description('Prove that the seals of closed months cover an item, without revealing other items')
     .option('--row <id>', 'a ledger row, by its entry_id', idArgument('--row'))
     .option('--document <number>', 'a document with its lines, PDF and void')
     .option('--payment <id>', 'a payment and all facts recorded about it', idArgument('--payment'))

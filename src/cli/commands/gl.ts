@@ -1,5 +1,3 @@
-/** `reckoner gl list`. */
-
 import { readExports } from '../../general-ledger/exports.sql.ts';
 import { glListSheet } from '../../general-ledger/list.ts';
 import type { Month } from '../../month.ts';

@@ -1,4 +1,3 @@
-/** `reckoner init`: the home and its settings. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCheckedSettings } from '../../actions/rules.ts';
@@ -30,7 +29,7 @@ async function init(output: Output): Promise<number> {
   const created = await layOutHome(environment);
   readCheckedSettings(environment);
   const migrations = await bringUpToDate(output, environment);
-  // Record the current settings, so that later changes can be found by comparison.
+  // Records the current settings, so that later changes can be found by comparison.
   await withContext(async () => {}, { by: output.by, unattended: true });
   const file = settingsFile(environment);
   output.print({ home: environment.home, environment: environment.name, settings: created, migrations }, () =>
@@ -47,14 +46,14 @@ async function init(output: Output): Promise<number> {
   return EXIT.done;
 }
 
-/** Creates the folder and, if there are none, the settings. Safe to repeat: existing files are kept. */
+/** Creates the home, and settings unless there are some. Existing files are kept. */
 async function layOutHome(environment: Environment): Promise<'created' | 'kept'> {
   const file = settingsFile(environment);
   try {
     await makeFolder(join(environment.home, 'outbox'));
     if (existsSync(file)) return 'kept';
     const text = `${JSON.stringify(firstSettings(environment.name), null, 2)}\n`;
-    // A full disk or a kill must not leave a partial file, which init would keep.
+    // Otherwise a full disk or a killed process could leave a partial file, which the next `init` would keep.
     await writeWhole(file, text, 'publish');
     return 'created';
   } catch (error) {
@@ -90,7 +89,6 @@ function describeReadiness({ missing, link_limits: limits }: Readiness): string 
   ].join('\n');
 }
 
-/** ` for p-1, p-2 and 3 more` */
 function forPartners(partners: readonly string[] = []): string {
   if (partners.length === 0) return '';
   const named = partners.slice(0, 3).join(', ');

@@ -1,4 +1,3 @@
-/** `reckoner ledger import`. */
 import { statSync } from 'node:fs';
 import { namesOf } from '../../actions/command.ts';
 import { admit } from '../../actions/permit.ts';

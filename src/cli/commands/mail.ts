@@ -1,4 +1,3 @@
-/** `reckoner mail test`: checks that mail works. */
 import { randomUUID } from 'node:crypto';
 import Handlebars from 'handlebars';
 import { mailDomain } from '../../documents/issue/context.ts';
@@ -18,7 +17,7 @@ export const define: Definition = (group, action) => {
     .action(action(reading(mailTest)));
 };
 
-/** The record to publish, in zone-file syntax, wrapped for a terminal. */
+/** The DNS record to publish, in zone-file syntax, wrapped for a terminal. */
 export const describeDkim = ({ name, value }: DkimRecord): string =>
   `E-mails are signed. Publish this in the DNS:\n${name}. TXT (\n${(value.match(/.{1,70}/g) ?? [])
     .map((part) => `  "${part}"`)

@@ -1,4 +1,3 @@
-/** `reckoner migrate`. */
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { packageVersion } from '../../package.ts';
@@ -24,7 +23,7 @@ async function migrate(output: Output): Promise<number> {
   return EXIT.done;
 }
 
-/** Runs the pending migrations. An event records them and the SHA-256 of the schema record, if either is new. */
+/** Runs the pending migrations. If a migration ran or the schema record is new, an event records both. */
 export function bringUpToDate(output: Output, environment: Environment): Promise<readonly string[]> {
   return withDatabase(environment, { unmigrated: true }, (database) =>
     database.migrations.run(async (tx, { migrations, schema }) => {

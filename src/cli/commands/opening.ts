@@ -1,4 +1,3 @@
-/** `reckoner opening list|show`. */
 import { totalsTable } from '../../actions/opening.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type CarriedItem, type OpeningRow, readItems, readOpenings } from '../../opening/openings.sql.ts';

@@ -1,4 +1,3 @@
-/** `reckoner partner show`. */
 import type { Transaction } from '../../database/transaction.ts';
 import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';

@@ -1,4 +1,3 @@
-/** `reckoner purge`. */
 import { groupThousands } from '../../money.ts';
 import type { Purged } from '../../reports/purge.sql.ts';
 import { countPurgeable, purge } from '../../reports/purge.ts';

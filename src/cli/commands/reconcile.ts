@@ -1,4 +1,3 @@
-/** `reckoner reconcile`. */
 import { billMissing } from '../../actions/processor/bill.ts';
 import { reconcileReverse } from '../../actions/processor/reverse.ts';
 import { EXIT } from '../../errors/refusals.ts';
@@ -177,14 +176,20 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
   return all.length === 0 ? [] : [all.join('\n')];
 }
 
-/** Unmatched money is listed under its own id, because the quote that it refers to may have a separate line. */
+/**
+ * The name of an exception. Unmatched money is listed under its own id, because the quote that it refers to may have a
+ * separate line.
+ */
 const nameOf = ({ partner_id, quote_id, account, balance_transactions }: ReconciliationException): string =>
   `${account === null ? quote_id : printable(balance_transactions[0] ?? '')} of ${partner_id ?? 'an unknown partner'}`;
 
 const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: ReconciliationException): string =>
   `${quote_id} of ${partner_id}: received on ${other_accounts.join(', ')}, which is not the account that it was accepted under.`;
 
-/** The commands to resolve unmatched money, whether or not it is a quote's share. */
+/**
+ * The two commands that resolve unmatched money: one for the case that the money is the quote's share, one for the case
+ * that it is not.
+ */
 function decisions(
   id: string,
   quote: { quote_id: string; partner_id?: string | undefined },
@@ -204,16 +209,15 @@ function decisions(
 }
 
 interface MatchFlags {
-  /** True if the account never belonged to the partner. */
   readonly otherAccount: boolean;
-  /** True if the quote and the money are in different currencies. */
+  /** The quote and the money are in different currencies. */
   readonly converts: boolean;
 }
 
 function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): string {
   const { partner_id, quote_id, currency, amount, balance_transactions } = each;
   const named = balance_transactions.map(({ id, account }) => `${printable(id)} on ${account}`).join(', ');
-  // The exceptions of this month are explained above.
+  // The exceptions above already name the commands for the balance transactions in `shown`.
   const other = balance_transactions.find(({ id }) => !shown.has(id));
   const decide =
     other === undefined
@@ -247,7 +251,7 @@ function describedUnknown(exception: ReconciliationException): string {
   );
 }
 
-/** Why a balance transaction is not matched to the quote that it refers to, and how to resolve this. */
+/** Why a balance transaction is not matched to the quote that it refers to, with the commands that resolve this. */
 function whyUnmatched(exception: ReconciliationException, quote: NamedQuote, quoteId: string): string {
   const { account, currency, sent, named, balance_transactions } = exception;
   const { partner_id, is_routed, own_account, invoice } = quote;

@@ -1,4 +1,3 @@
-/** `reckoner remind`. */
 import { reminderRecord, SKIPPED } from '../../actions/remind.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
@@ -35,7 +34,7 @@ async function remind(context: CommandContext, options: PresentOptions & { dryRu
 
 type Names = ReadonlyMap<string, string>;
 
-/** A row for each document, with the reason if it is left out. */
+/** One row for each document. A document that is not reminded has the reason. */
 const sheetOf = ({ reminders, skipped }: ReminderPlan, names: Names): Sheet => ({
   name: 'Reminders',
   columns: {

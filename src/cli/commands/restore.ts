@@ -1,4 +1,3 @@
-/** `reckoner restore`. */
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Verification, verify } from '../../audit/verify.ts';
@@ -42,7 +41,7 @@ async function restore(output: Output, file: string, given: { identity?: string 
     return work((bytes) => progress.advance(bytes)).finally(() => progress.done());
   };
   const checked = await reading('Checking', (onProgress) => checkBackup(file, environment, onProgress, identities));
-  /** Records the restore and verifies what was restored. */
+  /** Records and pauses the restored ledger, and verifies it. */
   const settle = async (tx: Transaction, schema: Recording): Promise<Verification | null> => {
     const now = environment.now().toISO();
     const { created_at, program, sha256 } = checked;
@@ -53,10 +52,12 @@ async function restore(output: Output, file: string, given: { identity?: string 
       details: { file, created_at, program, content_sha256: sha256, schema_record: schema.sha256 },
       now,
     });
-    // Others may have seen what happened after the backup, so the ledger is paused until someone has checked.
+    // Partners may have received documents that were issued after the backup, so the ledger stays paused until a user
+    // has checked.
     const reason = `restored from ${basename(file)}, made at ${minuteOf(created_at)}`;
     await insertPause(tx, { reason, stateOf: created_at, now, eventId });
-    // Otherwise sessions that ended and links that were used after the backup would be valid again.
+    // Without this, sessions that ended after the backup and links that were used after the backup would be valid
+    // again.
     await forgetSignIns(tx);
     await forgetPartnerSignIns(tx);
     return prove(tx);
@@ -65,8 +66,8 @@ async function restore(output: Output, file: string, given: { identity?: string 
     reading('Loading', (onProgress) => restoreBackup(database, checked, settle, onProgress)),
   );
 
-  // A difference does not undo the restore: the file's hash proves that the difference was already in the backup, which
-  // may be all that is left of the ledger.
+  // A difference does not undo the restore. The file's hash proves that the backup already contained the difference,
+  // and the backup may be the only copy of the ledger.
   const verified = proof && { inspected: proof.inspected, differences: proof.differences };
   const others = leftOut.length > 0 ? { left_out: leftOut } : {};
   output.print({ file, rows, verified, ...others }, () =>
@@ -90,7 +91,7 @@ async function restore(output: Output, file: string, given: { identity?: string 
   return (proof?.differences ?? 0) > 0 || leftOut.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** Only for the progress bar. An unreadable file is refused later, when it is read. */
+/** The size, for the progress bar only. The later reading refuses a missing file. */
 function sizeOf(file: string): number {
   try {
     return statSync(file).size;
@@ -99,7 +100,7 @@ function sizeOf(file: string): number {
   }
 }
 
-/** The result of `verify`, or null if the ledger is empty. */
+/** Returns the result of `verify`, or null if the ledger is empty. */
 async function prove(tx: Transaction): Promise<Verification | null> {
   try {
     return await verify(tx, undefined);

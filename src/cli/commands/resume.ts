@@ -1,4 +1,3 @@
-/** `reckoner resume`. */
 import { type NumberParts, numberOf, partsOf, resumeLedger } from '../../documents/resume.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';

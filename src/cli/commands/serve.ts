@@ -1,4 +1,3 @@
-/** `reckoner serve`. */
 import { once } from 'node:events';
 import type { Logger } from 'pino';
 import { addConsole } from '../../console/plugin.ts';
@@ -43,10 +42,13 @@ const pages: ServerOptions['addPages'] = (app, shared) => {
   addPortal(app, shared);
 };
 
-/** A close locks the ledger for seconds. An acceptance that waits longer than this gets a 503. */
+/** A close locks the ledger for seconds. A request that waits longer than this gets a 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
 const CONNECTIONS = 16;
-/** How long to wait after a failure, such as a long-held lock on payments, and while the ledger is paused. */
+/**
+ * The wait after a failure, and between checks for the end of a pause. A failure can be a lock on payments that is held
+ * for long.
+ */
 const RETRY_SECONDS = 15;
 
 interface ServeOptions {
@@ -83,7 +85,7 @@ async function serve(
             });
       const [pause] = await context.database.reading(readPauses);
       if (pause !== undefined) log.warn({ since: pause.paused_at, reason: pause.reason }, 'the ledger is paused');
-      // Process the events that an earlier process stored but did not process.
+      // Processes events that an earlier process stored but did not process.
       events.process();
       output.print(
         { listening: url, ...(management && { management: management.url }) },
@@ -91,7 +93,7 @@ async function serve(
           `Listening on ${url} (${context.environment.name}).${management ? ` Management on ${management.url}.` : ''} Press Ctrl-C to stop.`,
       );
       if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
-      // Finishes the requests in progress and accepts no new ones.
+      // Requests in progress are finished.
       await app.close();
       await events.stop();
       await polling.stop();
@@ -103,8 +105,8 @@ async function serve(
 }
 
 /**
- * Processes stored events after answering the webhook, one run at a time, and retries after a failure. Nothing is lost,
- * because events are stored first.
+ * Processes stored events after the webhook was answered, one run at a time, and retries after a failure. No event is
+ * lost, because events are stored before they are processed.
  */
 function processInBackground(context: Context, log: Logger): { process: () => void; stop: () => Promise<void> } {
   const { database } = context;
@@ -135,7 +137,9 @@ function processInBackground(context: Context, log: Logger): { process: () => vo
   return { process, stop };
 }
 
-/** Reads a connected account soon after an event about it. The job `reconcile` reads whatever this misses. */
+/**
+ * Reads a connected account soon after an event about it. The daily job `reconcile` reads accounts that this misses.
+ */
 function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollOnRequest> {
   const { database, environment } = context;
   return pollOnRequest(

@@ -1,4 +1,3 @@
-/** `reckoner status`. */
 import { commandOf, remediesJson } from '../../actions/remedies.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Finding } from '../../findings/finding.ts';
@@ -22,7 +21,7 @@ export async function status(context: CommandContext): Promise<number> {
   return attention.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** The parts of the status with remedies, each with its command. */
+/** The parts of the status that contain remedies, with each remedy as a command. */
 const remediesOf = async ({ findings, unfinished_emails, books }: Status) => ({
   findings: await Promise.all(findings.map(inJson)),
   unfinished_emails: await Promise.all(

@@ -1,4 +1,3 @@
-/** `reckoner user show`: a user who may sign in and run commands, with roles. */
 import { sessions } from '../../lists/sessions.ts';
 import { userJson } from '../../lists/users.ts';
 import { rolesInWords } from '../../people/roles.ts';

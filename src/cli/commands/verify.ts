@@ -1,4 +1,3 @@
-/** `reckoner verify`. */
 import { type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
@@ -13,11 +12,11 @@ export const define: Definition = (command, action) => {
     .action(action(reading(verify)));
 };
 
-/** How many differences of each check are shown; --json has all. */
+/** The most differences of a check that are printed. --json has all. */
 const SHOWN = 10;
 
 async function verify({ database, environment, output }: CommandContext, month: Month | undefined): Promise<number> {
-  // The renderer is slow to load, and other commands do not need it.
+  // Loaded only here, because the renderer is slow to load.
   const { installedFonts } = await import('../../documents/printable.ts');
   const fonts = installedFonts(environment);
   const found = await database.readingBeside((tx, beside) => verifyAll(tx, month, { fonts, beside }));

@@ -1,4 +1,3 @@
-/** `reckoner webhook show`. */
 import { webhookText } from '../../actions/webhook.ts';
 import { webhookNamed } from '../../partner-events/webhook.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';

@@ -1,4 +1,3 @@
-/** Connected accounts: whether each was read, and the month's reconciliation with its exceptions. */
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -45,15 +44,12 @@ type AccountsReconciliation = Pick<
 
 interface AccountsView {
   readonly found: AccountsReconciliation;
-  /** The months that have statements, latest first. */
   readonly months: readonly Month[];
   readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
   readonly names: ReadonlyMap<string, string>;
-  /** The accounts that belong only to the user's partners. */
+  /** The accounts that belong only to partners in the user's scope. */
   readonly owned: ReadonlySet<string>;
-  /** All exceptions, including those with nothing left to do. */
   readonly all: boolean;
-  /** How many of them the previous pages showed. */
   readonly after: number;
 }
 
@@ -90,7 +86,10 @@ export async function readAccounts(
   };
 }
 
-/** Items without a known partner, or on an account that several partners share, are for users who see everything. */
+/**
+ * Limits the reconciliation to the user's partners. Items without a known partner, or on a shared account, require
+ * access to all partners.
+ */
 function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<string>): AccountsReconciliation {
   if (scope === null) return found;
   const isOwn = ({ partner_id }: { partner_id: string | null }) => partner_id !== null && isInScope(scope, partner_id);
@@ -237,7 +236,7 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
     .toSorted((one, other) => Number(needsWork(other)) - Number(needsWork(one)) || other.age_days - one.age_days);
   const shown = listed.slice(after, after + PAGE);
   const question = { month, show: all ? 'all' : undefined };
-  // Money on an account of several partners is for users who may act for all of them.
+  // An action on an account of several partners requires a role for all of these partners.
   const mayOf =
     ({ account }: ReconciliationException) =>
     (action: string, partnerId: string | null): boolean =>

@@ -1,7 +1,6 @@
 /**
- * The pages of an action: its form, its preview and its result. Every registered action has them, made from its input's
- * description. A preview is the action itself in a transaction that is rolled back; confirming performs it only if it
- * would still do what was shown.
+ * The form, preview and result pages of all actions, generated from their input schemas. A preview runs the action in a
+ * transaction that is rolled back. A confirmation is carried out only if the action's effect is still the one shown.
  */
 import type { Action, Report } from '../../actions/action.ts';
 import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
@@ -19,11 +18,9 @@ import { USERS } from './people.tsx';
 interface ActionRequest {
   readonly action: Action;
   readonly reader: PageUser;
-  /** The form's values, from the request body or the URL. */
   readonly form: URLSearchParams;
 }
 
-/** Whether its form may include files. */
 export const takesFiles = ({ input }: Pick<Action, 'input'>): boolean =>
   fieldsOf(input).some(({ kind }) => kind === 'file');
 
@@ -35,7 +32,6 @@ const frame = (action: Action, content: Screen['content'], lead?: string, asked?
   content,
 });
 
-/** The link back to the thing acted on. */
 function crumbsOf({ action, reader, form }: ActionRequest): { name: string; href: string }[] {
   const place = placesOf(reader).find(({ path }) => path === placeOf(action.name));
   const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
@@ -73,13 +69,12 @@ const PLACES: Readonly<Record<string, Screen['place']>> = {
 
 const placeOf = (name: string): Screen['place'] => PLACES[name.slice(0, name.indexOf('.'))] ?? null;
 
-/** The page of a month: for actions on connected accounts its reconciliation, for others its close. */
+/** The reconciliation page for actions on connected accounts, and the close page for all others. */
 export const monthHref = ({ name }: Action, month: string): string =>
   placeOf(name) === 'accounts'
     ? addressOf('/console/accounts', { month })
     : `/console/close/${encodeURIComponent(month)}`;
 
-/** The form, with its problems. */
 export function actionForm({ action, reader, form }: ActionRequest, refusal?: Refusal): Screen {
   return frame(
     action,
@@ -103,7 +98,6 @@ export function actionForm({ action, reader, form }: ActionRequest, refusal?: Re
   );
 }
 
-/** Does not repeat what the form already shows. */
 const Problem = ({ user, refusal }: { user: PageUser; refusal: Refusal }) => (
   <p class="problem" role="alert">
     {inOneLine(
@@ -124,7 +118,7 @@ const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>
   amount: 'decimal',
   whole: 'numeric',
 };
-/** Empty inputs for a field that takes several values. */
+/** Each field with several values has this many empty inputs. */
 const SPARE = 2;
 
 function Input({ field, values }: { field: Field; values: readonly string[] }) {
@@ -174,7 +168,6 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
   );
 }
 
-/** A choice of several among a few values. */
 const Choices = ({
   field: { name, label, help, choices = [], required },
   values,
@@ -199,7 +192,6 @@ const Choices = ({
   </fieldset>
 );
 
-/** A file picker. A file sent before is kept until another replaces it. */
 function Files({ field, values }: { field: Field; values: readonly string[] }) {
   const { name, label, help, required, several } = field;
   const id = `field-${name}`;
@@ -246,7 +238,10 @@ const columns: readonly Column<Change>[] = [
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
-/** What the action would do, with the button to do it. `changed`: it differs from what was shown before. */
+/**
+ * Shows the action's effect and a button to confirm it. `changed` means that the effect differs from the one shown
+ * earlier.
+ */
 export function actionPreview(
   { action, reader, form }: ActionRequest,
   consequence: Consequence,
@@ -260,7 +255,7 @@ export function actionPreview(
     <div class="narrow stack">
       {changed && (
         <p class="problem" role="alert">
-          Nothing was done: the effect has changed since it was shown. Review it again.
+          Nothing was done, because the figures of this preview changed before you confirmed it. Review the new preview.
         </p>
       )}
       <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
@@ -289,7 +284,6 @@ export function actionPreview(
   );
 }
 
-/** An action's report, as its command prints it. */
 export const ReportText = ({ text }: { text: string }) => <pre class="report">{inOneLine(text)}</pre>;
 
 const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
@@ -305,11 +299,9 @@ interface Link {
   readonly href: string;
 }
 
-/** The result, as worded by the command. */
 export const actionDone = (action: Action, reader: PageUser, report: Report, links: readonly Link[]): Screen =>
   ended({ action, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report, links);
 
-/** The action waits for a second person: only a request was made. */
 export const actionAsked = (
   action: Action,
   reader: PageUser,

@@ -1,4 +1,3 @@
-/** Aging: what partners owe on a day, by days past due; each bucket links to its documents. */
 import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
@@ -31,14 +30,12 @@ type Document = Aging['documents'][number];
 
 interface AgingView {
   readonly aging: Aging;
-  /** Whose documents are listed; null: only the buckets. */
+  /** The filter for the documents listed. Null lists no documents. */
   readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
   readonly documents: readonly Document[];
-  /** Where the list continues: after a partner's id or, for documents, after a number. */
   readonly after: string | null;
 }
 
-/** Open credit is listed like a bucket. */
 const LISTED = [...BUCKETS, 'credit'] as const;
 type ListedAging = (typeof LISTED)[number];
 
@@ -80,7 +77,6 @@ const isOf =
     (currency === undefined || document.currency === currency) &&
     (bucket === undefined || (document.bucket ?? 'credit') === bucket);
 
-/** Shows the partners, or the documents behind a figure. */
 export const sheetOfAging = ({ aging, documentsOf, documents }: AgingView): Sheet =>
   documentsOf === null ? agingSheet(aging) : agingDocumentsSheet({ documents });
 
@@ -138,7 +134,6 @@ function titleOf({ aging, documentsOf }: AgingView): string {
     .join(' · ');
 }
 
-/** The buckets of a page of partners, with totals over all. */
 function Currencies({ view: { aging, after } }: { view: AgingView }) {
   const left = aging.partners.filter(({ partner_id }) => after === null || partner_id === null || partner_id > after);
   const ids = [...new Set(left.map(({ partner_id }) => partner_id))];
@@ -164,7 +159,6 @@ function Currencies({ view: { aging, after } }: { view: AgingView }) {
   );
 }
 
-/** The columns with totals, in one currency. */
 const SUMS = [...BUCKETS, 'credit', 'unapplied', 'net'] as const;
 const SUM_NAMES: Readonly<Record<(typeof SUMS)[number], string>> = {
   ...BUCKET_NAMES,
@@ -176,7 +170,6 @@ interface CurrencyProps {
   readonly asOf: string;
   readonly rows: readonly AgingRow[];
   readonly total: Aging['totals'][number];
-  /** Whether there is more than one page of partners. */
   readonly isPart: boolean;
 }
 
@@ -300,7 +293,7 @@ const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
   },
 ];
 
-/** Why the total does not tie to the ledger. Finance must see this here, not only in the command's output. */
+/** Shows why the aging total does not tie to the ledger. */
 const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => (
   <Card title="Differences" note="Do not rely on these figures; verify the ledger.">
     <ul class="ticks plain">
@@ -318,7 +311,7 @@ const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => 
   </Card>
 );
 
-/** The buckets' shares as one bar. Its widths may be rounded; the figures beside it are exact. */
+/** A bar with each bucket's share. The widths of the bar's parts may be rounded. */
 function Shares({ total }: { total: Aging['totals'][number] }) {
   const open = Number(total.open);
   let at = 0;

@@ -1,4 +1,4 @@
-/** One request for approval, with what its action would do. */
+/** One request for approval, with its action's effect. */
 import { actionOf } from '../../actions/approve.ts';
 import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/requests.sql.ts';
 import { PAST, statusOf } from '../../approvals/requests.ts';
@@ -26,7 +26,7 @@ interface ApprovalView {
   readonly approvers: readonly { readonly login: string; readonly name: string }[];
 }
 
-/** Refusal: approval_unknown, also for a request outside of the user's scope. */
+/** Throws approval_unknown, also for a request outside the user's scope. */
 export async function readApproval(
   tx: Transaction,
   { requestId, scope, now }: { requestId: number; scope: Scope; now: number },
@@ -117,10 +117,7 @@ interface DecideProps {
   readonly token: string;
 }
 
-/**
- * The requester withdraws; another user with the role approves or rejects. Rejection has its own form, so that Enter
- * after the reason does not approve.
- */
+/** Rejection has its own form, so that pressing Enter after the reason does not approve the request. */
 const Decide = ({ isOwn, ...request }: DecideProps) => (
   <section class="card">
     <div class="in stack">

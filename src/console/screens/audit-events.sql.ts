@@ -1,4 +1,3 @@
-/** SQL for the console's list of audit events. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
@@ -12,7 +11,7 @@ export interface ListedEvent {
   readonly host: string;
   readonly via: string;
   readonly details: Readonly<Record<string, unknown>>;
-  /** The kind of the subject, if it has a screen. */
+  /** The kind of the event's subject, or null if the kind has no page. */
   readonly of: 'document' | 'partner' | null;
 }
 
@@ -38,14 +37,17 @@ const ASKED = `(:before::bigint IS NULL OR e.event_id < :before::bigint)
               SELECT unnest(:scope::text[])
               UNION ALL SELECT d.number FROM documents d WHERE d.partner_id = ANY (:scope::text[])))`;
 
-/** The latest events of each action, found by the index of actions. Even for a rare action, no other event is read. */
+/** Reads the latest events of each action by the index on actions, so a rare action does not need a scan. */
 const EVENTS_OF_ACTIONS = `(
        SELECT e.* FROM unnest(:actions::text[]) AS a (action)
        CROSS JOIN LATERAL (
          SELECT * FROM audit_events e WHERE e.action = a.action AND ${ASKED}
          ORDER BY e.event_id DESC LIMIT :limit) AS e)`;
 
-/** Every action that has events: one index probe each, where DISTINCT would read all events. */
+/**
+ * Returns every action that has events. The recursive query makes one index probe per action; DISTINCT would scan all
+ * events.
+ */
 export async function readActions(tx: Transaction): Promise<string[]> {
   const rows = await query<{ action: string }>(
     tx,
@@ -60,7 +62,7 @@ export async function readActions(tx: Transaction): Promise<string[]> {
   return rows.map(({ action }) => action);
 }
 
-/** Those that match the filter, latest first; `actions` lists all actions. */
+/** Returns the events that match the filter, latest first. `actions` must list all actions. */
 export async function readEvents(
   tx: Transaction,
   asked: Filter & { readonly actions: readonly string[]; readonly scope: Scope; readonly limit: number },

@@ -1,4 +1,3 @@
-/** Audit events: who did what, when and from where, with filters in the address. */
 import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
@@ -23,8 +22,8 @@ const PATH = '/console/audit';
 const PAGE = 50;
 
 /**
- * One page by key, latest first. A user limited to some partners sees events about these partners and their documents.
- * Events about a month, a file or the ledger concern other partners too, and the details of a payment may.
+ * Reads one page of events, latest first. A user limited to some partners sees only events about these partners and
+ * their documents. Events about a month, a file, the ledger or a payment can reveal other partners.
  */
 export async function readAuditEvents(
   tx: Transaction,
@@ -145,7 +144,7 @@ function Subject({ event: { subject, of } }: { event: ListedEvent }) {
   );
 }
 
-/** Up to this many short values are shown; others are collapsed. */
+/** More values than this, or long values, are collapsed. */
 const PLAIN = 2;
 
 function Details({ details }: { details: ListedEvent['details'] }): ComponentChildren {
@@ -171,7 +170,7 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
   );
 }
 
-/** A long list, such as a large import's, is cut; the export of events has all of it. */
+/** Lists longer than this are cut. The export of events is complete. */
 const LONGEST = 2000;
 
 function shown(value: unknown): string {

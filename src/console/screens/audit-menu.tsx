@@ -1,4 +1,3 @@
-/** The auditor's pages, one step from each other. */
 import { type Seer, seesAll } from '../action-link.tsx';
 import { Tabs } from '../kit.tsx';
 
@@ -10,7 +9,10 @@ const PARTS = [
   ['packs', 'Packs', '/console/audit/packs'],
 ] as const;
 
-/** Every user may see events. The rest is for users of the whole ledger, as are screens that do not name a user. */
+/**
+ * Users limited to some partners may open only `events`. A page without `user` requires access to the whole ledger, so
+ * it shows all tabs.
+ */
 export const AuditMenu = ({ current, user }: { current: (typeof PARTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Audit"

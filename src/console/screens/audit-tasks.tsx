@@ -1,5 +1,3 @@
-/** The progress of a running verify or pack, and the results of the last ones. */
-
 import { type AuditTask, readTasks } from '../../audit/tasks.sql.ts';
 import {
   CHECKS_IN_ALL,
@@ -29,13 +27,13 @@ export const readPackTasks = (tx: Transaction): Promise<AuditTask[]> =>
 const isUnderWay = (task: AuditTask | undefined): boolean =>
   task !== undefined && task.finished_at === null && !task.is_lost;
 
-/** Polls this part of the page while something is running. */
+/** Polls this part of the page while a task runs. */
 const liveAt = (path: string, id: string) => ({
   'hx-get': `/console${path}`,
   'hx-trigger': 'every 2s',
   'hx-select': `#${id}`,
   'hx-swap': 'outerHTML',
-  // Its links load whole pages.
+  // Links inside the polled part must load whole pages.
   'hx-disinherit': '*',
 });
 
@@ -72,7 +70,6 @@ const checkColumns: readonly Column<CheckResult>[] = [
   },
 ];
 
-/** Checks with findings first. */
 const checksOf = ({ result }: AuditTask): readonly CheckResult[] =>
   [...((result as VerifyResult | null)?.checks ?? [])].sort(
     (one, other) => Number(other.differences > 0) - Number(one.differences > 0),
@@ -117,8 +114,8 @@ export function Verify({ task, reader }: { task: AuditTask | undefined; reader: 
             minutes; you may leave this page in the meantime.
           </p>
         )}
-        {task?.is_lost && <p class="problem">The server that ran the last one has stopped: start it again.</p>}
-        {task?.problem && <p class="problem">{`The last one has no result: ${task.problem}`}</p>}
+        {task?.is_lost && <p class="problem">The server stopped during the last run. Start verify again.</p>}
+        {task?.problem && <p class="problem">{`The last run has no result: ${task.problem}`}</p>}
       </Card>
       {checks.length > 0 && task !== undefined && (
         <Card
@@ -188,7 +185,7 @@ const packColumns: readonly Column<AuditTask>[] = [
   },
 ];
 
-/** Recently made packs. `day`: earlier ones no longer have a file. */
+/** Lists only packs whose files still exist. */
 export function MadePacks({ tasks, path, now }: { tasks: readonly AuditTask[]; path: string; now: number }) {
   const shown = tasks.filter(
     ({ finished_at }) => finished_at === null || now - Date.parse(finished_at) < PACK_HOURS * 3_600_000,

@@ -1,4 +1,3 @@
-/** SQL of the audit pages: job runs, findings of verify, and the months available for packs. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
@@ -11,7 +10,6 @@ export interface Run {
 
 const RUNS_SHOWN = 14;
 
-/** The latest first. */
 export const readVerifyRuns = (tx: Transaction): Promise<Run[]> =>
   query(
     tx,
@@ -20,7 +18,6 @@ export const readVerifyRuns = (tx: Transaction): Promise<Run[]> =>
     { limit: RUNS_SHOWN },
   );
 
-/** The latest run of every other job. */
 export const readOtherRuns = (tx: Transaction): Promise<Run[]> =>
   query(
     tx,
@@ -43,7 +40,6 @@ export interface SealedMonth {
   readonly books_seal: string | null;
 }
 
-/** The closed months, latest first. */
 export const readSealedMonths = (tx: Transaction): Promise<SealedMonth[]> =>
   query(
     tx,

@@ -1,5 +1,3 @@
-/** The evidence for the ledger: its chain of seals, the nightly checks, settings changes, and packs. */
-
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
 import type { AuditTask } from '../../audit/tasks.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -26,13 +24,10 @@ import { MadePacks, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './
 // --- Checks -------------------------------------------------------------------------------------------------------------
 
 interface ChecksView {
-  /** The runs of `verify`, latest first. */
   readonly runs: readonly Run[];
-  /** The latest run of every other job. */
+  /** The latest run of each job other than verify. */
   readonly others: readonly Run[];
-  /** The latest run's findings, by check. */
   readonly findings: readonly VerifyFinding[];
-  /** The verify that was started last, with each check. */
   readonly task: AuditTask | undefined;
 }
 
@@ -51,7 +46,7 @@ export function checksScreen({ runs, others, findings, task }: ChecksView, { rea
   const [last] = runs;
   return {
     ...AUDIT,
-    lead: last === undefined ? 'the nightly verify has not run yet' : outcomeOf(last),
+    lead: last === undefined ? 'the nightly checks have not run yet' : outcomeOf(last),
     content: (
       <>
         <AuditMenu current="checks" />
@@ -67,7 +62,7 @@ export function checksScreen({ runs, others, findings, task }: ChecksView, { rea
                 <DataTable
                   columns={FINDINGS}
                   rows={findings}
-                  nothing={last === undefined ? 'The job verify has not run yet.' : 'All checks passed.'}
+                  nothing={last === undefined ? 'The nightly checks have not run yet.' : 'All checks passed.'}
                   caption="Findings"
                 />
               </Card>
@@ -128,7 +123,7 @@ export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
   content: (
     <>
       <AuditMenu current="settings" />
-      <Card title={plural(events.length, 'change')} note="as the program read them from settings.json">
+      <Card title={plural(events.length, 'change')} note="as read from settings.json">
         <ChangeLog events={events} nothing="No settings are recorded yet." />
       </Card>
     </>
@@ -141,7 +136,6 @@ interface PacksView {
   readonly month: Month | null;
   readonly months: readonly SealedMonth[];
   readonly tasks: readonly AuditTask[];
-  /** In milliseconds. */
   readonly now: number;
 }
 

@@ -1,4 +1,3 @@
-/** SQL of cash application: possible payers and their open items. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { readPayers } from '../../payments/open-items.sql.ts';
 import { OpenItems } from '../../payments/open-items.ts';
@@ -10,7 +9,7 @@ export interface LikelyPayer {
   readonly name: string;
 }
 
-/** The known partners, those that match the payer's account or name, and all that these pay for. */
+/** Returns the known partners, partners that match the payer's account or name, and all partners for whom these pay. */
 export async function readLikelyPayers(
   tx: Transaction,
   {
@@ -47,10 +46,7 @@ export interface CashItem {
 
 export const ITEMS_SHOWN = 100;
 
-/**
- * First what is already selected, then open documents, earliest due first: of these partners, or of all partners in a
- * search.
- */
+/** Returns the selected items first, then open documents by due date. A search with `q` covers all partners. */
 export const readOpenItems = (
   tx: Transaction,
   {
@@ -80,7 +76,6 @@ export const readOpenItems = (
     { currency, partners, q: q ?? null, chosen, scope, limit: ITEMS_SHOWN },
   );
 
-/** One report of the receipt: the bank's line, the processor's event or the hand entry. */
 export interface Report {
   readonly source: string;
   readonly reference: string;

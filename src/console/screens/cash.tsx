@@ -1,4 +1,3 @@
-/** What a receipt may pay: suggestions with their evidence, open items to choose from, its payer, possible duplicates. */
 import { Amount, groupThousands, minorDigits } from '../../money.ts';
 import { daysBetween } from '../../month.ts';
 import type { ListedException } from '../../payments/exceptions.ts';
@@ -13,9 +12,8 @@ import type { PageUser } from '../page.tsx';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
-/** What was filled in before searching for more. */
+/** The values entered before a further search. */
 export interface CashForm {
-  /** The numbers that are ticked. */
   readonly chosen: readonly string[];
   readonly fee: string;
   readonly amount: string;
@@ -27,7 +25,7 @@ export interface Choices extends CashForm {
   readonly q: string | undefined;
   readonly payers: readonly LikelyPayer[];
   readonly items: readonly CashItem[];
-  /** By how much a payment may fall short of an invoice in its currency under the settings. */
+  /** The largest shortfall in the payment's currency that the settings accept as bank charges. */
   readonly smallDifference: string | null;
 }
 
@@ -40,7 +38,6 @@ interface Cash {
 const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>
   mayDo(user, 'payment.apply', payment.partner_id);
 
-/** A button that previews applying the payment to these documents. */
 function Apply({
   numbers,
   accepts,
@@ -61,7 +58,6 @@ function Apply({
   );
 }
 
-/** Each with its reasons, most certain first. */
 export function Suggestions({ exception, ...cash }: Cash & { exception: ListedException }) {
   const suggested = suggestionsOf(exception).filter(({ numbers }) => numbers.length > 0);
   if (suggested.length === 0) return null;
@@ -78,7 +74,7 @@ export function Suggestions({ exception, ...cash }: Cash & { exception: ListedEx
   );
 }
 
-/** Payments that it may duplicate: reverse it as a duplicate, or keep it. */
+/** Lists payments that this one may duplicate. The user reverses the payment as a duplicate, or keeps it. */
 export function Duplicates({
   exception,
   payment,
@@ -121,7 +117,7 @@ export function Duplicates({
   );
 }
 
-/** Open invoices and credit to choose from: several invoices are paid in list order. */
+/** Lists open invoices and credit in the order in which the payment is applied. */
 export function OpenItems({ choices, ...cash }: Cash & { choices: Choices }) {
   const { q, payers, items } = choices;
   const { payment, user, reader } = cash;
@@ -134,8 +130,8 @@ export function OpenItems({ choices, ...cash }: Cash & { choices: Choices }) {
         rows={items}
         nothing={
           payers.length === 0 && q === undefined
-            ? 'Its payer is unknown. Search for an invoice or a partner.'
-            : `Nothing in ${payment.currency} is open there.`
+            ? 'The payer is unknown. Search for an invoice or a partner.'
+            : `No open items in ${payment.currency} match.`
         }
         caption="Open items"
       />
@@ -145,7 +141,7 @@ export function OpenItems({ choices, ...cash }: Cash & { choices: Choices }) {
   return (
     <Card title="Open items" note={q === undefined ? payersInWords(payers) : `found by “${q}”`} flush>
       {may ? (
-        // One form, so ticks and values survive a search for more.
+        // A single form keeps ticks and values during a further search.
         <Form action={page} token={reader.formToken}>
           <Find q={q} />
           <input type="hidden" name="paymentId" value={payment.payment_id} />
@@ -174,7 +170,6 @@ const Find = ({ q }: { q: string | undefined }) => (
   </div>
 );
 
-/** An amount in minor units, for sum.js. */
 const minorUnits = (amount: string, currency: string): string =>
   Amount.of(amount, currency).toString().replace('.', '');
 
@@ -192,7 +187,7 @@ function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }
           <input id="fee" name="fee" value={fee} inputMode="decimal" autocomplete="off" aria-describedby="fee-help" />
           <p class="help" id="fee-help">
             {smallDifference === null
-              ? `The fee that a bank deducted. The setting small_difference allows none in ${currency} yet.`
+              ? `The fee that a bank deducted. The setting small_difference does not allow a fee in ${currency} yet.`
               : `The fee that a bank deducted, at most ${smallDifference} ${currency}. It is posted to bank ` +
                 'charges, and payment plus fee must equal what is open on the invoices.'}
           </p>
@@ -227,7 +222,10 @@ function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }
   );
 }
 
-/** Compares the selection with the amount received; sum.js updates it. Without scripts the preview shows the same. */
+/**
+ * Compares the selected items with the amount received. Without the script sum.js, only the preview shows these
+ * figures.
+ */
 const Sum = ({ payment: { currency, unapplied } }: { payment: PaymentJson }) => (
   <div aria-live="polite">
     <dl class="figures sum" hidden data-sum={minorUnits(unapplied, currency)} data-digits={minorDigits(currency)}>
@@ -308,7 +306,6 @@ const columnsOf = (
   },
 ];
 
-/** Sets or corrects the payer without applying anything. */
 export function Payer({ choices: { payers }, payment, user, reader }: Cash & { choices: Choices }) {
   const { partner_id, payment_id } = payment;
   if (!mayDo(user, 'payment.assign', partner_id)) return null;
@@ -332,8 +329,8 @@ export function Payer({ choices: { payers }, payment, user, reader }: Cash & { c
         </button>
       </Form>
       <p class="help">
-        It becomes this partner’s unapplied cash, and later payments from the same account are recognized as this
-        partner’s.
+        The payment becomes this partner’s unapplied cash. Later payments from the same account are attributed to this
+        partner.
       </p>
     </Card>
   );

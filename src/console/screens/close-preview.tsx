@@ -1,7 +1,7 @@
 /**
- * What closing a month would issue, compared with the month before, and what keeps it from closing or its documents
- * from being sent: the command's dry run. Its form leads to the action. The dry run takes seconds in a large ledger, so
- * the page first shows what is known without it and then loads the rest (`?exact=yes`).
+ * The preview of a month's close, by a dry run of the command: what would be issued, and what blocks the close or holds
+ * documents. The dry run takes seconds in a large ledger. The page therefore first shows the feeds, and then loads the
+ * result (`?exact=yes`).
  */
 import type { ActionContext } from '../../actions/action.ts';
 import { readNextFeeds } from '../../close/close.ts';
@@ -23,22 +23,25 @@ import { MonthChanges } from './month-changes.tsx';
 
 interface ClosePreview {
   readonly month: Month;
-  /** Whether it has ended everywhere. */
+  /** Whether the month has ended in every partner's time zone. */
   readonly due: boolean;
-  /** Null if it cannot be closed, with the reason. */
+  /** The result of the dry run. Null before the dry run, and if the month cannot be closed. */
   readonly seen: {
     readonly report: CloseFigures & Pick<CloseReport, 'late'>;
     readonly feeds: Feeds | undefined;
     readonly holds: readonly ForeseenHold[];
   } | null;
   readonly refused: string | null;
-  /** Which feeds have arrived, until the preview is computed; then null. */
+  /** The state of the feeds, until the dry run has ended. */
   readonly awaiting: Feeds | null;
 }
 
 type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
 
-/** Exact if requested, and for any month but the next one, whose close is refused or builds on earlier months. */
+/**
+ * Reads the feeds, or runs the dry run with `exact`. A month that is not the next to close always gets the dry run,
+ * because its close is refused or depends on earlier months.
+ */
 export async function readClosePreview(
   tx: Transaction,
   context: ActionContext,
@@ -132,7 +135,6 @@ export function closePreviewScreen(
   };
 }
 
-/** What is known before the dry run; the page replaces it with the result once that is ready. */
 function Awaiting({ month, due, feeds }: { month: Month; due: boolean; feeds: Feeds }) {
   const exact = addressOf(`/console/close/${month}/preview`, { exact: 'yes' });
   return (
@@ -144,7 +146,7 @@ function Awaiting({ month, due, feeds }: { month: Month; due: boolean; feeds: Fe
           hx-get={exact}
           hx-trigger="load"
           hx-target="#preview"
-          // A problem page has no preview.
+          // A problem page has no element `#preview`.
           hx-select="#preview, main > .problem"
           hx-swap="outerHTML"
         >
@@ -153,7 +155,7 @@ function Awaiting({ month, due, feeds }: { month: Month; due: boolean; feeds: Fe
         <noscript>
           <p class="buttons">
             <a class="button" href={exact}>
-              Compute what it would issue
+              Compute the documents
             </a>
           </p>
         </noscript>
@@ -227,7 +229,6 @@ function Blockers({ due, seen, missing }: { due: boolean; seen: NonNullable<Clos
   );
 }
 
-/** Leads to the action, which closes without the missing feeds. */
 function Close({
   month,
   due,
@@ -241,7 +242,7 @@ function Close({
   empty: boolean;
   reader: PageUser;
 }) {
-  if (!due) return <p class="soft">It can be closed once it has ended in every partner's time zone.</p>;
+  if (!due) return <p class="soft">The month can be closed once it has ended in every partner's time zone.</p>;
   return (
     <Form action={actionHref('month.close')} token={reader.formToken}>
       <input type="hidden" name="month" value={month} />

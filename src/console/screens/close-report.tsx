@@ -1,7 +1,3 @@
-/**
- * The close report of a month: each partner's billing compared with that of the month before, and what to review after
- * a close.
- */
 import type { ComponentChildren } from 'preact';
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -23,7 +19,7 @@ import { ReportsMenu } from './reports-menu.tsx';
 
 type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
 
-/** What a user limited to some partners may see: their lines, without the totals. */
+/** Users limited to some partners see their own lines, without totals. */
 type OwnReport = Pick<
   CloseReport,
   | 'month'
@@ -39,17 +35,15 @@ type OwnReport = Pick<
 
 interface CloseReportView {
   readonly report: OwnReport | null;
-  /** Null for a user limited to some partners. */
   readonly totals: CloseReport['totals'] | null;
-  /** Whether the documents add tax to the amounts shown and, for users who see all partners, how much. */
+  /** States whether documents add tax to the amounts. Users who see all partners also see the tax amount. */
   readonly tax: string;
-  /** Every closed month, latest first. */
   readonly months: readonly Month[];
 }
 
 const PATH = '/console/reports/close';
 
-/** Refusal: month_not_closed. */
+/** Throws month_not_closed. */
 export async function readCloseReport(
   tx: Transaction,
   asked: CloseReportQuestion,
@@ -202,13 +196,12 @@ function Partners({ report: { partners, previous } }: { report: OwnReport }) {
         rows={partners}
         labelled
         nothing="No documents were issued."
-        caption="Partners compared with the month before"
+        caption="Partners compared with the previous month"
       />
     </Card>
   );
 }
 
-/** What to review after a close, each with its partner. */
 function Remarks({ report }: { report: OwnReport }) {
   const partner = (id: string, name: string) => <a href={`/console/partners/${id}`}>{name}</a>;
   return (

@@ -1,8 +1,6 @@
-/** SQL of the close cockpit: its strip of months, and the sign-off of a month. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
-/** A closed month of the strip, with what it billed by currency. */
 export interface ClosedMonth {
   readonly month: Month;
   readonly closed_at: string;
@@ -13,7 +11,7 @@ export interface ClosedMonth {
 
 export const MONTHS_SHOWN = 11;
 
-/** The latest closed months, and the month before them. With `until`, only months up to it. */
+/** Returns the latest closed months and the month before them. `until` is the last month to return. */
 export const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<ClosedMonth[]> =>
   query(
     tx,
@@ -30,7 +28,6 @@ export const readClosedMonths = (tx: Transaction, until: Month | null = null): P
     { shown: MONTHS_SHOWN + 1, until },
   );
 
-/** What is posted to this month and later ones, by month and currency. */
 export const readPostedSums = (
   tx: Transaction,
   month: Month,
@@ -42,7 +39,6 @@ export const readPostedSums = (
     { month },
   );
 
-/** One of a month's two closes: who did it, and who approved it. */
 export interface Signature {
   readonly close: 'month' | 'books';
   readonly by: string;

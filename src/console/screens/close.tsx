@@ -1,7 +1,3 @@
-/**
- * The close cockpit: a strip of months, and for one month the expected feeds, its documents, and what is left to do.
- */
-
 import { readBooksState } from '../../close/books.sql.ts';
 import { openBooks } from '../../close/books.ts';
 import { dueMonths, endOfMonthEverywhere, readNextMonth } from '../../close/close.ts';
@@ -31,17 +27,16 @@ interface OpenMonth {
   readonly due: boolean;
 }
 
-/** What is known about the open month shown. */
 interface OpenMonthFacts {
   readonly feeds: Feeds;
   readonly ends_at: string;
-  /** Pending requests to close it, or all due months. */
+  /** Pending requests to close this month, or all months that are due. */
   readonly requests: readonly WaitingApproval[];
-  /** How many settings, variables and partners' fields production lacks; 0 in a sandbox. */
+  /** The number of settings, variables and partner fields that production still lacks. The number is 0 in a sandbox. */
   readonly missing: number;
 }
 
-/** The month that closes next, and after it the running month and those with rows. */
+/** Returns the month that closes next, the current month, and later months with rows. */
 async function readOpenMonths(tx: Transaction, { environment, settings }: Installation): Promise<OpenMonth[]> {
   const now = environment.now();
   const next = await readNextMonth(tx, now);
@@ -76,20 +71,22 @@ async function readExpected(
 
 interface CloseView {
   readonly closed: readonly ClosedMonth[];
-  /** The month closed before the first of these. */
   readonly earlier: Month | null;
-  /** The strip ends before the latest month, because an earlier one is shown. */
+  /** Whether the strip ends before the latest month, because an earlier month is selected. */
   readonly isEarlier: boolean;
   readonly open: readonly OpenMonth[];
   readonly shown: Month | null;
-  /** For the open month shown. */
+  /** Null if the selected month is closed. */
   readonly expected: OpenMonthFacts | null;
   readonly report: CloseFigures | null;
   readonly signOff: SignOff | null;
   readonly openBooks: readonly Month[];
 }
 
-/** The cockpit of one month; by default the month that closes next. Undefined for a month without one. */
+/**
+ * Reads the cockpit of a month. The default month is the one that closes next. Returns undefined if the month has no
+ * cockpit.
+ */
 export async function readClose(
   tx: Transaction,
   context: Installation,
@@ -189,7 +186,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
   };
 }
 
-/** What is invoiced and, for connected accounts, what the processor routes. Currencies are not added up. */
+/** The totals by currency: our share, which is invoiced or, for connected accounts, routed by the processor. */
 export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
   <dl class="figures totals">
     {totals.map(({ currency, invoice_amount }) => (
@@ -205,7 +202,6 @@ export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
 
 interface RunningProps {
   readonly open: OpenMonth;
-  /** The month that closes next. */
   readonly next: OpenMonth | undefined;
   readonly expected: OpenMonthFacts;
   readonly user: Seer;
@@ -409,13 +405,13 @@ function Closed({ report, view, user }: ClosedProps) {
   );
 }
 
-/** Polls this part of the page while something is being sent. */
+/** Polls this part of the page while e-mails are being sent. */
 const liveAt = (month: Month) => ({
   'hx-get': `/console/close/${month}`,
   'hx-trigger': 'every 2s',
   'hx-select': '#deliveries',
   'hx-swap': 'outerHTML',
-  // Its links load whole pages.
+  // Links inside the polled part must load whole pages.
   'hx-disinherit': '*',
 });
 

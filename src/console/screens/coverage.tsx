@@ -1,4 +1,7 @@
-/** Coverage: a row for each partner, a column for each closed month. A cell shows documents, no activity, or a gap. */
+/**
+ * Coverage, with a row for each partner and a column for each closed month. A cell shows documents, no activity or a
+ * gap.
+ */
 import type { Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
@@ -19,15 +22,13 @@ import { ReportsMenu } from './reports-menu.tsx';
 type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
 interface CoverageView {
-  /** The cells are those of one page of partners; the gaps are those of all partners. */
+  /** `cells` covers one page of partners, and `gaps` covers all partners. */
   readonly coverage: Coverage;
-  /** How many partners the list has. */
   readonly listed: number;
   readonly asOf: string | undefined;
   readonly today: string;
-  /** Only partners with a gap. */
   readonly gapsOnly: boolean;
-  /** The partner after which this page begins, and after which the next one does. */
+  /** The last partner of the previous page, and of this page. */
   readonly after: string | undefined;
   readonly next: string | null;
   readonly names: ReadonlyMap<string, string>;
@@ -35,7 +36,7 @@ interface CoverageView {
 
 const PATH = '/console/reports/coverage';
 const PAGE = 50;
-/** A year and the month before it. More months do not fit. */
+/** A year and the month before it. More months would not fit on the page. */
 const MONTHS_SHOWN = 13;
 
 export async function readCoverage(
@@ -61,7 +62,6 @@ export async function readCoverage(
   };
 }
 
-/** The spreadsheet has all partners and all months. */
 export async function readCoverageSheet(
   tx: Transaction,
   asked: CoverageQuestion,

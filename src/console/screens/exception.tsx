@@ -1,4 +1,4 @@
-/** One reconciliation exception: what it is, whose it is and, for money without a quote, what it could be. */
+/** A reconciliation exception, its partner and, for money without a quote, the quotes that it may belong to. */
 import { needsWork, type ReconciliationException } from '../../splits/reconcile-month.ts';
 import { actionHref } from '../action-link.tsx';
 import { Chip, Money, type Tone } from '../kit.tsx';
@@ -28,7 +28,7 @@ export const ExceptionStatus = ({ exception }: { exception: ReconciliationExcept
 interface ExceptionProps {
   readonly exception: ReconciliationException;
   readonly names: ReadonlyMap<string, string>;
-  /** Whether the user may do an action on it for a partner, or for all. */
+  /** Returns whether the user may act on the exception for a partner, or for all partners if null. */
   readonly may: (action: string, partnerId: string | null) => boolean;
 }
 
@@ -52,7 +52,6 @@ export function ExceptionCell({ exception, names, may }: ExceptionProps) {
   );
 }
 
-/** The quotes whose share the money may be, each with the action to match it. */
 function Choices({ exception, names, may }: ExceptionProps) {
   const { candidates, named, quote_id, sent, balance_transactions, account } = exception;
   const transaction = balance_transactions[0] ?? '';

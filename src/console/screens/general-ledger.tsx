@@ -1,4 +1,4 @@
-/** What was exported to the general ledger: each month's journals with their files, and what is left to export. */
+/** The exported journals and files of each month, and the months that are not exported yet. */
 import type { Transaction } from '../../database/transaction.ts';
 import { type ListedExport, readExports, readUnexported } from '../../general-ledger/exports.sql.ts';
 import { type Month, monthName } from '../../month.ts';
@@ -10,7 +10,6 @@ import { ReportsMenu } from './reports-menu.tsx';
 
 interface GeneralLedgerView {
   readonly exports: readonly ListedExport[];
-  /** Months with closed books that have something to export and were not exported, latest first. */
   readonly waiting: readonly Month[];
 }
 

@@ -1,5 +1,3 @@
-/** One document: its PDF beside its figures, lines, history, and the available actions. */
-
 import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { OpenDispute } from '../../documents/disputes.sql.ts';
@@ -25,7 +23,7 @@ interface InvoiceView {
   readonly today: string;
 }
 
-/** A document of a partner in scope. Refusal: document_unknown, also for another partner's document. */
+/** Returns a document in scope. Throws document_unknown, also for another partner's document. */
 export async function readInScope(tx: Transaction, scope: Scope, number: string): Promise<DocumentRow> {
   const [document] = await readDocuments(tx, { number });
   if (document === undefined || !isInScope(scope, document.partner_id)) throw refuse('document_unknown', { number });
@@ -38,7 +36,6 @@ export async function readInvoice(tx: Transaction, scope: Scope, number: string,
   return { document, history: await readHistory(tx, document.document_id), dispute, today };
 }
 
-/** The actions on a document, by its kind and state: each has its own page with a preview. */
 function actsOn(
   { document, status, held_at, amount_paid, purpose }: DocumentRow,
   dispute: OpenDispute | null,
@@ -63,7 +60,6 @@ function actsOn(
   ];
 }
 
-/** The same for rarely needed actions. */
 function rareActionsOn(row: DocumentRow): RareAction[] {
   const { document, status, number, partner_id: partner } = row;
   if (status === 'void' || document === 'statement') return [];
@@ -101,7 +97,7 @@ export function invoiceScreen(
     { heading: 'Policy', cell: ({ policy_name }) => policy_name },
     {
       heading: 'Rows',
-      // Late rows are on separate lines.
+      // Names the month of a late row, which has its own line.
       cell: ({ kind, month }) => (
         <span class="soft">{`${rowKindName(kind)}${month === row.month ? '' : ` of ${monthName(month)}`}`}</span>
       ),
@@ -224,7 +220,7 @@ export function invoiceScreen(
             <p class="nothing">
               {row.purpose === 'opening'
                 ? 'The previous system issued it, and the partner has the original.'
-                : 'It has not been rendered yet.'}
+                : 'The PDF has not been rendered yet.'}
             </p>
           ) : (
             <iframe

@@ -1,14 +1,13 @@
-/** Partners compared with the month before, largest change first. */
+/** The change in each partner's billing from the previous month, largest change first. */
 import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
 import { counted } from '../../text.ts';
 import { PARTNER } from '../columns.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 
-/** The most lines of a cockpit list, and of this one per currency. */
+/** The most lines in a list of the cockpit. The list of changes has this limit for each currency. */
 export const LISTED = 100;
 
-/** What a list leaves out, with a link to it; empty if it leaves out nothing. */
 export const More = ({ count, children }: { count: number; children: ComponentChildren }) =>
   count > 0 && (
     <p class="soft">
@@ -19,23 +18,21 @@ export const More = ({ count, children }: { count: number; children: ComponentCh
 
 interface ChangesProps {
   readonly partners: CloseFigures['partners'];
-  /** Whether the documents exist. */
   readonly linked: boolean;
   readonly nothing: string;
-  /** The page with all partners. */
   readonly all: ComponentChildren;
 }
 
 export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
   const largest = largestChanges(partners);
   return (
-    <Card title="Compared with the month before" flush>
+    <Card title="Compared with the previous month" flush>
       <DataTable
         columns={changeColumns(linked)}
         labelled
         rows={largest}
         nothing={nothing}
-        caption="Partners compared with the month before"
+        caption="Partners compared with the previous month"
       />
       {largest.length < partners.length && (
         <div class="in">
@@ -46,7 +43,7 @@ export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
   );
 }
 
-/** Each amount in the currency of the last one. */
+/** The last column names the currency of the row's other amounts. */
 const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]>[] => [
   {
     heading: PARTNER.heading,
@@ -74,7 +71,7 @@ const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]
   },
 ];
 
-/** Those of each currency are sorted by change. */
+/** Keeps the largest changes of each currency. */
 function largestChanges(partners: CloseFigures['partners']): CloseFigures['partners'] {
   const listed = new Map<string, number>();
   return partners.filter(({ currency }) => {

@@ -1,4 +1,4 @@
-/** A strip of months with what each bills, in the same currencies throughout. */
+/** The strip of months, each with its billed amounts. All months list their currencies in the same order. */
 import { type Month, monthName } from '../../month.ts';
 import { Money } from '../kit.tsx';
 
@@ -11,13 +11,11 @@ interface MonthStripView {
   readonly closed: readonly (ShownMonth & { readonly books_closed: boolean })[];
   readonly open: readonly (ShownMonth & { readonly due: boolean })[];
   readonly shown: Month | null;
-  /** The month closed before the first of these. */
   readonly earlier: Month | null;
-  /** The strip ends before the latest months. */
   readonly isEarlier: boolean;
 }
 
-/** The currencies, those billed in most months first. Amounts are not comparable across currencies. */
+/** The currency billed in the most months comes first. Amounts in different currencies cannot be ranked. */
 function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { currency } of months.flatMap(({ totals }) => totals)) {
@@ -28,7 +26,7 @@ function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
     .map(([currency]) => currency);
 }
 
-/** How many amounts a month shows; its close has all. */
+/** A tile shows only this many amounts. The month's page shows all amounts. */
 const SHOWN = 2;
 
 export function MonthStrip({ closed, open, shown, earlier, isEarlier }: MonthStripView) {

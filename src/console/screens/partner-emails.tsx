@@ -1,4 +1,3 @@
-/** The e-mails to a partner. */
 import type { Transaction } from '../../database/transaction.ts';
 import { emails } from '../../lists/emails.ts';
 import type { PartnerView as Partner } from '../../partners/partners.sql.ts';

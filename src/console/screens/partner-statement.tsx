@@ -1,4 +1,3 @@
-/** A partner's account statement for a period: opening balance, activity, and closing balance. */
 import type { ComponentChildren } from 'preact';
 import type { ActionContext } from '../../actions/action.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -43,7 +42,9 @@ export async function readPartnerStatement(
   return { partner, statement: await readAccountStatement(tx, { partnerId, from, asOf, today }) };
 }
 
-/** The PDF as e-mailed. Rendering takes a quarter of a second to load. */
+/**
+ * Returns the PDF that would be e-mailed. The renderer's modules are loaded on demand, because that takes 0.25 seconds.
+ */
 export async function fileOfStatement(
   tx: Transaction,
   context: ActionContext,
@@ -57,13 +58,12 @@ export async function fileOfStatement(
 
 export const sheetOfStatement = ({ statement }: PartnerStatementView): Sheet => statementSheet(statement);
 
-/** The month that equals a period; undefined for other periods. */
 function monthOf({ from, as_of }: AccountStatement): Month | undefined {
   const month = from.slice(0, 7) as Month;
   return from === `${month}-01` && as_of === lastDay(month) ? month : undefined;
 }
 
-/** Only whole months are e-mailed. For another period the form asks which month. */
+/** E-mailing requires a whole month. For other periods, the form asks for the month. */
 function Send({ partner, statement, user }: PartnerStatementView & { user: Seer }) {
   const month = monthOf(statement);
   const { partner_id: partnerId } = partner;
@@ -106,12 +106,10 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
 }
 
 interface PeriodProps {
-  /** Where the statement is. */
   readonly path: string;
   readonly statement: AccountStatement;
 }
 
-/** The statement of the period as files. */
 export const StatementFiles = ({ path, statement: { from, as_of } }: PeriodProps) => (
   <>
     <a class="button" href={addressOf(`${path}.pdf`, { from, as_of })} hx-boost="false" download>
@@ -121,7 +119,6 @@ export const StatementFiles = ({ path, statement: { from, as_of } }: PeriodProps
   </>
 );
 
-/** A form for another period, with the state of this one beside it. */
 export function StatementPeriod({
   path,
   statement: { from, as_of },
@@ -155,7 +152,6 @@ type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {
 
 interface AccountsProps {
   readonly statement: AccountStatement;
-  /** The path of the documents. */
   readonly documents: string;
 }
 

@@ -1,4 +1,3 @@
-/** A partner's terms: policies with rates, its arrangements and their dates, API clients, and all changes. */
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -22,22 +21,19 @@ import type { Screen } from '../page.tsx';
 import { readInactivePolicies } from './partner.sql.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
-/** Without its secrets or their hashes. */
 interface Client {
   readonly client_id: string;
   readonly created_at: string;
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
-  /** When each valid secret expires; null: never. */
+  /** When each valid secret expires, or null for a secret that does not expire. */
   readonly secrets: readonly (string | null)[];
 }
 
 interface PartnerTermsView {
   readonly partner: Partner;
   readonly issuerTerms: number;
-  /** The latest first. */
   readonly arrangements: readonly Arrangement[];
-  /** Since when inactive policies have been inactive. */
   readonly inactive: ReadonlyMap<string, string>;
   readonly clients: readonly Client[];
   readonly webhook: Webhook | null;
@@ -121,7 +117,7 @@ const policyColumns = ({ inactive }: PartnerTermsView): readonly Column<Policy>[
   { heading: 'Minimum price', number: true, cell: ({ price }) => (price == null ? <None /> : price.minimum) },
 ];
 
-/** `30 %` of `0.30`: digits are shifted, nothing is calculated. */
+/** Shows `0.30` as `30 %`. Shifts digits instead of calculating, so no digit is rounded. */
 export function percent(rate: string): string {
   const [whole = '0', fraction = ''] = rate.split('.');
   const digits = fraction.padEnd(2, '0');
@@ -180,7 +176,6 @@ const Arrangements = ({ view: { arrangements } }: { view: PartnerTermsView }) =>
   </Card>
 );
 
-/** The actions on its webhook: an existing one can be changed, resumed and removed. */
 function webhookActions({ webhook, partner: { partner_id: partnerId } }: PartnerTermsView): RareAction[] {
   const names: [action: string, name: string][] = [
     ['webhook.set', webhook === null ? 'Set a webhook' : 'Change the webhook'],
@@ -263,7 +258,6 @@ function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
   );
 }
 
-/** `last used 2026-10-01`. */
 const usedOn = (at: string | null): string => (at === null ? 'never used' : `last used ${at.slice(0, 10)}`);
 
 const endsOf = (secrets: readonly (string | null)[]): string => {

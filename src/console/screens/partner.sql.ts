@@ -1,4 +1,3 @@
-/** SQL of a partner's pages. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
@@ -38,7 +37,6 @@ export const readHeld = (tx: Transaction, partnerId: string): Promise<HeldDocume
     { partnerId },
   );
 
-/** The partners that it pays for. */
 export const readChildren = (tx: Transaction, asked: { partnerId: string; scope: Scope }): Promise<Child[]> =>
   query(
     tx,
@@ -47,7 +45,6 @@ export const readChildren = (tx: Transaction, asked: { partnerId: string; scope:
     asked,
   );
 
-/** Since when each inactive policy has been inactive. */
 export async function readInactivePolicies(tx: Transaction, partnerId: string): Promise<Map<string, string>> {
   const inactive = await query<{ policy_id: string; since: string }>(
     tx,

@@ -1,6 +1,4 @@
-/**
- * One partner: what it owes and why, and what needs attention. Its statement, terms and e-mails have their own screens.
- */
+/** The overview of a partner. A partner's statement, terms and e-mails have their own pages. */
 import type { Transaction } from '../../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
@@ -27,16 +25,15 @@ interface PartnerOverview {
   readonly partner: Partner;
   readonly as_of: string;
   readonly balances: readonly PartnerBalance[];
-  /** Open invoices, earliest due first, then open credit. */
+  /** Open invoices by due date, then open credit. */
   readonly items: readonly OpenItem[];
   readonly unapplied: readonly UnappliedPayment[];
   readonly held: readonly HeldDocument[];
   readonly disputes: readonly OpenDispute[];
-  /** The partners that it pays for. */
   readonly children: readonly Child[];
 }
 
-/** Refusal: partner_unknown, also for a partner that the user may not see. */
+/** Throws partner_unknown, also for a partner outside the user's scope. */
 export async function readPartnerInScope(tx: Transaction, partnerId: string, scope: Scope): Promise<Partner> {
   const [partner] = isInScope(scope, partnerId) ? await readPartners(tx, partnerId) : [];
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
@@ -69,7 +66,6 @@ const TABS = [
   ['/emails', 'E-mails'],
 ] as const;
 
-/** What a partner's four screens have in common. */
 export function partnerFrame(partner: Partner, tab: (typeof TABS)[number][0]) {
   const path = `/console/partners/${partner.partner_id}`;
   return {
@@ -212,7 +208,6 @@ function Contact({ partner: { invoicing_contact: contact, address } }: { partner
   );
 }
 
-/** Holds, disputes and cash without an invoice, which someone must resolve. */
 function Waiting({ view: { held, disputes, unapplied, partner }, user }: { view: PartnerOverview; user: Seer }) {
   if (held.length + disputes.length + unapplied.length === 0)
     return (

@@ -1,4 +1,3 @@
-/** Actions on partners. */
 import { ActionLink, MoreActions, type Seer } from '../action-link.tsx';
 
 export const PartnerActions = ({ user }: { user: Seer }) => (

@@ -1,4 +1,4 @@
-/** Cash application: receipts that need a decision, each with the documents that it may pay and why. */
+/** The list of receipts that need a decision, each with suggested documents and the reasons. */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readExceptions } from '../../payments/exceptions.sql.ts';
@@ -20,7 +20,7 @@ interface PaymentsView {
 
 const PAGE = 50;
 
-/** One page in list order, after the exception with this name. */
+/** Returns one page. `after` is the last exception of the previous page. */
 export async function readPayments(
   tx: Transaction,
   { after: asked, settings, scope }: { readonly after?: string; readonly settings: Settings; readonly scope: Scope },
@@ -35,7 +35,6 @@ export async function readPayments(
 
 const PATH = '/console/payments';
 
-/** The two lists of payments. */
 const PaymentTabs = ({ current }: { current: 'decide' | 'all' }) => (
   <Tabs
     label="Payments"
@@ -80,7 +79,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
             <Receipt exception={exception} />
           ))}
           {exceptions.length === 0 && (
-            <p class="nothing">All receipts are applied. New ones appear here when a bank file is imported.</p>
+            <p class="nothing">All receipts are applied. New receipts appear here when a bank file is imported.</p>
           )}
         </div>
         <Pager

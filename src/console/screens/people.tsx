@@ -1,4 +1,3 @@
-/** The sections of the settings, and actions on users. */
 import { ActionLink, type Seer } from '../action-link.tsx';
 import { Tabs } from '../kit.tsx';
 

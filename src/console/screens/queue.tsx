@@ -1,6 +1,5 @@
 /**
- * The work queue: everything that waits for a person, oldest first, with the assignee and the action that resolves it.
- * What exit statuses and `status` only count is itemized here.
+ * The work queue, oldest item first. The queue lists the items that exit statuses and the command `status` only count.
  */
 import { ACTIONS } from '../../actions/loaded.ts';
 import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../actions/work/items.ts';
@@ -33,9 +32,8 @@ interface Filter {
 }
 
 interface QueueView extends Filter {
-  /** The items of one page. */
   readonly items: readonly WorkItem[];
-  /** The item after which this page begins, and after which the next one does. */
+  /** The last item of the previous page, and of this page. */
   readonly after: string | undefined;
   readonly next: string | null;
   readonly counts: Readonly<Record<QueueKind | 'all', number>>;
@@ -64,7 +62,7 @@ export async function readQueue(
   const counts = FINDING_KINDS.map((each) => [each, persons.filter((item) => item.kind === each).length] as const);
   const listed = kind.filter((item) => is(item, filter.whose));
   const after = textAsked(asked.after);
-  // If that item has been settled in the meantime, the list starts over.
+  // If the item `after` was settled meanwhile, the list starts at the beginning.
   const begin = listed.findIndex(({ item }) => item === after) + 1;
   const shown = listed.slice(begin, begin + PAGE);
   return {
@@ -82,11 +80,9 @@ export async function readQueue(
   };
 }
 
-/** The partners of an action; null: the whole ledger. */
 const whoseOf = (partners: WorkItem['partners']): readonly string[] | null =>
   partners.length === 0 ? null : partners.map(({ id }) => id);
 
-/** The page where an item is reviewed and settled. */
 function pageOf({ item, partners }: WorkItem, user: Seer): string {
   const at = item.indexOf(':');
   const [prefix, name] = [item.slice(0, at), item.slice(at + 1)];
@@ -107,7 +103,6 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
   }
 }
 
-/** A request is named after its action. */
 function titleOf({ kind, title }: WorkItem): string {
   if (kind !== 'approvals') return title;
   const [action = '', ...subject] = title.split(' ');
@@ -116,7 +111,7 @@ function titleOf({ kind, title }: WorkItem): string {
 
 const SETTINGS = '/console/settings';
 
-/** The action that resolves it, for users who may; if there is none, the page where it is settled. */
+/** Links to the action that resolves the item, if the user may do it. Without an action, links to the item's page. */
 function Actions({ item, user }: { item: WorkItem; user: Seer }) {
   const remedies = item.remedies.filter((each) => !('command' in each) || each.page !== undefined);
   if (remedies.length === 0) {

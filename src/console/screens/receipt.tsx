@@ -1,6 +1,6 @@
 /**
- * One receipt or other payment exception. On the left: what arrived and what was done with it. On the right: what it
- * may pay. A choice leads to the action's page with a preview. Refusal: page_unknown.
+ * A receipt or other payment exception: what was received and applied, and suggestions for the amount that remains.
+ * Refusal: page_unknown.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -26,7 +26,10 @@ interface ReceiptView {
   readonly exception: ListedException | null;
   readonly payment: PaymentJson | null;
   readonly partner_name: string | null;
-  /** The payer and the partners whose invoices it is applied to, whether or not in the user's scope. */
+  /**
+   * The payer, and the partners whose invoices the payment is applied to. These partners can be outside the user's
+   * scope.
+   */
   readonly whose: AffectedPartners;
   readonly reports: readonly Report[];
   readonly choices: Choices | null;
@@ -41,8 +44,8 @@ interface ReceiptQuery extends ReceiptContext {
 }
 
 /**
- * `12` and `payment-12` name a payment, whether or not it needs a decision. `line-7`, `payout-3` and the like are shown
- * only while they need one.
+ * `12` and `payment-12` name a payment in any state. Names such as `line-7` and `payout-3` are valid only while an
+ * exception is open.
  */
 export async function readReceipt(
   tx: Transaction,
@@ -175,7 +178,6 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
   };
 }
 
-/** The payer and whose invoices it is applied to. */
 const partnersOf = ({ partner_id, applications }: PaymentJson): AffectedPartners =>
   partner_id === null
     ? null
@@ -359,7 +361,9 @@ function Other({ exception: each, user }: { exception: ListedException; user: Us
           <p class="buttons">
             <Remedies remedies={each.remedies} user={user} partner={null} />
           </p>
-          {each.kind === 'waiting_event' && <p class="soft">It resolves itself when the awaited event arrives.</p>}
+          {each.kind === 'waiting_event' && (
+            <p class="soft">This exception resolves itself when the awaited event arrives.</p>
+          )}
         </div>
       </Card>
     </div>

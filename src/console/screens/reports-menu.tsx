@@ -1,4 +1,3 @@
-/** The reports by day or month, one step from each other. */
 import { type Seer, seesAll } from '../action-link.tsx';
 import { Tabs } from '../kit.tsx';
 
@@ -10,12 +9,9 @@ const REPORTS = [
   ['close', 'Close report', '/console/reports/close'],
 ] as const;
 
-/** Of the whole ledger. */
 const LEDGER: readonly string[] = ['trial-balance', 'general-ledger'];
 
-/**
- * The trial balance and the general ledger are for users of the whole ledger, as are screens that do not name a user.
- */
+/** A page without `user` requires access to the whole ledger, so it shows all tabs. */
 export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Reports"

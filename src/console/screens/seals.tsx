@@ -1,4 +1,4 @@
-/** One seal (of a month, its books, or a checkpoint) with its predecessor, signature and letter. */
+/** The page of a seal: of a month, of its books, or a checkpoint. */
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type ChainedSeal, readChain } from '../../lists/seals.ts';
@@ -19,11 +19,11 @@ export const SealTheMonth = ({ user }: { user: Seer }) => (
 
 interface SealView {
   readonly seal: ChainedSeal;
-  /** The text whose SHA-256 is the seal; if signed, as a signed note. */
+  /** The text whose SHA-256 is the seal. A signed seal has its signature lines below the text. */
   readonly note: string;
 }
 
-/** Refusal: argument_invalid. */
+/** Throws argument_invalid. */
 export async function readSeal(
   tx: Transaction,
   asked: { readonly kind: string; readonly name: string },

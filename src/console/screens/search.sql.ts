@@ -1,4 +1,4 @@
-/** SQL of the search: each part is one query over an index or a small table, limited to the user's partners. */
+/** SQL of the search. Each query uses an index or a small table, and is limited to the user's partners. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
@@ -44,7 +44,6 @@ interface SearchParameters {
   readonly limit: number;
 }
 
-/** `exact`: the document with exactly this number. */
 export const readFoundDocuments = (tx: Transaction, seen: SearchParameters): Promise<FoundDocument[]> =>
   query(
     tx,
@@ -67,7 +66,7 @@ export const readFoundPartners = (tx: Transaction, seen: SearchParameters): Prom
     seen,
   );
 
-/** By the full reference, or the exact amount in any currency. */
+/** Matches the full reference, or the exact amount in any currency. */
 export const readFoundPayments = (tx: Transaction, seen: SearchParameters): Promise<FoundPayment[]> =>
   query(
     tx,
@@ -86,7 +85,7 @@ export const readFoundPayments = (tx: Transaction, seen: SearchParameters): Prom
     seen,
   );
 
-/** Rows of exactly this quote. Each partner is one index probe, for acceptances and for later rows. */
+/** Returns the rows of a quote. Each partner costs one index probe for acceptances and one for later rows. */
 export const readFoundRows = (tx: Transaction, seen: SearchParameters): Promise<FoundRow[]> =>
   query(
     tx,

@@ -1,6 +1,6 @@
 /**
- * The global search: a document number goes straight to its document; partners, amounts, payment references and quotes
- * are listed. Each part is one query over an index or a small table, limited to the user's partners.
+ * The global search. A document number opens the document. Other text lists partners, amounts, payment references and
+ * quotes.
  */
 import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -22,7 +22,7 @@ import {
 
 interface SearchView {
   readonly q: string | undefined;
-  /** The document with exactly this number. */
+  /** The number of a document if it equals the searched text. */
   readonly exact: string | null;
   readonly documents: readonly FoundDocument[];
   readonly partners: readonly FoundPartner[];

@@ -1,4 +1,4 @@
-/** Who is signed in, from where and with which passkeys. Administrators can end sessions and remove passkeys. */
+/** All users' sessions and passkeys. Administrators can end sessions and remove passkeys. */
 import type { Transaction } from '../../database/transaction.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { type Passkey, readEverybodysPasskeys } from '../../people/passkeys.sql.ts';

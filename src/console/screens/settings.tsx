@@ -1,4 +1,4 @@
-/** The settings in force, read-only: they are edited in settings.json. Secrets are never shown. */
+/** The current settings, read-only and without secrets. Administrators edit the settings in settings.json. */
 import type { ComponentChildren } from 'preact';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -18,7 +18,7 @@ import { SettingsMenu } from './people.tsx';
 interface SettingsView {
   readonly settings: Settings;
   readonly environment: Environment['name'];
-  /** Where e-mails go; no user name and no password. */
+  /** The mail server's address, without user name and password. */
   readonly mailServer: string | null;
   readonly signsMail: boolean;
   readonly signsSeals: boolean;
@@ -99,7 +99,7 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
   };
 }
 
-/** More than these are collapsed. */
+/** Lists with more gaps than this are collapsed. */
 const GAPS_SHOWN = 8;
 
 function Missing({
@@ -163,7 +163,7 @@ function BankDetails({ settings, user }: { settings: Settings; user: Seer }) {
     >
       {waiting.length > 0 && (
         <p class="problem">
-          {`settings.json differs, and this is not in force: ${waiting.map(({ field }) => field).join(', ')}. `}
+          {`These fields of settings.json are not in force yet: ${waiting.map(({ field }) => field).join(', ')}. `}
           <ActionLink user={user} action="instructions.adopt" partner={null} tone="plain">
             Compare and put in force
           </ActionLink>
@@ -290,7 +290,6 @@ function Mail({ view: { settings, mailServer, signsMail, documents, others, mail
   );
 }
 
-/** Which actions need a second person, if the settings name any. */
 function Approvals({ settings }: { settings: Settings }) {
   const rules = Object.entries((settings as { approvals?: Readonly<Record<string, ApprovalRule>> }).approvals ?? {});
   return (

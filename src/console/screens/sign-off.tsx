@@ -1,7 +1,6 @@
 /**
- * The sign-off of a closed month: who closed it, whether its documents were sent and its figures verified since, and
- * what keeps its books from closing, each with its remedy. Closing the books is the sign-off: nothing more is dated in
- * the month.
+ * The sign-off of a closed month: who closed it, e-mails sent, the latest verify, and obstacles to closing its books.
+ * Closing the books completes the sign-off: nothing more is dated in the month.
  */
 import type { ComponentChildren } from 'preact';
 import { readTasks } from '../../audit/tasks.sql.ts';
@@ -25,11 +24,10 @@ import { readSignatures, type Signature } from './close.sql.ts';
 export interface SignOff {
   readonly signatures: readonly Signature[];
   readonly obstacles: readonly Refusal[];
-  /** Pending requests to close its books. */
   readonly requests: readonly WaitingApproval[];
-  /** The last complete verify since the month was closed, with the number of differences. */
+  /** The latest complete verify after the close, with its number of differences. */
   readonly verified: { readonly at: string; readonly differences: number } | null;
-  /** What was exported of its closed books; empty while they are open. */
+  /** The exports of the closed books. Empty while the books are open. */
   readonly handOffs: readonly HandOff[];
 }
 
@@ -139,7 +137,6 @@ const Signed = ({ close, by, at, approver }: Signature) => (
   </SignOffLine>
 );
 
-/** What was exported of the closed books, or is left to export. */
 function HandedOff({ month, format, state, user }: HandOff & { user: Seer }) {
   if (state === 'final') {
     return (
@@ -168,7 +165,7 @@ function HandedOff({ month, format, state, user }: HandOff & { user: Seer }) {
   );
 }
 
-/** What keeps the books open, in short; the action's own page has the full sentence. */
+/** Summarizes an obstacle, whose full sentence is on the action's page. */
 function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
   const earlier = factsOf(obstacle, 'earlier_books_open');
   if (earlier !== undefined) {

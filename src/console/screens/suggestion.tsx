@@ -1,4 +1,4 @@
-/** What a receipt may pay, and why, for the list of receipts and the page of one. */
+/** A suggested use of a receipt, as shown in the list and on the receipt's page. */
 import type { ComponentChildren } from 'preact';
 import type { ListedException } from '../../payments/exceptions.ts';
 import type { ToDo } from '../../remedy.ts';
@@ -6,17 +6,17 @@ import { plural } from '../../text.ts';
 import { Chip, Money } from '../kit.tsx';
 
 interface SuggestionView {
-  /** The invoices that it pays; none: it may duplicate another payment. */
+  /** The invoices to pay. None means that the payment may duplicate another one. */
   readonly numbers: readonly string[];
-  /** Null for invoices that are to be paid together. */
+  /** Null for invoices that are paid together. */
   readonly amount: string | null;
   readonly confidence: string | null;
   readonly why: string;
-  /** Null if it cannot be accepted as it is. */
+  /** The action that accepts the suggestion. Null if the suggestion must be changed first. */
   readonly accepts: ToDo | null;
 }
 
-/** Invoices paid together, then single ones, most certain first. A set's invoices are not repeated. */
+/** Returns sets of invoices first, then single invoices, most certain first. Invoices in a set are not repeated. */
 export function suggestionsOf({ sets, suggestions }: Pick<ListedException, 'sets' | 'suggestions'>): SuggestionView[] {
   const isInSet = (number: string | null, why: string) =>
     sets.some((set) => set.why === why && number !== null && set.numbers.includes(number));
@@ -35,7 +35,6 @@ export const Suggestion = ({
 }: {
   of: SuggestionView;
   currency: string | null;
-  /** The action that accepts it. */
   children: ComponentChildren;
 }) => (
   <li class="suggestion">

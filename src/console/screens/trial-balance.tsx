@@ -1,7 +1,3 @@
-/**
- * Trial balance: every account's balance on a day. It covers the whole ledger, so only users who see all of it may open
- * it.
- */
 import type { Transaction } from '../../database/transaction.ts';
 import { refuseFutureDay } from '../../reports/future-day.ts';
 import { trialBalanceSheet } from '../../reports/sheets.ts';

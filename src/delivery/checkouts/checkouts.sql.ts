@@ -1,4 +1,3 @@
-/** SQL of checkouts: what a partner's contact pays at once, and its outcome. */
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 
 export type CheckoutEnding =
@@ -14,9 +13,7 @@ export type CheckoutEnding =
 export interface CheckoutPart {
   readonly document_id: number;
   readonly number: string;
-  /** The amount to pay on it. */
   readonly amount: string;
-  /** Its status now. */
   readonly status: 'open' | 'paid' | 'void';
   readonly balance: string;
 }
@@ -38,7 +35,7 @@ export interface Checkout {
   readonly ordered_on: string | null;
   readonly ending: CheckoutEnding | null;
   readonly detail: string | null;
-  /** In the order in which they are paid. */
+  /** The invoices in the order in which a payment is applied to them. */
   readonly invoices: readonly CheckoutPart[];
 }
 
@@ -54,7 +51,7 @@ const CHECKOUT = `SELECT c.checkout_id, c.reference, c.partner_id, c.provider, c
   LEFT JOIN checkout_orders o ON o.checkout_id = c.checkout_id
   LEFT JOIN checkout_endings e ON e.checkout_id = c.checkout_id`;
 
-/** A partner's checkout; undefined for another partner's. */
+/** A partner's checkout; undefined if the checkout belongs to a different partner. */
 export async function readCheckout(
   tx: Transaction,
   which: { readonly partnerId: string; readonly reference: string },
@@ -67,7 +64,6 @@ export async function readCheckout(
   return found;
 }
 
-/** The checkouts of any of these documents that have not ended. */
 export function readLiveCheckouts(tx: Transaction, documentIds: readonly number[]): Promise<Checkout[]> {
   return query(
     tx,
@@ -78,7 +74,7 @@ export function readLiveCheckouts(tx: Transaction, documentIds: readonly number[
   );
 }
 
-/** Whether an open checkout asks for an amount other than what is now owed on the document. */
+/** Whether an open checkout asks for an amount other than the document's balance. */
 export const HAS_CHANGED_CHECKOUT = `EXISTS (
   SELECT FROM checkout_invoices x
   WHERE x.document_id = d.document_id AND (b.status <> 'open' OR b.balance <> x.amount)
@@ -86,15 +82,14 @@ export const HAS_CHANGED_CHECKOUT = `EXISTS (
 
 export interface InvoiceInCheckout {
   readonly document_id: number;
-  /** The checkout; null for a debit that was ordered through the invoice's own link. */
+  /** The checkout's reference; null for a debit that was ordered through the invoice's own link. */
   readonly reference: string | null;
   /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
   readonly ordered_on: string | null;
-  /** The amount paid on this invoice. */
   readonly amount: string;
 }
 
-/** The open invoices of a partner, or one of them, with a payment in progress at the processor. */
+/** Open invoices with a payment in progress at the processor: all of a partner's, or one of them. */
 export function readInvoicesInCheckout(
   tx: Transaction,
   { documentId = null, ...given }: { partnerId: string; documentId?: number | null; now: string },
@@ -121,11 +116,11 @@ export interface PayableInvoice {
   readonly currency: string;
   readonly balance: string;
   readonly payable: boolean;
-  /** The day on which a bank debit was ordered through its own link, if one is in progress. */
+  /** The day on which a bank debit in progress was ordered through the invoice's own link; null if there is none. */
   readonly ordered_on: string | null;
 }
 
-/** The partner's documents among these, oldest due date first. */
+/** The partner's documents among the given ones, oldest due date first. */
 export function readPayableInvoices(
   tx: Transaction,
   partnerId: string,
@@ -144,7 +139,7 @@ export function readPayableInvoices(
   );
 }
 
-/** If a partner sends two requests at once, one waits for the other. */
+/** Makes concurrent requests of the same partner wait for each other. */
 export async function lockPartner(tx: Transaction, partnerId: string): Promise<void> {
   await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
 }

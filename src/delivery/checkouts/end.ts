@@ -1,6 +1,6 @@
 /**
- * Ends a checkout, after reading and recording the outcome of its session at the processor. A checkout that was ordered
- * or paid there is not ended: the processor's event reports its outcome.
+ * Ends a checkout, and records the outcome of its session at the processor. A checkout that is already ordered or paid
+ * is not ended, because the processor's event will report its outcome.
  */
 import { DateTime } from 'luxon';
 import type { Environment } from '../../config/environment.ts';
@@ -22,8 +22,8 @@ export interface CheckoutCalls {
 }
 
 /**
- * For a day, a key is certain to return the same session. A session whose URL was not given out by then cannot be paid
- * any more.
+ * A key is certain to return the same session for a day. If the session's URL was not shown by then, no one can pay the
+ * session any more.
  */
 const KEY_VALID_HOURS = 20;
 
@@ -34,8 +34,8 @@ export function callsOf({ links }: CheckoutCalls, { provider }: Pick<Checkout, '
 }
 
 /**
- * Returns the state of the session: `expired` if it is ended now or was before. Throws Unavailable if the processor
- * cannot be reached: nothing is recorded then.
+ * Returns the state of the session: `expired` if this call ended it or it had ended before. Throws Unavailable if the
+ * processor cannot be reached, and then records nothing.
  */
 export async function endCheckout(
   context: CheckoutCalls,
@@ -55,7 +55,7 @@ export async function endCheckout(
 
 /**
  * Creates the session with the key that was recorded before. If an answer was lost, the repeated request creates no
- * second session. Returns its id; undefined if there is none, which is recorded with its reason.
+ * second session. Returns the session's id; undefined if no session was made. The reason is then recorded.
  */
 export async function makeSession(context: CheckoutCalls, checkout: Checkout): Promise<string | undefined> {
   const { checkout_id: checkoutId, recorded_at, request, idempotency_key } = checkout;
@@ -73,7 +73,7 @@ export async function makeSession(context: CheckoutCalls, checkout: Checkout): P
     return providerId;
   } catch (error) {
     if (!(error instanceof RefusedByProcessor || error instanceof KeySpent)) throw error;
-    // If a failed request made a session anyway, no one knows its address.
+    // If a failed request made a session anyway, no one knows the session's address.
     await recordEnding(context, checkout, error instanceof KeySpent ? 'not_made' : 'refused', error.message);
     return undefined;
   }
@@ -88,7 +88,7 @@ const recordEnding = (
   database.transaction((tx) => insertEnding(tx, { checkoutId, why, detail, now: environment.now().toISO() }));
 
 /**
- * Ends the sessions for a document whose balance has changed. Nothing waits for an unreachable processor: a session
+ * Ends the sessions for a document whose balance has changed. Does not wait for an unreachable processor: a session
  * ends by itself within the hour, and any overpayment until then is unapplied cash.
  */
 export async function endChangedCheckouts(context: CheckoutCalls, documentId: number): Promise<void> {

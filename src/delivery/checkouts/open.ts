@@ -1,8 +1,8 @@
 /**
- * Pays several invoices at once, in one session at the processor for their sum. The checkout is recorded with the
- * amount of each invoice before the processor is called, and its payment is applied in these amounts
- * (processor-events/receipt.ts). An invoice is in one session at most: the same selection returns the same session, and
- * a different selection ends it first.
+ * Opens a checkout: several invoices are paid in one session at the processor. The checkout and the amount of each
+ * invoice are recorded before the processor is called. The payment is then applied in these amounts
+ * (processor-events/receipt.ts). An invoice is in one session at most. The same selection of invoices returns the same
+ * session; a different selection ends the old session first.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -32,7 +32,6 @@ export interface CheckoutContext extends CheckoutCalls, ActorContext {
 interface CheckoutRequest {
   readonly partnerId: string;
   readonly numbers: readonly string[];
-  /** Our page of a checkout. */
   readonly backTo: (reference: string) => string;
 }
 
@@ -43,7 +42,7 @@ export type OpenedCheckout =
   /** Nothing can be paid, and why, in a sentence for the contact. */
   | { readonly status: 'refused'; readonly reason: string };
 
-/** A second request at the same moment finds the first one's session, and waits for it a little. */
+/** A concurrent request finds the session of the first one, and waits for it briefly. */
 const TRIES = 4;
 const PAUSE_MILLISECONDS = 700;
 /** A session that ends sooner is replaced, so that its payer has time to pay. */
@@ -73,7 +72,7 @@ export async function openCheckout(context: CheckoutContext, request: CheckoutRe
 
 const refused = (reason: string): OpenedCheckout => ({ status: 'refused', reason: `${reason}.` });
 
-/** Undefined if another request came first. */
+/** Opens a checkout; undefined if a concurrent request came first. */
 async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Promise<OpenedCheckout | undefined> {
   const wanted = checkoutProvider(context.links);
   if (wanted === undefined) return refused('Invoices cannot be paid online now');
@@ -121,7 +120,7 @@ interface Order {
   readonly methods: readonly string[];
 }
 
-/** The checkout to record, or why these invoices cannot be paid at once. Pure. */
+/** The checkout to record, or the reason why these invoices cannot be paid at once. The function is pure. */
 function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Order | { readonly reason: string } {
   const { checkout, methodsFor } = processorOf(wanted.provider).paymentLinks;
   const [first] = invoices;
@@ -145,7 +144,10 @@ function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Orde
   return { total: amounts.reduce((sum, each) => sum.plus(each), Amount.zero(currency)), methods, ...units };
 }
 
-/** Whether a checkout asks for exactly that, and its session can still be made or leaves enough time to pay. */
+/**
+ * Whether a checkout has exactly these invoices and amounts, and its session can still be made or leaves enough time to
+ * pay.
+ */
 function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: readonly PayableInvoice[]): boolean {
   const { expires_at, recorded_at, provider_id, currency } = checkout;
   const asked = new Map(checkout.invoices.map(({ document_id, amount }) => [document_id, Amount.of(amount, currency)]));
@@ -159,7 +161,7 @@ function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: 
     : DateTime.fromISO(expires_at).diff(now).as('minutes') > LEAST_MINUTES_LEFT;
 }
 
-/** Records, before the processor is called, what is about to be paid. Undefined if another request did so meanwhile. */
+/** Records the checkout before the processor is called; undefined if a concurrent request recorded one meanwhile. */
 async function record(
   context: CheckoutContext,
   { partnerId, backTo }: CheckoutRequest,

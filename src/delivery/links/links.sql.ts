@@ -1,8 +1,8 @@
-/** SQL of the links made at a payment processor: intents, attempts, objects, closings, and links that still wait. */
+/** Stores links made at a payment processor: intents, attempts, objects, closings, and links that wait. */
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { HAS_CHANGED_CHECKOUT } from '../checkouts/checkouts.sql.ts';
 
-/** The latest version of a document's link, and the document's amounts now. */
+/** The latest version of a document's link, and the document's current amounts. */
 export interface LinkFacts {
   readonly document_id: number;
   readonly number: string;
@@ -13,7 +13,7 @@ export interface LinkFacts {
   readonly status: 'open' | 'paid' | 'void';
   readonly balance: string;
   readonly installation_id: string;
-  /** Null if no link was ever intended. */
+  /** The latest version; null if no link was ever intended. */
   readonly version: number | null;
   readonly provider: string | null;
   readonly amount: string | null;
@@ -25,24 +25,21 @@ export interface LinkFacts {
   readonly attempt: number | null;
   readonly idempotency_key: string | null;
   readonly attempted_at: string | null;
-  /** A refusal or limit noted within the last day, and what was wanted then. */
+  /** A refusal or limit that was noted within the last day, with the link that was wanted then. */
   readonly noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
-  /** For how long it has been impossible to make the link, in seconds. */
   readonly waited_seconds: number | null;
-  /** A bank debit for the document was ordered and is in progress. */
   readonly is_ordered: boolean;
-  /** The one session of this version was completed without money. */
+  /** Whether the only session of this version was completed without money. */
   readonly is_used_up: boolean;
-  /** An open session for several invoices asks for an amount other than the document's balance. */
+  /** Whether an open session for several invoices asks for an amount other than the document's balance. */
   readonly has_changed_checkout: boolean;
 }
 
 export type WaitKind = 'limit' | 'refused' | 'unavailable';
 
-/** A refusal holds for a day, unless something else is wanted by then. */
+/** A refusal of the processor stays valid for a day, unless a different link is wanted sooner. */
 const REFUSAL_STANDS = `interval '1 day'`;
 
-/** Links whose one session was completed without money. */
 const USED_UP = `(SELECT document_id, version FROM payment_link_orders
      UNION ALL SELECT document_id, version FROM payment_link_outcomes WHERE outcome = 'failed')`;
 
@@ -90,8 +87,8 @@ interface Intent {
 }
 
 /**
- * Records, before the processor is called, which link is about to be made. If another worker took that version first,
- * nothing is recorded, and the next read finds that worker's link.
+ * Records the link that is about to be made, before the processor is called. If another worker recorded the same
+ * version first, nothing is recorded, and the next read finds that worker's link.
  */
 export async function recordIntent(tx: Transaction, intent: Intent): Promise<void> {
   const recorded = await execute(
@@ -105,8 +102,8 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
   if (recorded === 1) await recordAttempt(tx, { ...intent, attempt: 1 });
 }
 
-// Workers that process the same document write identical rows. Attempts and objects are each unique by two indexes.
-// PostgreSQL tolerates a concurrent insert only for the index that ON CONFLICT names, or for all if it names none.
+// Workers that process the same document write identical rows. Attempts and objects are each unique by two indexes. ON
+// CONFLICT names no index, because PostgreSQL would then tolerate a concurrent insert only for the named index.
 
 export async function recordAttempt(
   tx: Transaction,
@@ -168,7 +165,7 @@ export async function isAnyOlder(tx: Transaction, providerIds: readonly string[]
   return older;
 }
 
-/** Notes why the link is not as it should be; `since` does not change while the same thing is wanted. */
+/** Notes why the link is not in the wanted state. `since` stays the same while the same link is wanted. */
 export async function noteWait(
   tx: Transaction,
   wait: { documentId: number; kind: WaitKind; reason: string; wanted: string },
@@ -188,9 +185,8 @@ export async function clearWait(tx: Transaction, documentId: number): Promise<vo
   await execute(tx, `DELETE FROM payment_link_waits WHERE document_id = :documentId`, { documentId });
 }
 
-// --- What is to be done ---------------------------------------------------------------------------------------------
+// --- Due work --------------------------------------------------------------------------------------------------------
 
-/** Intents of documents that nothing has closed yet. */
 const OPEN_INTENTS = `
   SELECT i.document_id, i.version, i.amount, o.provider_id
   FROM payment_link_intents i
@@ -205,12 +201,15 @@ const MUST_CLOSE = `b.status <> 'open' OR b.balance <> i.amount
        OR EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = i.document_id)
        OR EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))`;
 
-/** What can be done about links: nothing without a key; with a key, they are ended, and made if they are wanted. */
+/**
+ * The possible work on links. Without a key of the processor, nothing can be done. With a key, links are ended, and
+ * made if they are wanted.
+ */
 export type LinkWork = 'nothing' | 'end' | 'make';
 
 /**
- * Documents whose link is wrong: half made, still active for an amount that is no longer owed, or missing although
- * links are to be made. Links under a current refusal are left alone.
+ * Documents whose link is incomplete, is still active for an outdated amount, or is missing although links are wanted.
+ * Links with a current refusal are skipped.
  */
 export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
   SELECT i.document_id
@@ -229,10 +228,9 @@ export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
       : ''
   }`;
 
-/** A link that is wrong, for a report. */
 export interface LinkTrouble {
   readonly number: string;
-  /** Still active at the processor although its document no longer owes that amount. */
+  /** Whether the link is still active at the processor although the document's balance has changed. */
   readonly active: boolean;
   readonly kind: WaitKind | null;
   readonly reason: string | null;
@@ -240,7 +238,7 @@ export interface LinkTrouble {
 }
 
 /**
- * Links that wait for something, and links that are active but must not be. Amounts out of limits are not a problem.
+ * Links that wait, and links that are active but must not be. Amounts outside the processor's limits are not a problem.
  */
 export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
   return query<LinkTrouble>(
@@ -258,7 +256,6 @@ export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
   );
 }
 
-/** The tokens of the payment pages of these documents, by document. */
 export async function readLinkTokens(
   tx: Transaction,
   documents: readonly { readonly document_id: number }[],

@@ -1,7 +1,7 @@
 /**
- * Keeps a document's link at the processor in step with what is owed: makes it, finds it again after a lost answer, and
- * closes it when the document is paid or void, or its amount has changed. Each step is recorded before or after its
- * call, in its own transaction, so the process may be stopped anywhere and started again.
+ * Syncs a document's link at the processor with the document's balance. The link is made, found again after a lost
+ * answer, and closed when the document is paid or void or its balance changes. Each step is recorded before or after
+ * its call, in its own transaction. The process can therefore be stopped and restarted at any point.
  */
 import { DateTime } from 'luxon';
 import type { Environment } from '../../config/environment.ts';
@@ -33,7 +33,6 @@ import {
   type WaitKind,
 } from './links.sql.ts';
 
-/** What a link needs to be kept in step. */
 export interface LinkContext {
   readonly environment: Environment;
   readonly database: Database;
@@ -41,11 +40,11 @@ export interface LinkContext {
 }
 
 type LinkState =
-  /** In step: the URL of the active link, or null if there is to be none. */
+  /** The URL of the active link; null if there should be no link. */
   | { readonly status: 'in_sync'; readonly url: string | null }
   | { readonly status: 'waiting'; readonly kind: WaitKind; readonly reason: string; readonly waitedSeconds: number };
 
-/** Each step brings the link one step further; a balance that changes in the meantime adds a few. */
+/** Each step advances the link by one state. A balance that changes meanwhile adds a few steps. */
 const MOST_STEPS = 12;
 
 export async function syncPaymentLink(context: LinkContext, documentId: number): Promise<LinkState> {
@@ -70,7 +69,7 @@ export async function syncPaymentLink(context: LinkContext, documentId: number):
   }
 }
 
-// --- What is wanted, and what comes next: decided from facts alone ------------------------------------------------------
+// --- The plan, derived from facts alone ------------------------------------------------------------------------------
 
 type LinkPlan =
   | { readonly kind: 'nothing' }
@@ -86,10 +85,10 @@ type LinkPlan =
 const makerOf = ({ provider }: Pick<WantedLinks, 'provider'>) => processorOf(provider).paymentLinks;
 
 function wantedOf({ links: { wanted } }: LinkContext, facts: LinkFacts): LinkPlan {
-  // An ordered debit will pay it. If the debit fails, a new link asks for the amount.
+  // The ordered debit will pay the balance. If the debit fails, a new link asks for the balance.
   if (!facts.payable || facts.is_ordered) return { kind: 'nothing' };
   if (wanted === undefined) {
-    // A link that was made stays while its amount is owed; the settings only prevent a new one.
+    // An existing link stays while its amount is owed. The settings can only prevent a new link.
     return isOpen(facts) && isSameAmount(facts) && !facts.is_used_up
       ? { kind: 'link', provider: facts.provider as string, unitAmount: 0, methods: [], text: '' }
       : { kind: 'nothing' };
@@ -113,7 +112,7 @@ const isSameAmount = (facts: LinkFacts): boolean =>
 
 function nextStep(facts: LinkFacts, wanted: LinkPlan): Step {
   if (isOpen(facts)) {
-    // Even if no link is wanted any more, find out whether an unanswered attempt made one, to deactivate it.
+    // Even if no link is wanted any more, an unanswered attempt may have made a link, which must be deactivated.
     if (facts.provider_id === null) return 'make';
     return wanted.kind === 'link' && isSameAmount(facts) && !facts.is_used_up ? 'none' : 'close';
   }
@@ -121,7 +120,7 @@ function nextStep(facts: LinkFacts, wanted: LinkPlan): Step {
   return facts.noted !== null && facts.noted.wanted === wanted.text ? 'none' : 'intend';
 }
 
-// --- The steps --------------------------------------------------------------------------------------------------------
+// --- Steps -----------------------------------------------------------------------------------------------------------
 
 async function take(
   step: Exclude<Step, 'none'>,
@@ -180,7 +179,7 @@ async function intend(context: LinkContext, facts: LinkFacts, wanted: LinkPlan):
 }
 
 /**
- * Gets the link of the open intent: by its key while the processor remembers the key, otherwise by searching for it.
+ * Gets the link of the open intent by its key. Once the processor has forgotten the key, searches for the link instead.
  */
 async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan): Promise<void> {
   const { document_id: documentId } = facts;
@@ -198,12 +197,12 @@ async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts,
     if (error instanceof KeySpent) return look(context, links, facts, wanted, error);
     if (!(error instanceof RefusedByProcessor)) throw error;
     await recordEnd(context, facts, 'refused', error.message, 0);
-    // If the link is no longer wanted, its refusal is fine.
+    // If the link is no longer wanted, its refusal does not matter.
     if (wanted.kind === 'link' && isSameAmount(facts)) throw error;
   }
 }
 
-/** Looks for a link that an unanswered attempt may have made; records another attempt if there is none. */
+/** Searches for a link that an unanswered attempt may have made. Records another attempt if there is none. */
 async function look(
   context: LinkContext,
   links: PaymentLinks,
@@ -215,7 +214,7 @@ async function look(
   const version = facts.version as number;
   const mark = markOf(facts, version);
   const [first, ...others] = await find(context, links, facts);
-  // If two attempts both succeeded, one link stays.
+  // If two attempts both succeeded, only one link stays.
   for (const { providerId } of others) await links.close(providerId);
   if (first !== undefined) {
     await context.database.transaction((tx) =>
@@ -230,7 +229,7 @@ async function look(
   await context.database.transaction((tx) =>
     recordAttempt(tx, { documentId, version, attempt, key, now: ISO(context) }),
   );
-  // One new key each time: the processor has just failed, and if it fails again, the link is left for later.
+  // Only one new key is used each time. If the processor fails again, the link is left for later.
   if (failure !== undefined) throw new Unavailable(failure.message, { cause: failure });
 }
 
@@ -274,7 +273,7 @@ function recordEnd(
   );
 }
 
-// --- How it ended -----------------------------------------------------------------------------------------------------
+// --- Results ---------------------------------------------------------------------------------------------------------
 
 async function done(context: LinkContext, facts: LinkFacts, wanted: LinkPlan): Promise<LinkState> {
   if (wanted.kind === 'impossible') return wait(context, facts, wanted, 'limit', wanted.reason);

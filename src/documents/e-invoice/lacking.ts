@@ -1,14 +1,14 @@
-/** What a profile of EN 16931 requires but the data lacks, each with its field and its term (BT, BG). */
+/**
+ * Lists the data that a profile of EN 16931 requires but that is missing, each with its field and its term (BT, BG).
+ */
 import { COUNTRIES, type EInvoiceFormat, isRefusedByPeppol } from '../../config/e-invoice.ts';
 import type { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
 import { type Buyer, isGerman, type Parties, type Seller, vatIdOf } from './model.ts';
 
 export interface Lack {
-  /** The term of EN 16931. */
   readonly term: string;
   readonly file: 'settings.json' | 'partners.json';
-  /** Its place in the file. */
   readonly field: string;
 }
 
@@ -16,9 +16,9 @@ interface Demand {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;
-  /** The categories of its taxes; none: the reason for charging no tax is missing. */
+  /** The categories of the document's taxes; none if the reason for charging no tax is missing. */
   readonly categories: readonly VatCategory[];
-  /** Whether there is an account to pay into; true if nothing is to be paid. */
+  /** Whether there is an account to pay into; true if nothing is due. */
   readonly hasAccount: boolean;
 }
 
@@ -38,7 +38,7 @@ export function lackingOf(demand: Demand): Lack[] {
   ];
 }
 
-/** EN 16931 writes amounts with two decimals at most. */
+/** EN 16931 allows at most two decimals in amounts. */
 export const isCurrencyOfEInvoices = (currency: string): boolean => (minorDigits(currency) ?? 0) <= 2;
 
 const lack = (file: Lack['file'], field: string, term: string): Lack => ({ file, field, term });
@@ -115,7 +115,7 @@ function buyerLacks(parties: Parties, format: EInvoiceFormat, categories: readon
   return lacks;
 }
 
-/** What Peppol does not accept from us, so that another format or scheme is needed. */
+/** The data that Peppol does not accept, so that a different format or scheme is needed. */
 function peppolLacks({ seller, buyer }: Parties, currency: string): Lack[] {
   const another = 'of another scheme (Peppol does not accept AN, AQ, AS, AU and EM: PEPPOL-EN16931-CL008)';
   const other = (why: string) => lack('partners.json', `e_invoice other than ubl: ${why}`, 'BT-40');

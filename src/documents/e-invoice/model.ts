@@ -1,6 +1,6 @@
 /**
- * The semantic model of EN 16931, as far as our documents need it. BT and BG are its terms. Each syntax is written from
- * this value, and the same value gives the same bytes.
+ * The semantic model of EN 16931, as far as our documents need it. BT and BG are terms of EN 16931. Each syntax is
+ * written from a value of this model, and equal values give equal bytes.
  */
 
 import { electronicFormatIBAN } from 'ibantools';
@@ -12,7 +12,7 @@ import { lastDay, type Month, monthName } from '../../month.ts';
 import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
 
-/** A seller or buyer, all fields as texts; empty: not known. */
+/** A seller or buyer. An empty text means that the value is unknown. */
 export interface Party {
   readonly name: string;
   readonly line1: string;
@@ -35,7 +35,7 @@ export interface Buyer extends Party {
   readonly purchase_order: string;
 }
 
-/** What is recorded with an e-invoice. Together with the frozen document, it is the whole content. */
+/** The data recorded with an e-invoice, which together with the frozen document is the e-invoice's whole content. */
 export interface Parties {
   readonly seller: Seller;
   readonly buyer: Buyer;
@@ -45,7 +45,7 @@ export interface Parties {
 
 export interface Tax {
   readonly category: VatCategory;
-  /** In percent; for O, written only in the totals of UBL. */
+  /** The rate in percent. The rate of category O is written only in the totals of UBL. */
   readonly rate: string;
   readonly reason: string;
   readonly reason_code: string;
@@ -55,9 +55,12 @@ export interface EInvoiceLine {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  /** Our id of the policy (BT-155); empty: none. */
+  /** Our id of the policy (BT-155); empty if there is none. */
   readonly item_id: string;
-  /** The quantity, and the quantity that the price is for. Their ratio is 1 or -1, so nothing is rounded. */
+  /**
+   * The quantity, and the quantity that the price is for. The ratio of both quantities is 1 or -1, so nothing is
+   * rounded.
+   */
   readonly quantity: string;
   readonly base_quantity: string;
   readonly price: string;
@@ -71,7 +74,7 @@ interface TaxTotal extends Tax {
   readonly amount: string;
 }
 
-/** `YYYY-MM-DD`, both inclusive. */
+/** The first and the last day, `YYYY-MM-DD`. */
 export interface Period {
   readonly from: string;
   readonly to: string;
@@ -81,7 +84,7 @@ interface Payment {
   /** UNTDID 4461: 58 SEPA credit transfer, 30 credit transfer, 97 clearing between partners. */
   readonly code: '30' | '58' | '97';
   readonly reference: string;
-  /** Null if nothing is to be paid. */
+  /** The account to pay into; null if nothing is due. */
   readonly account: {
     readonly id: string;
     readonly isIban: boolean;
@@ -115,11 +118,11 @@ export interface EInvoice {
   };
 }
 
-/** What an e-invoice needs besides the snapshot. */
+/** The data that an e-invoice needs in addition to the snapshot. */
 export interface EInvoiceFacts {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
-  /** When the document that this one corrects was issued; null if it corrects none. */
+  /** The day of issue of the document that this one corrects; null if it corrects none. */
   readonly corrects_issued_on: string | null;
 }
 
@@ -130,8 +133,8 @@ const KINDS: Readonly<Record<RowKind, string>> = {
 };
 
 /**
- * Not called for a statement, which asks for nothing. Throws if it is not stated which tax applies, so check that
- * first.
+ * The e-invoice of an invoice or credit note; statements have none. The function throws if the tax category is unknown,
+ * so the caller checks the category first.
  */
 export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EInvoice {
   const { currency, document } = snapshot;
@@ -170,7 +173,7 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
   };
 }
 
-/** The document's tax totals; without tax, a single total that states why there is none. */
+/** The document's tax totals. A document without tax has a single total that states the reason. */
 function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null): TaxTotal[] {
   if (taxTotals !== undefined) return oncePerRate(taxTotals, currency);
   if (noTax === null) throw new TypeError(`${number} does not state why it charges no tax`);
@@ -178,8 +181,7 @@ function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapsho
 }
 
 /**
- * EN 16931 has one total for each category and rate, so those of several countries and those of reduced rates are added
- * up.
+ * Adds up totals of several countries and of reduced rates, because EN 16931 has one total for each category and rate.
  */
 function oncePerRate(totals: readonly DocumentTaxTotal[], currency: string): TaxTotal[] {
   const found = new Map<string, TaxTotal>();
@@ -208,7 +210,10 @@ const vatOf = ({ category, rate, reason, reason_code }: TaxRate): Tax => ({
   ...{ category: VAT_CATEGORIES[category], rate, reason, reason_code },
 });
 
-/** A credit against an invoice has no lines, so it gets one for each of its tax totals. */
+/**
+ * The lines of an e-invoice. A credit against an invoice has no lines of its own, so the e-invoice gets one line for
+ * each of its tax totals.
+ */
 function linesOf(snapshot: DocumentSnapshot, taxes: readonly TaxTotal[]): EInvoiceLine[] {
   const { currency, month } = snapshot;
   if (snapshot.lines.length > 0) {
@@ -244,8 +249,8 @@ function lineOf(
 }
 
 /**
- * A price is never below zero (BR-27), so the quantity has the sign. The price is for the whole quantity, because we
- * only know the sum.
+ * The quantity carries the sign, because a price is never below zero (BR-27). The price is for the whole quantity,
+ * because only the sum is known.
  */
 function priced(amount: string, count: number, currency: string) {
   const total = Amount.of(amount, currency);
@@ -261,7 +266,8 @@ function priced(amount: string, count: number, currency: string) {
 const monthPeriod = (month: Month): Period => ({ from: `${month}-01`, to: lastDay(month) });
 
 /**
- * The document's month, extended back to the first month of a late line: a line's period lies within it (Peppol R110).
+ * The document's month, extended back to the first month of a late line, because a line's period must lie within the
+ * document's period (Peppol R110).
  */
 function periodOf(month: Month, lines: readonly EInvoiceLine[]): Period {
   const own = monthPeriod(month);
@@ -271,7 +277,7 @@ function periodOf(month: Month, lines: readonly EInvoiceLine[]): Period {
   return { from, to: own.to };
 }
 
-/** German rules require a payment method even if there is nothing to pay (BR-DE-1). */
+/** German rules require a payment method even if nothing is due (BR-DE-1). */
 function paymentOf(
   { number, amount_due, currency, instructions, document }: DocumentSnapshot,
   { format, parties }: EInvoiceFacts,
@@ -297,25 +303,28 @@ function transferOf(instructions: Instructions | null, currency: string): Pick<P
   return { code: '30', account: id === '' ? null : { id, isIban: false, holder, bic: wire?.bic ?? '' } };
 }
 
-/** The country, then its digits and letters. */
+/** A country code followed by digits and letters. */
 const VAT_ID = /^([A-Z]{2})[A-Z0-9+*]{2,13}$/;
-/** VAT identifiers of Greece and Northern Ireland begin differently (BR-CO-09). */
+/** The prefixes of VAT identifiers of Greece and Northern Ireland are not country codes (BR-CO-09). */
 const OTHER_PREFIXES = ['EL', 'XI'];
 
-/** The VAT identifier in a printed tax id (BT-31, BT-48), without blanks and dots; empty if it is not one. */
+/**
+ * The VAT identifier in a printed tax id (BT-31, BT-48), without blanks and dots; empty if the tax id is not a VAT
+ * identifier.
+ */
 export function vatIdOf(taxId: string): string {
   const id = taxId.toUpperCase().replace(/[\s.]/g, '');
   const [, country = ''] = VAT_ID.exec(id) ?? [];
   return COUNTRIES.has(country) || OTHER_PREFIXES.includes(country) ? id : '';
 }
 
-/** Whether the rules of XRechnung apply: Peppol has the same rules if both parties are German (DE-R). */
+/** Whether the rules of XRechnung apply. Peppol has the same rules if both parties are German (DE-R). */
 export const isGerman = (format: EInvoiceFormat, { seller, buyer }: Pick<Parties, 'seller' | 'buyer'>): boolean =>
   format === 'xrechnung' || (format === 'ubl' && [seller, buyer].every((party) => countryOf(party) === 'DE'));
 
 const countryOf = ({ tax_id: taxId, country }: Party): string => vatIdOf(taxId).slice(0, 2) || country;
 
-/** Scheme and id of `0208:0843766574`; the scheme is empty if there is none. */
+/** The scheme and the id in a text such as `0208:0843766574`. The scheme is empty if there is none. */
 export function schemed(text: string): { readonly scheme: string; readonly id: string } {
   const [, scheme = '', id = text] = /^([^:]+):(.*)$/.exec(text) ?? [];
   return { scheme, id };

@@ -1,4 +1,4 @@
-/** Writes an e-invoice as UBL 2.1, Invoice or CreditNote: Peppol BIS Billing 3, or XRechnung 3.0. */
+/** Writes an e-invoice as UBL 2.1, Invoice or CreditNote, in Peppol BIS Billing 3 or XRechnung 3.0. */
 import {
   type EInvoice,
   type EInvoiceLine,
@@ -134,7 +134,7 @@ function paymentOf(payment: EInvoice['payment']) {
 function categoryOf(name: string, tax: Tax, ofTotal: boolean) {
   return el(name, [
     el('cbc:ID', tax.category),
-    // German rules require the rate of each total, even of one that has none (BR-DE-14).
+    // German rules require the rate of each total, even outside the scope of VAT (BR-DE-14).
     tax.category === 'O' && !ofTotal ? undefined : el('cbc:Percent', tax.rate),
     ofTotal ? el('cbc:TaxExemptionReasonCode', tax.reason_code) : undefined,
     ofTotal ? el('cbc:TaxExemptionReason', tax.reason) : undefined,

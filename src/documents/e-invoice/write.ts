@@ -1,18 +1,17 @@
-/** Writes a document's e-invoice in the format that its partner asked for. */
+/** Writes a document's e-invoice in the partner's format. */
 import type { DocumentSnapshot } from '../snapshot.ts';
 import { writeCii } from './cii.ts';
 import { type EInvoice, type EInvoiceFacts, eInvoiceOf } from './model.ts';
 import { writeUbl } from './ubl.ts';
 
 /**
- * The version of the writers. An e-invoice remembers the version that wrote it; a change that affects any e-invoice's
- * bytes needs a new version, and a branch on the version.
+ * The version of the writers, which is recorded with each e-invoice. A change that affects any e-invoice's bytes needs
+ * a new version, and a branch on the version.
  */
 export const E_INVOICE_WRITER_VERSION = 1;
 
 const writeEInvoice = (invoice: EInvoice): Buffer =>
   invoice.format === 'facturx' ? writeCii(invoice) : writeUbl(invoice);
 
-/** The same snapshot and facts give the same bytes. */
 export const drawEInvoice = (snapshot: DocumentSnapshot, facts: EInvoiceFacts): Buffer =>
   writeEInvoice(eInvoiceOf(snapshot, facts));

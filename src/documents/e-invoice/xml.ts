@@ -1,4 +1,4 @@
-/** Writes XML: escaped elements with attributes, in the order given. Uses no clock and writes no empty elements. */
+/** Writes XML: escaped elements with attributes, in the given order. Reads no clock and writes no empty elements. */
 
 export interface XmlElement {
   readonly name: string;
@@ -7,7 +7,7 @@ export interface XmlElement {
 }
 type Content = string | readonly (XmlElement | undefined)[];
 
-/** An element; undefined if its content is empty: EN 16931 and Peppol allow no empty elements. */
+/** An element; undefined if its content is empty, because EN 16931 and Peppol allow no empty elements. */
 export function element(
   name: string,
   content: Content,
@@ -18,7 +18,6 @@ export function element(
   return children.length === 0 ? undefined : { name, attributes, content: children };
 }
 
-/** A whole file in UTF-8. */
 export function xmlFile(root: XmlElement): Buffer {
   return Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${written(root, '')}\n`);
 }
@@ -33,11 +32,11 @@ function written({ name, attributes, content }: XmlElement, indent: string): str
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** XML 1.0 cannot contain these, not even escaped. A replacement character shows where one was. */
+/** Characters that XML 1.0 cannot contain, even escaped. A replacement character is written for each. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for them.
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 
-/** A carriage return and a tab are escaped, since a reader would change them. */
+/** Carriage returns and tabs are escaped, because a reader of XML would change them. */
 const escaped = (text: string): string =>
   text
     .replace(NOT_IN_XML, '\ufffd')

@@ -1,6 +1,6 @@
 /**
- * Who issues documents, with which settings, and what documents issued together have in common.
- * Refusals: settings_incomplete, clock_behind.
+ * The issuer, the settings, and the data that documents issued together have in common. Refusals: settings_incomplete,
+ * clock_behind.
  */
 import { missingSettings } from '../../config/missing-settings.ts';
 import { type Settings, settingsFile } from '../../config/settings.ts';
@@ -14,17 +14,17 @@ import { recordIssuerVersion } from './issuer-version.sql.ts';
 
 export interface IssueContext extends ActorContext {
   /**
-   * The user confirms that this machine's clock is right and that the latest action was dated by a clock that ran
-   * ahead. This action gets the same date as that one, to keep the order.
+   * Confirms that this machine's clock is right and that the latest action was dated by a clock that ran ahead. The new
+   * action then gets the date of the latest action, to keep the order.
    */
   readonly onLatestDate?: boolean | undefined;
   /**
-   * The comparison of a caller that has already made it and prevents changes. If absent, a close compares the schema.
+   * The schema comparison of a caller that prevents later changes of the schema. If absent, a close compares the schema
+   * itself.
    */
   readonly schema?: SchemaComparison | undefined;
 }
 
-/** In production a document must name its issuer in full. */
 export function refuseIncompleteSettings({ environment, settings }: Installation): void {
   if (environment.name !== 'production') return;
   const missing = missingSettings(settings).map((each) => each.path);
@@ -32,8 +32,8 @@ export function refuseIncompleteSettings({ environment, settings }: Installation
 }
 
 /**
- * The date of an action on documents: today. Dates of documents follow the order of their numbers, and actions on a
- * document come after its issue. So a date before the latest one is refused.
+ * The date of an action on documents: today. A date before the latest action is refused. Dates follow the order of
+ * document numbers, and actions on a document come after its issue.
  */
 export async function dateOfAction(tx: Transaction, context: IssueContext): Promise<string> {
   const today = todayOf(context);

@@ -1,14 +1,16 @@
 /**
- * SQL of drafts: documents to issue, in temporary tables that `issueDocuments` turns into documents. `drafts` has a row
- * for each document, keyed by partner, currency and arrangement, with the amounts as the document will print them;
- * `draft_lines` has its lines, signed as the ledger has them.
+ * Drafts: documents to issue, in temporary tables that `issueDocuments` turns into documents. `drafts` has a row for
+ * each document, keyed by partner, currency and arrangement, with the printed amounts. `draft_lines` has the lines,
+ * with the ledger's signs.
  */
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 import type { CreditShare } from '../document-tax.ts';
 import { createDraftTaxes, draftCreditTaxes } from './tax.sql.ts';
 
-/** Creates `drafts` and `draft_taxes`, empty. A draft's own due date and terms take precedence over the partner's terms. */
+/**
+ * Creates empty `drafts` and `draft_taxes`. A draft's own due date and terms take precedence over the partner's terms.
+ */
 export async function createDrafts(tx: Transaction): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.drafts, pg_temp.draft_lines, pg_temp.draft_taxes`);
   await execute(
@@ -24,7 +26,7 @@ export async function createDrafts(tx: Transaction): Promise<void> {
   await createDraftTaxes(tx);
 }
 
-/** Creates `drafts` and `draft_lines`, empty, for documents of another purpose than a month's. */
+/** Creates empty `drafts` and `draft_lines`, for documents of a purpose other than a month's. */
 export async function createEmptyDrafts(tx: Transaction): Promise<void> {
   await createDrafts(tx);
   await execute(
@@ -38,7 +40,7 @@ export async function createEmptyDrafts(tx: Transaction): Promise<void> {
   );
 }
 
-/** Totals the lines of a month by document, once each line has its tax. */
+/** Totals the lines of a month by document, after each line has its tax. */
 export async function totalDrafts(tx: Transaction): Promise<void> {
   await execute(tx, 'ANALYZE pg_temp.draft_lines');
   await execute(
@@ -88,9 +90,9 @@ export async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<voi
 }
 
 /**
- * Creates `taxed_lines`: the same, divided by the month whose tax applies to a row. For a reversal, that is the month
- * of what it reverses; if an earlier month billed it, `billed_month` and `billed_kind` name its lines, otherwise they
- * are empty.
+ * Creates `taxed_lines`: rows by policy, kind, month, and the month whose tax applies. The tax of a reversal is that of
+ * the reversed row's month. If an earlier month billed the reversed row, `billed_month` and `billed_kind` name its
+ * line; otherwise both are empty.
  */
 export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.taxed_lines`);
@@ -115,13 +117,15 @@ export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): P
   await execute(tx, 'ANALYZE pg_temp.taxed_lines');
 }
 
-/** The currencies of the drafts. */
 export async function readDraftCurrencies(tx: Transaction): Promise<string[]> {
   const rows = await query<{ currency: string }>(tx, `SELECT DISTINCT currency FROM pg_temp.drafts`);
   return rows.map((row) => row.currency);
 }
 
-/** Keeps only the drafts that replace these void documents. Each keeps the old due date, unless it gets new terms. */
+/**
+ * Keeps only the drafts that replace these void documents. A replacement keeps the old due date, unless it gets new
+ * terms.
+ */
 export async function keepReplacements(
   tx: Transaction,
   documentIds: readonly number[],
@@ -147,14 +151,14 @@ export async function keepReplacements(
   );
 }
 
-/** Drafts a credit note against an invoice. It has no lines: it bills no ledger rows. */
+/** Drafts a credit note against an invoice. The credit note has no lines, because it bills no ledger rows. */
 export async function draftAdjustment(
   tx: Transaction,
   adjustment: {
     documentId: number;
     amount: string;
     reason: string;
-    /** How much of it is applied to the invoice at once, and what then remains to be paid. */
+    /** The amount applied to the invoice at once, and the invoice's balance after that. */
     loweredBy: string;
     left: string;
     tax: string;

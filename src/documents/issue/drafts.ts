@@ -7,9 +7,9 @@ import { createDrafts, totalDrafts, totalRows, totalRowsByTaxMonth } from './dra
 import { type DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, totalTaxes, UNNAMED } from './tax.sql.ts';
 
 /**
- * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. The rows
- * of a closed month are those posted to a month after the previous closed month, up to this one. So the first month
- * includes all earlier rows. If tax is configured for that month, drafts include it.
+ * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. A closed
+ * month has the rows that posted after the previous closed month and up to this one. The first month therefore includes
+ * all earlier rows. If tax is configured for the month, the drafts include tax.
  */
 export async function draftMonth(
   tx: Transaction,
@@ -29,9 +29,9 @@ export async function draftMonth(
 }
 
 /**
- * Taxes the drafted lines of a month. `taxed_lines` has them divided by tax month and by where the sale they reverse
- * was billed; they become `draft_lines`, with the position of their total. Refuses sales that have no rule, and names
- * all of them.
+ * Taxes the drafted lines of a month. `taxed_lines` divides the lines by tax month and by the line that billed a
+ * reversed sale. The taxed lines become `draft_lines`, with the position of their tax total. A refusal names all sales
+ * without a rule.
  */
 async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): Promise<void> {
   await takeBilledTaxes(tx, tax);

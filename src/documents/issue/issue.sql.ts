@@ -1,4 +1,4 @@
-/** SQL of issuing: one statement per step over all drafts, whether they bill ten rows or a million. */
+/** Issues documents: one statement per step over all drafts, whether they bill ten rows or a million. */
 
 import type { Settings } from '../../config/settings.ts';
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
@@ -7,17 +7,16 @@ import type { Month } from '../../month.ts';
 interface LatestAction {
   readonly number: string;
   readonly action: 'issued' | 'voided' | 'written off';
-  /** `YYYY-MM-DD` in the issuer's zone. */
+  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly dated: string;
 }
 
-/** The action on a document with the latest date. */
 export async function readLatestAction(tx: Transaction): Promise<LatestAction | undefined> {
   const rows = await query<LatestAction>(
     tx,
     `WITH actions (document_id, action, dated) AS (
-       -- Documents are dated in the order in which they are issued, so the last one has the latest date. Documents of
-       -- an opening have the dates of the previous system.
+       -- Documents are dated in the order of issue, so the last one has the latest date. An opening's documents have
+       -- the dates of the previous system and are excluded.
        (SELECT document_id, 'issued', issued_on FROM documents WHERE purpose <> 'opening'
         ORDER BY document_id DESC LIMIT 1)
        UNION ALL
@@ -32,8 +31,9 @@ export async function readLatestAction(tx: Transaction): Promise<LatestAction | 
 }
 
 /**
- * How much of an open credit note an invoice may take when it is issued: all of it if the setting `credit_at_close`
- * allows, otherwise the credit released by the void of the invoice that it replaces.
+ * How much of an open credit note an invoice may take at issue. If the setting `credit_at_close` allows, the invoice
+ * may take all of it. Otherwise the invoice may take only the credit released by the void of the invoice that it
+ * replaces.
  */
 const usableCredit = (note: string, replaces: string): string => `
          SELECT CASE WHEN :creditAtClose = 'all' OR (:creditAtClose = 'months' AND ${note}.purpose = 'month')
@@ -44,14 +44,14 @@ const usableCredit = (note: string, replaces: string): string => `
                   WHERE r.document_id = ${replaces} AND a.credit_note_id = ${note}.document_id)) END AS amount`;
 
 /**
- * Issues a document for each draft. The numbers of each series continue after those given or skipped, in the order of
- * partner, currency and arrangement. An invoice takes as much of the partner's open credit in its currency as it can
- * and may.
+ * Issues a document for each draft. The numbers of each series continue after the last assigned or skipped number, in
+ * the order of partner, currency and arrangement. An invoice takes as much of the partner's open credit in its currency
+ * as it may.
  */
 export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(tx, 'ANALYZE pg_temp.drafts');
-  // The planner has no statistics yet for documents issued a moment ago: joining 15,000 lines to 2,000 of them took
-  // 6.5 s by their own table, and 0.1 s by this one.
+  // The planner has no statistics yet for newly issued documents. Joining 15,000 lines to 2,000 of them took 6.5 s with
+  // the documents table, and 0.1 s with this table.
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.issued_documents`);
   await execute(
     tx,
@@ -113,7 +113,10 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
   await execute(tx, 'ANALYZE pg_temp.issued_documents');
 }
 
-/** Inserts the lines: the document's own month first, then earlier months; by policy, then in the order of kinds. */
+/**
+ * Inserts the lines: the document's own month first, then earlier months; within a month by policy, then in the order
+ * of kinds.
+ */
 export async function insertDocumentLines(tx: Transaction, month: string): Promise<void> {
   await execute(
     tx,
@@ -134,8 +137,8 @@ export async function insertDocumentLines(tx: Transaction, month: string): Promi
 }
 
 /**
- * Applies as much open credit to the invoices as they were issued with: first the credit that the void of a replaced
- * invoice released, then the oldest.
+ * Applies open credit to the invoices in the amounts with which they were issued. The credit released by the void of a
+ * replaced invoice comes first, then the oldest.
  */
 export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(
@@ -162,8 +165,8 @@ export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promi
 }
 
 /**
- * Checks before documents are committed: every drafted row is on a line, and each document has the sums of its lines,
- * of its taxes and of the credit applied to it. An adjustment has no lines.
+ * Checks before the commit that every drafted row is on a line, and that each document equals the sums of its lines, of
+ * its taxes and of its applied credit. An adjustment has no lines.
  */
 export function readConservation(tx: Transaction): Promise<{ drafted: number; lines: number; differences: number }> {
   return queryOne(
@@ -187,7 +190,6 @@ export function readConservation(tx: Transaction): Promise<{ drafted: number; li
   );
 }
 
-/** The documents just issued, in the order of their numbers. */
 export function readIssued(tx: Transaction): Promise<{ document_id: number; number: string }[]> {
   return query(
     tx,
@@ -196,23 +198,20 @@ export function readIssued(tx: Transaction): Promise<{ document_id: number; numb
   );
 }
 
-/** What documents issued by one action have in common. */
+/** The data that documents issued by one action have in common. */
 export interface IssueBatch {
   readonly month: Month;
   readonly purpose: 'month' | 'adjustment' | 'missing_shares';
-  /** What caused their e-mails to be queued. */
   readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
-  /** `YYYY-MM-DD` in the issuer's zone. */
+  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly issuedOn: string;
-  /** The terms for partners that have none of their own. */
+  /** The terms for partners without their own terms. */
   readonly termsDays: number;
   readonly issuerVersionId: number;
   /** Which open credit the invoices take. */
   readonly creditAtClose: Settings['credit_at_close'];
   readonly sandbox: boolean;
-  /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
-  /** The right-hand side of the Message-IDs. */
   readonly mailDomain: string;
 }

@@ -1,13 +1,10 @@
-/** The issuer as documents print it: each version kept once, under an id that documents name. */
+/** Stores the issuer as printed on documents. Each version is stored once, and documents refer to its id. */
 
 import type { Logo } from '../../config/logo.ts';
 import type { Issuer } from '../../config/settings.ts';
 import { execute, queryOne, type Transaction } from '../../database/transaction.ts';
 
-/**
- * Records the issuer as it is in the settings now, and returns its version. The logo is stored separately, named by its
- * hash.
- */
+/** Records the issuer in the current settings and returns its version. The logo is stored separately, by its hash. */
 export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
   const { logo } = issuer;
   if (logo !== null) await recordLogo(tx, logo, now);

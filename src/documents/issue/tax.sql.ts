@@ -1,6 +1,6 @@
 /**
- * SQL that gives drafts their tax. A reversal of a billed sale is taxed as that sale was, any other sale by its rule.
- * Then come the totals by category and rate, and the drafted lines divided by total.
+ * Computes the tax of drafts. A reversal of a billed sale is taxed as that sale was; any other sale, by its rule. The
+ * lines are then totaled by category and rate, and divided by total.
  */
 import type { Tax } from '../../config/tax.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
@@ -12,22 +12,22 @@ export interface DraftedSale {
   readonly country: string;
   readonly policy_id: string;
   readonly policy_kind: string;
-  /** The month of acceptance; for a reversal, the month of what it reverses. */
+  /** The month of acceptance; for a reversal, the month of the reversed row. */
   readonly tax_month: Month;
 }
 
-/** For a country that the settings do not name. */
+/** The tax in a country that the settings do not name. */
 export const UNNAMED = { name: 'VAT', registration: '' };
 
 /** The columns that identify a tax in `sale_taxes`. */
 const SALE = 'partner_id, currency, policy_id, tax_month, billed_month, billed_kind';
-/** Condition on a line `l`: it has no tax yet. */
+/** The condition that a line `l` has no tax yet. */
 const NOT_BILLED = `NOT EXISTS (
        SELECT FROM pg_temp.sale_taxes s
        WHERE s.partner_id = l.partner_id AND s.currency = l.currency AND s.policy_id = l.policy_id
          AND s.tax_month = l.tax_month AND s.billed_month = l.billed_month AND s.billed_kind = l.billed_kind)`;
 
-/** Creates `draft_taxes`, empty: the totals of each draft, signed as the ledger has them. */
+/** Creates empty `draft_taxes`: the totals of each draft, with the ledger's signs. */
 export async function createDraftTaxes(tx: Transaction): Promise<void> {
   await execute(
     tx,
@@ -40,7 +40,6 @@ export async function createDraftTaxes(tx: Transaction): Promise<void> {
   );
 }
 
-/** The sales of the month that have no tax yet. */
 export const readUntaxedSales = (tx: Transaction): Promise<DraftedSale[]> =>
   query(
     tx,
@@ -51,10 +50,10 @@ export const readUntaxedSales = (tx: Transaction): Promise<DraftedSale[]> =>
   );
 
 /**
- * Creates `sale_taxes` with the reversals of earlier months' sales. They are taxed as on the live document that billed
- * the sales, whatever the rules and the partner's country are today. Only our tax number and the name of the tax are
- * today's. The first month billed all rows before it. A policy's sales of a month are on one line, so they have one
- * tax.
+ * Creates `sale_taxes` with the reversals of earlier months' sales. A reversal is taxed as on the live document that
+ * billed the sale, whatever the current rules and the partner's country are. The current settings decide only our tax
+ * number and the name of the tax. The first month billed all earlier rows. A policy's sales of a month are on one line,
+ * so they have one tax.
  */
 export async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.sale_taxes`);
@@ -92,9 +91,9 @@ export async function insertRules(tx: Transaction, rules: readonly object[]): Pr
 }
 
 /**
- * Totals by country, category and rate, with reduced rates on their own. Tax is computed once on each total. Those of
- * the partner's current country come first: the document has our tax number there. If a total has several reasons, each
- * is listed once, and a code is kept only if it is the same for all.
+ * Totals by country, category and rate; reduced rates have their own totals. Tax is computed once on each total. Totals
+ * of the partner's current country come first, because the document has our tax number there. If a total has several
+ * reasons, each is listed once. A reason code is kept only if all lines have the same code.
  */
 export async function totalTaxes(tx: Transaction): Promise<void> {
   await execute(
@@ -106,7 +105,7 @@ export async function totalTaxes(tx: Transaction): Promise<void> {
                 array_position(ARRAY['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'], category),
                 rate DESC, country COLLATE "C", reduced),
             country, registration, name, category, rate, reduced,
-            -- A billed total may state several already.
+            -- A billed total may already list several reasons.
             CASE WHEN billed AND reason <> '' THEN (
               SELECT string_agg(DISTINCT part, '; ') FROM unnest(string_to_array(reason, '; ')) AS part)
               ELSE reason END,
@@ -137,7 +136,7 @@ export async function totalTaxes(tx: Transaction): Promise<void> {
   );
 }
 
-/** Drafts the totals of a credit note against an invoice: for each total of the invoice, the share that is credited. */
+/** Drafts the totals of a credit note against an invoice: for each total of the invoice, the credited share. */
 export async function draftCreditTaxes(
   tx: Transaction,
   documentId: number,
@@ -155,7 +154,6 @@ export async function draftCreditTaxes(
   );
 }
 
-/** Freezes the totals of the documents just issued. */
 export async function insertDocumentTaxes(tx: Transaction): Promise<void> {
   await execute(
     tx,
@@ -172,8 +170,8 @@ export async function insertDocumentTaxes(tx: Transaction): Promise<void> {
 }
 
 /**
- * How much of each tax total of an invoice is credited by live credit notes, against it and against the void invoices
- * that it replaces.
+ * How much of each tax total of an invoice is credited. The credit notes are those against the invoice and those
+ * against the void invoices that it replaces.
  */
 export function readCreditedTaxes(tx: Transaction, documentId: number): Promise<CreditedTax[]> {
   return query(

@@ -1,7 +1,7 @@
 /**
- * Fonts that an installation adds for scripts that the program's own fonts lack, such as Japanese: files in
- * RECKONER_HOME/templates/fonts. A document records the hashes of the fonts it was rendered with, and is rendered again
- * with exactly these. Right-to-left scripts are not supported: their words would be in the wrong order.
+ * Fonts that an installation adds in RECKONER_HOME/templates/fonts, for scripts that the program's own fonts lack, such
+ * as Japanese. A document records the hashes of its fonts, and is rendered again with exactly these fonts.
+ * Right-to-left scripts are not supported: their words would be in the wrong order.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { create, type Font } from 'fontkit';
 import { hasGlyph, STAND_INS, type Weight } from './fonts.ts';
 
-/** Can be written as JSON, because it is passed to the threads that render. */
+/** An added font, which must be serializable, because it is passed to the threads that render. */
 export interface AddedFont {
   readonly path: string;
   readonly sha256: string;
@@ -19,9 +19,7 @@ const FONT_FILE = /\.(ttf|otf|ttc|otc|woff2?)$/i;
 
 const listed = new Map<string, { readonly changed: string; readonly fonts: readonly AddedFont[] }>();
 
-/**
- * The fonts of a folder in order of their names; none if there is no such folder. Files that are not fonts are skipped.
- */
+/** The fonts of a folder by name; none if the folder does not exist. Files that are not fonts are skipped. */
 export function addedFontsIn(folder: string): readonly AddedFont[] {
   const names = statSync(folder, { throwIfNoEntry: false })?.isDirectory()
     ? readdirSync(folder)
@@ -40,11 +38,11 @@ export function addedFontsIn(folder: string): readonly AddedFont[] {
   return fonts;
 }
 
-// --- Parsed fonts -----------------------------------------------------------------------------------------------------
+// --- Parsed fonts ----------------------------------------------------------------------------------------------------
 
 interface ParsedFont {
   readonly open: () => Font;
-  /** Only for queries: for rendering, each document has its own font object (see fonts.ts). */
+  /** A font object for queries only. When rendering, each document has its own font object (see fonts.ts). */
   readonly font: Font;
   readonly weight: Weight;
 }
@@ -71,7 +69,7 @@ function parsedFont({ path, sha256 }: AddedFont): ParsedFont {
   return made;
 }
 
-/** The font of a file; for a collection, its first. */
+/** The font of a file; for a collection, the first font. */
 function firstOf(data: Uint8Array): Font {
   const made = create(data);
   return made.fonts?.[0] ?? made;
@@ -87,17 +85,16 @@ function isFont(file: AddedFont): boolean {
   }
 }
 
-/** A font object for one document. */
 export const openAddedFont = (font: AddedFont): Font => parsedFont(font).open();
 
-// --- Which font prints a character ---------------------------------------------------------------------------------------
+// --- Fonts of characters ---------------------------------------------------------------------------------------------
 
 let inUse: readonly AddedFont[] = [];
 
-/** Renders or queries with these fonts besides the program's own. `work` must be synchronous. */
+/** Renders or queries with these fonts in addition to the program's own. `work` must be synchronous. */
 export function withAddedFonts<Result>(fonts: readonly AddedFont[], work: () => Result): Result {
   const before = inUse;
-  // By their hashes, because a document records these, not the names.
+  // The fonts are sorted by hash, because a document records the hashes and not the names.
   inUse = [...fonts].sort((one, other) => (one.sha256 < other.sha256 ? -1 : 1));
   try {
     return work();
@@ -111,7 +108,7 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10ff
 
 const prints = (font: AddedFont, codePoint: number): boolean => parsedFont(font).font.hasGlyphForCodePoint(codePoint);
 
-/** The font among these that prints a character, preferably in this weight. */
+/** The font that prints a character, preferably in this weight. */
 function fontAmong(fonts: readonly AddedFont[], codePoint: number, weight: Weight): AddedFont | undefined {
   if (STAND_INS.has(codePoint) || RIGHT_TO_LEFT.test(String.fromCodePoint(codePoint))) return undefined;
   const able = fonts.filter((font) => prints(font, codePoint));
@@ -121,7 +118,6 @@ function fontAmong(fonts: readonly AddedFont[], codePoint: number, weight: Weigh
 export const isPrintable = (codePoint: number): boolean =>
   hasGlyph(codePoint) || fontAmong(inUse, codePoint, 'regular') !== undefined;
 
-/** The available added fonts that texts need. */
 export function fontsNeeded(texts: readonly string[], fonts: readonly AddedFont[]): readonly AddedFont[] {
   if (fonts.length === 0) return [];
   const needed = new Set<AddedFont>();
@@ -136,13 +132,13 @@ export function fontsNeeded(texts: readonly string[], fonts: readonly AddedFont[
   return fonts.filter((font) => needed.has(font));
 }
 
-/** A stretch of text printed in one font; undefined: the program's own font. */
+/** A part of a text printed in one font. If `font` is undefined, the program's own font is used. */
 interface Stretch {
   readonly text: string;
   readonly font: AddedFont | undefined;
 }
 
-/** The stretches of a text. A mark stays with the character before it. */
+/** The stretches of a text. A combining mark stays with the preceding character. */
 export function stretchesOf(text: string, weight: Weight): readonly Stretch[] {
   if (inUse.length === 0) return [{ text, font: undefined }];
   const found: { text: string; font: AddedFont | undefined }[] = [];

@@ -1,4 +1,6 @@
-/** What an adjustment credits: one amount against one invoice, and why. It bills no ledger rows. */
+/**
+ * Draws the body of an adjustment: one amount against one invoice, and the reason. An adjustment bills no ledger rows.
+ */
 import type { Element } from './canvas.ts';
 import type { Adjustment } from './content.ts';
 import type { PageLayout } from './page.ts';
@@ -41,7 +43,6 @@ interface Row {
   readonly label: string;
   readonly value: string;
   readonly style: Style;
-  /** The scope of its header cells. */
   readonly heads: 'Column' | 'Row';
 }
 

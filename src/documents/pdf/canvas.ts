@@ -1,4 +1,4 @@
-/** The surface a document is drawn on: a PDF made by pdfkit, or a canvas that only measures, to try out a layout. */
+/** The surface that a document is drawn on: a PDF made by pdfkit, or a canvas that only measures a layout. */
 import { type AddedFont, openAddedFont, stretchesOf } from './added-fonts.ts';
 import { embedFacturX } from './factur-x.ts';
 import { PdfFile } from './file.ts';
@@ -7,7 +7,7 @@ import { pdfString, sharedFont } from './shared-font.ts';
 import type { Color, Style, Theme } from './template.ts';
 import type { Run } from './text.ts';
 
-/** A structure element; the measuring canvas has none. */
+/** A structure element. The measuring canvas has none. */
 export type Element = PDFKit.PDFStructureElement | undefined;
 
 /** Structure types of ISO 32000-1, 14.8.4. */
@@ -32,11 +32,10 @@ export type Tag =
   | 'TD';
 
 export interface ElementOptions {
-  /** The scope of a header cell. */
   readonly scope?: 'Row' | 'Column';
 }
 
-/** Decoration that screen readers skip: of the page, or of its content. */
+/** Decoration of the page or of its content, which screen readers skip. */
 export type ArtifactType = 'Pagination' | 'Layout';
 
 export interface Box {
@@ -54,14 +53,13 @@ export interface Placing {
 }
 
 export interface Picture {
-  /** Its text for screen readers. */
+  /** The text for screen readers. */
   readonly says: string;
   readonly draw: () => void;
 }
 
 export interface Link {
   readonly url: string;
-  /** Its text for screen readers. */
   readonly says: string;
   readonly draw: () => void;
 }
@@ -77,9 +75,9 @@ export interface Canvas {
   text(run: Run, x: number, baseline: number): void;
   rule(x: number, y: number, width: number, color: Color, thickness: number): void;
   fill(box: Box, color: Color, radius: number): void;
-  /** Fills many boxes as one shape, so that no seam shows where two of them touch. `at`: their corner and unit. */
+  /** Fills many boxes as one shape, so that no seam shows between adjacent boxes. `at` gives their corner and unit. */
   fillAll(boxes: readonly Box[], at: Placing, color: Color): void;
-  /** A PNG or JPEG file's bytes. */
+  /** `bytes` are those of a PNG or JPEG file. */
   image(bytes: Buffer, box: Box): void;
   frame(box: Box, color: Color, thickness: number, radius: number): void;
   /** Draws rotated around a point, counterclockwise. */
@@ -89,7 +87,7 @@ export interface Canvas {
   figure(parent: Element, box: Box, picture: Picture): void;
 }
 
-/** Takes the same calls and draws nothing, to find out how many pages a layout needs. */
+/** Accepts the calls of a canvas but draws nothing, to find out how many pages a layout needs. */
 export class MeasuringCanvas implements Canvas {
   readonly root = undefined;
   private readonly measuredBy: Canvas;
@@ -136,16 +134,13 @@ interface PdfOptions {
   readonly size: readonly [width: number, height: number];
   readonly title: string;
   readonly author: string;
-  /** `YYYY-MM-DD` */
+  /** The date, `YYYY-MM-DD`. */
   readonly issuedOn: string;
   readonly colors: Theme['colors'];
   readonly eInvoice?: Uint8Array | undefined;
 }
 
-/**
- * Text in one font: the part that all documents share, an added font, or the document's own font for all other
- * characters.
- */
+/** Text in one font: the shared font part, an added font, or the document's own font for all other characters. */
 interface Piece {
   readonly text: string;
   readonly font: AddedFont | 'shared' | 'own';
@@ -181,7 +176,7 @@ export class PdfCanvas implements Canvas {
     const name = own === 'own' ? font : own.sha256;
     if (!this.opened.has(name)) {
       const opened = own === 'own' ? ownFont(font) : openAddedFont(own);
-      // pdfkit accepts parsed fonts since 0.20; its types do not declare it yet.
+      // pdfkit has accepted parsed fonts since 0.20, but its types do not declare this.
       this.document.registerFont(name, opened as unknown as Uint8Array);
       this.opened.add(name);
     }
@@ -197,7 +192,7 @@ export class PdfCanvas implements Canvas {
   }
 
   open(parent: Element, tag: Tag, options: ElementOptions = {}): PDFKit.PDFStructureElement {
-    // pdfkit supports `scope`; its types do not declare it yet.
+    // pdfkit supports `scope`, but its types do not declare it.
     const element = this.document.struct(tag, options as PDFKit.Mixins.StructureElementOptions);
     (parent ?? this.root).add(element);
     return element;
@@ -208,7 +203,7 @@ export class PdfCanvas implements Canvas {
   }
 
   artifact(draw: () => void, type: ArtifactType): void {
-    // The types declare other artifact types than ISO 32000-1, 14.8.2.2 and pdfkit; these two are in both.
+    // Only these two artifact types are known to ISO 32000-1, 14.8.2.2, to pdfkit and to its types.
     this.document.markContent('Artifact', { type });
     draw();
     this.document.endMarkedContent();
@@ -227,7 +222,7 @@ export class PdfCanvas implements Canvas {
     }
   }
 
-  /** Draws text of shared characters; false if there are others. */
+  /** Draws text of shared characters. Returns false if the text has other characters. */
   private textShared(text: string, { font, size, color }: Style, x: number, baseline: number): boolean {
     const shown = sharedFont(font).shown(text);
     if (shown === undefined) return false;
@@ -275,7 +270,7 @@ export class PdfCanvas implements Canvas {
     this.content(element, draw);
     const options = { structParent: element, Contents: pdfString(says) };
     this.document.link(x, y, width, height, url, options);
-    // Must end while its page is current, because the reference to the annotation names the page.
+    // The element must end while its page is current, because the reference to the annotation names the page.
     element.end();
   }
 
@@ -295,7 +290,7 @@ export class PdfCanvas implements Canvas {
   }
 }
 
-/** A word with a character that is not shared is drawn as a whole, in one font. */
+/** Divides a text into pieces. A word with a character that is not shared is drawn as a whole, in one font. */
 function piecesOf(text: string, weight: Weight): readonly Piece[] {
   const shared = sharedFont(weight);
   const found: { text: string; font: Piece['font'] }[] = [];
@@ -311,7 +306,7 @@ function piecesOf(text: string, weight: Weight): readonly Piece[] {
   return found;
 }
 
-/** A ten-thousandth of a point is finer than any printer. */
+/** Rounds to a ten-thousandth of a point, which is finer than any printer. */
 const number = (value: number): number => Math.round(value * 1e4) / 1e4;
 
 /** Colors as operands of a PDF's operators: red, green and blue from 0 to 1. */
@@ -323,7 +318,7 @@ function operandsOf(colors: Theme['colors']): Readonly<Record<Color, string>> {
   >;
 }
 
-/** Noon in UTC, not the clock: the same date in almost every time zone. */
+/** Noon in UTC, because the date is then the same in almost every time zone. The clock is not read. */
 const instantOf = (date: string): Date => new Date(`${date}T12:00:00Z`);
 
 function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): PdfFile {
@@ -339,9 +334,9 @@ function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): P
     tagged: true,
     lang: 'en',
     displayTitle: true,
-    // No default font: otherwise pdfkit starts with Helvetica.
+    // No default font, because pdfkit would start with Helvetica.
     font: '',
-    // The file's identifier is derived from these alone.
+    // The file's identifier is derived from these fields alone.
     info: { Title: xmlSafe(title), Producer: 'reckoner', Creator: 'reckoner', CreationDate: at, ModDate: at },
   });
   document.appendXML(creatorXml(author));
@@ -352,7 +347,7 @@ function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): P
 /** pdfkit copies the title into the XML metadata unchanged. */
 const xmlSafe = (text: string): string => text.replace(/[<>&]/g, ' ');
 
-/** The issuer, in the XML metadata only: pdfkit would copy an "&" from the other kind of metadata unescaped. */
+/** The issuer is only in the XML metadata, because pdfkit would copy an "&" unescaped from the document information. */
 function creatorXml(author: string): string {
   const escaped = author.replace(/[<>&]/g, (character) => `&#${character.charCodeAt(0)};`);
   return `<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">

@@ -1,5 +1,5 @@
 /**
- * The complete content of a document's PDF, as finished text. The code that draws it needs neither the snapshot nor the
+ * The complete content of a document's PDF, as finished text. The drawing code needs neither the snapshot nor the
  * formats of amounts and dates.
  */
 import type { Logo } from '../../config/logo.ts';
@@ -13,18 +13,17 @@ import { type Payment, paymentOf } from './payment-content.ts';
 import { fill, type Labels, readTemplate, type Template } from './template.ts';
 import { printable } from './text.ts';
 
-/** Repeated on every page: the running head and foot. */
+/** The running head and foot, which every page repeats. */
 export interface Running {
-  /** At the top of each page after the first. */
+  /** The text at the top of each page after the first. */
   readonly continued: string;
   readonly about: string;
-  /** At the foot of each page. */
   readonly foot: string;
-  /** Marks a void or sandbox document; null for others. */
+  /** The mark of a void or sandbox document; null for other documents. */
   readonly mark: Mark | null;
 }
 
-/** The mark of a void or sandbox document: a banner at the top of each page and large words across it. */
+/** The mark of a void or sandbox document: a banner at the top of each page, and large words across the page. */
 export interface Mark {
   readonly banner: string;
   readonly across: string;
@@ -47,19 +46,18 @@ export interface Headline {
   /** The value of `{amount}`, the only part that is emphasized. */
   readonly amount: string;
   readonly values: Readonly<Record<string, string>>;
-  /** Its purpose; may be empty. */
+  /** The purpose of the amount; may be empty. */
   readonly sentence: string;
 }
 
 export interface Addressee {
-  /** `Bill to`. */
+  /** The heading, `Bill to`. */
   readonly heading: string;
   readonly name: string;
-  /** For whose attention, and the address. */
+  /** The contact's name and the address. */
   readonly lines: readonly string[];
-  /** Empty if there is none. */
   readonly taxId: string;
-  /** The facts beside the addressee. A fact without a value is left out. */
+  /** The facts beside the addressee. Facts without a value are omitted. */
   readonly facts: readonly Fact[];
 }
 
@@ -68,13 +66,12 @@ export interface Notice {
   readonly text: string;
 }
 
-/** A label and its amount. */
 export interface Step {
   readonly label: string;
   readonly amount: string;
 }
 
-/** A label and an amount for each column of amounts. */
+/** A label, and an amount for each column of amounts. */
 export interface Sums {
   readonly label: string;
   readonly amounts: readonly string[];
@@ -87,9 +84,8 @@ export interface TableLine {
   readonly amounts: readonly string[];
 }
 
-/** The lines of one month. */
 export interface Section {
-  /** Empty for the document's own month. */
+  /** The month's name; empty for the document's own month. */
   readonly heading: string;
   /** The heading if the section continues at the top of a page. */
   readonly continued: string;
@@ -99,27 +95,24 @@ export interface Section {
 
 export interface Table {
   readonly heading: string;
-  /** The currency that all amounts are in, and what their signs mean. */
+  /** The currency of all amounts, and the meaning of their signs. */
   readonly note: string;
-  /** The headings of the columns of amounts. */
   readonly amounts: readonly string[];
   readonly sections: readonly Section[];
   readonly total: Sums;
-  /** From the total of the lines to the amount due, which is the last. */
+  /** From the total of the lines to the amount due, which is the last step. */
   readonly steps: readonly Step[];
 }
 
 export interface Adjustment {
   readonly heading: string;
   readonly currency: string;
-  /** Empty if none was given. */
   readonly reason: string;
   readonly line: Step;
   readonly steps: readonly Step[];
 }
 
 export interface Content {
-  /** The title of the file. */
   readonly name: string;
   readonly issuedOn: string;
   readonly size: readonly [width: number, height: number];
@@ -128,17 +121,20 @@ export interface Content {
   readonly notice: Notice | null;
   readonly headline: Headline;
   readonly addressee: Addressee;
-  /** What an adjustment credits, or the lines of any other document. */
+  /** An adjustment's credit, or the lines of any other document. */
   readonly body: { readonly adjustment: Adjustment } | { readonly table: Table };
   /** Small print before the payment instructions; a note may be empty. */
   readonly notes: readonly string[];
-  /** Null if nothing is due. */
+  /** The payment instructions; null if nothing is due. */
   readonly payment: Payment | null;
   /** The last seal before the document was issued; may be empty. */
   readonly seal: string;
 }
 
-/** `voided`: the content of the copy of a void document, which is marked as void and asks for no payment. */
+/**
+ * The content of a document. If `voided` is given, the content is that of the void copy, which is marked as void and
+ * does not ask for payment.
+ */
 export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Content {
   const template = readTemplate();
   const { labels, theme } = template;
@@ -198,7 +194,7 @@ export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Conten
   };
 }
 
-/** Letter or A4, as is usual in the partner's country, or in the issuer's if the partner's is unknown. */
+/** Letter or A4, as is usual in the partner's country. If that country is unknown, the issuer's country decides. */
 export function paperSize(
   { paper, letter_countries: letterCountries }: Template['theme'],
   {
@@ -224,12 +220,14 @@ function markOf({ document, sandbox }: DocumentSnapshot, labels: Labels, voidedO
   };
 }
 
-// --- Head -----------------------------------------------------------------------------------------------------------
+// --- Head ------------------------------------------------------------------------------------------------------------
 
 /** The last lines of an address. */
 const TOWN_AND_COUNTRY = 2;
 
-/** `registration`: its tax number in the partner's country, which replaces the general one; may be empty. */
+/**
+ * `registration` is the issuer's tax number in the partner's country, which replaces the general number; may be empty.
+ */
 export function issuerNames(
   issuer: Pick<Issuer, 'legal_name' | 'address' | 'email' | 'phone' | 'tax_id' | 'logo'>,
   template: Template,
@@ -239,13 +237,13 @@ export function issuerNames(
   const contact = [issuer.email, issuer.phone].map(printable).filter(Boolean);
   if (registration === '' && taxId !== '') contact.push(`${template.labels.facts.tax_id} ${taxId}`);
   const address = addressLines(issuer.address, template, printable);
-  // One line each for street and town: payers rarely need the issuer's address.
+  // Street and town get one line each, because payers rarely need the issuer's address.
   const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');
   const town = address.slice(-TOWN_AND_COUNTRY).join(', ');
   return {
     issuer: printable(issuer.legal_name),
     logo: issuer.logo,
-    // The number has its own line: the name of a tax is long.
+    // The tax number has its own line, because the name of a tax can be long.
     details: [street, town, contact.join('  ·  '), ...(registration === '' ? [] : [registration])],
   };
 }
@@ -296,7 +294,7 @@ function sentenceOf(
 ): string {
   const missing = situation === 'due' && purpose === 'missing_shares';
   const sentences = [
-    // The other sentences describe what happens with a credit or a payment, and nothing happens with a void document.
+    // The other sentences explain a credit or a payment, and neither applies to a void document.
     ...(isVoid && situation !== 'due' ? [] : [labels.sentence[missing ? 'missing_shares' : situation]]),
     ...(replaces === null ? [] : [labels.replaces]),
   ];
@@ -323,7 +321,7 @@ function factsOf(
   ];
 }
 
-// --- Lines ----------------------------------------------------------------------------------------------------------
+// --- Lines -----------------------------------------------------------------------------------------------------------
 
 const SALES = ['spotPrice', 'partnerCut'] as const;
 type AmountName = (typeof SALES)[number] | 'invoiceAmount';
@@ -367,7 +365,7 @@ function tableOf(
   };
 }
 
-/** The policies' names; policies of the same name are shown with their ids. */
+/** The policies' names. Policies with the same name are shown with their ids. */
 function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string, string> {
   const names = new Map(
     lines.map((line) => [line.policy_id, printable(line.policy_name) || printable(line.policy_id)]),
@@ -376,7 +374,7 @@ function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string, string
   return new Map([...names].map(([id, name]) => [id, isShared(name) ? `${name} (${printable(id)})` : name]));
 }
 
-/** Only the result states its currency. */
+/** The steps to the amount due. Only the last step shows its currency. */
 function stepsOf(
   snapshot: DocumentSnapshot,
   { situation, tax, credit, locale }: Presentation,

@@ -13,9 +13,9 @@ const FIELDS = [
   ['ConformanceLevel', 'profile of the embedded XML invoice', 'EN 16931'],
 ] as const;
 
-/** `at`: the date of the document; the bytes depend on nothing else. */
+/** `at` is the date of the document, and the only time that the bytes depend on. */
 export function embedFacturX(document: PDFKit.PDFDocument, xml: Uint8Array, at: Date): void {
-  // pdfkit supports `relationship`; its types do not declare it yet.
+  // pdfkit supports `relationship`, but its types do not declare it.
   const attachment: PDFKit.Mixins.PDFAttachmentOptions & { readonly relationship: string } = {
     name: FILE_NAME,
     type: 'text/xml',

@@ -1,19 +1,20 @@
 /**
- * pdfkit's document, with its output collected. pdfkit makes a byte array of every line that it writes, of a page's
- * content and of the file, and passes each through a stream, which took a quarter of the time for a document.
+ * Extends pdfkit's document to collect its output in memory. In pdfkit itself, each line of a page and of the file
+ * passes through a stream as a byte array, which took a quarter of the time for a document.
  */
 import PDFDocument from 'pdfkit';
 
 export class PdfFile extends PDFDocument {
-  // Declared without a value: pdfkit's constructor writes before field initializers here would run.
+  // The fields have no initial values, because pdfkit's constructor writes before field initializers of this class
+  // would run.
   declare private parts: Buffer[] | undefined;
   declare private lines: string | undefined;
   declare private contents: Map<PDFKit.PDFPage, string> | undefined;
   declare private ended: (() => void) | undefined;
-  /** Where the next object begins, for the table of objects. */
+  /** The offset of the next object, for the table of objects. */
   declare _offset: number;
 
-  /** Called by pdfkit with each line of the file, and with the bytes of a stream. */
+  /** pdfkit calls this with each line of the file, and with the bytes of a stream. */
   _write(data: string | Uint8Array): void {
     if (typeof data === 'string') {
       this.lines = `${this.lines ?? ''}${data}\n`;
@@ -25,7 +26,7 @@ export class PdfFile extends PDFDocument {
     }
   }
 
-  /** Called by pdfkit and by the canvas with each operator of the current page. */
+  /** pdfkit and the canvas call this with each operator of the current page. */
   override addContent(data: string): this {
     this.contents ??= new Map();
     this.contents.set(this.page, `${this.contents.get(this.page) ?? ''}${data}\n`);
@@ -33,7 +34,7 @@ export class PdfFile extends PDFDocument {
   }
 
   /**
-   * Returns the bytes of the file. Nothing can be drawn after this. Waits for images, which pdfkit decodes in the
+   * Returns the bytes of the file, after which nothing can be drawn. Waits for images, which pdfkit decodes in the
    * background.
    */
   finish(): Promise<Buffer> {
@@ -45,7 +46,7 @@ export class PdfFile extends PDFDocument {
     });
   }
 
-  /** Called by pdfkit once, with null, when the file is complete. */
+  /** pdfkit calls this once, with null, when the file is complete. */
   override push(): boolean {
     this.endText();
     this.ended?.();

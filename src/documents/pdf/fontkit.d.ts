@@ -1,4 +1,4 @@
-/** Types for the part of fontkit that the renderer uses; fontkit ships without types. */
+/** Types for the part of fontkit that the renderer uses. fontkit has no types of its own. */
 declare module 'fontkit' {
   export interface Font {
     readonly postscriptName: string;
@@ -13,11 +13,11 @@ declare module 'fontkit' {
     hasGlyphForCodePoint(codePoint: number): boolean;
     layout(text: string): {
       readonly glyphs: readonly Glyph[];
-      /** In units of the font. */
+      /** Advances and offsets in units of the font. */
       readonly positions: readonly { readonly xAdvance: number; readonly xOffset: number; readonly yOffset: number }[];
     };
     getGlyph(id: number): Glyph;
-    /** The part of the font that goes into a file. */
+    /** A subset of the font, to be embedded in a file. */
     createSubset(): Subset;
     /** The decoded OpenType tables by tag, filled as they are needed. */
     _tables: Record<string, unknown>;
@@ -30,12 +30,11 @@ declare module 'fontkit' {
   }
 
   export interface Subset {
-    /** Its number in the subset. */
+    /** Returns the glyph's number in the subset. */
     includeGlyph(id: number): number;
-    /** As a font file. */
     encode(): Uint8Array;
   }
 
-  /** The font of a file, or a collection, which has `fonts` and nothing else. */
+  /** The font of a file. A collection has `fonts` and nothing else. */
   export function create(data: Uint8Array): Font & { readonly fonts?: readonly Font[] };
 }

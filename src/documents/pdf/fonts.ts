@@ -1,6 +1,6 @@
 /**
- * The two fonts that are part of the program: parsed once per process, with fresh state for every document. For other
- * scripts see added-fonts.ts.
+ * The program's own two fonts, parsed once per process. Every document gets fresh state. added-fonts.ts has the fonts
+ * for other scripts.
  */
 import { create, type Font } from 'fontkit';
 import { readTemplateFile } from './template.ts';
@@ -27,10 +27,10 @@ function parsedFont(weight: Weight): ParsedFont {
 }
 
 /**
- * A font object for one document, with tables that are decoded once. Decoding them takes 30 ms a font; this takes 0.2
- * ms. (fontkit itself shares `_tables` like this between the variations of a font.) The object itself must not be
- * shared: it keeps each glyph with the characters that first used it, and writes those to the file. So a document's
- * bytes would depend on the documents rendered before it. See shared-font.ts for what may be shared.
+ * A font object for one document, with shared decoded tables. Decoding the tables takes 30 ms a font; sharing takes 0.2
+ * ms. (fontkit itself shares `_tables` between the variations of a font.) The font object must not be shared. A font
+ * object records the characters that first used each glyph and writes them to the file, so a document's bytes would
+ * depend on earlier documents. shared-font.ts has the part that may be shared.
  */
 export function ownFont(weight: Weight): Font {
   const { data, font } = parsedFont(weight);
@@ -44,7 +44,6 @@ export const STAND_INS: ReadonlySet<number> = new Set([0xfffc, 0xfffd]);
 
 const covered = new Map<number, boolean>();
 
-/** Whether both weights have a glyph for a character. */
 export function hasGlyph(codePoint: number): boolean {
   let has = covered.get(codePoint);
   if (has === undefined) {

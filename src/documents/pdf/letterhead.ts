@@ -1,4 +1,4 @@
-/** The head of a document: its issuer, its kind, the amount due, the addressee, and its facts. */
+/** Draws the head of a document: its issuer, its kind, the amount due, the addressee, and its facts. */
 
 import type { Logo } from '../../config/logo.ts';
 import type { Addressee, Headline, Names } from './content.ts';
@@ -7,7 +7,7 @@ import { filledWith } from './template.ts';
 import { type Run, scaled, shrunk, widthOf } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
-/** The right-hand column begins at this fraction of the width. The document's name and its facts start at that edge. */
+/** The left edge of the document's name and facts, as a fraction of the width. */
 const RIGHT_COLUMN = 0.58;
 const COLUMN_GAP = 24;
 const FACT_LABEL_WIDTH = 82;
@@ -20,7 +20,7 @@ const HEADLINE_SPACE = 3;
 const AFTER_PANEL = 16;
 const AFTER_HEAD = 17;
 const BEFORE_DETAILS = 3;
-/** A logo keeps its proportions within these. */
+/** A logo keeps its proportions within these limits. */
 const MOST_LOGO_WIDTH = 190;
 const MOST_LOGO_HEIGHT = 44;
 const AFTER_LOGO = 6;
@@ -61,13 +61,12 @@ export function drawNames(layout: PageLayout, { title, number, issuer, logo, det
 }
 
 function addLogo(layout: PageLayout, column: Column, { content, width, height }: Logo, says: string): void {
-  // At most one point per pixel: enlarging a small image only blurs it.
+  // A logo gets at most one point per pixel, because enlarging a small image only blurs it.
   const scale = Math.min(MOST_LOGO_WIDTH / width, MOST_LOGO_HEIGHT / height, 1);
   const bytes = Buffer.from(content, 'base64');
   column.figure({ width: width * scale, height: height * scale }, says, (box) => layout.image(bytes, box));
 }
 
-/** The amount due in one line, and a sentence that explains it. */
 export function drawHeadline(layout: PageLayout, headline: Headline): void {
   const column = new Column(layout, layout.width - 2 * PANEL_PADDING_X);
   column.text(headlineRuns(layout, headline, column.width), layout.style('headline'), { tag: 'H2' });
@@ -82,7 +81,7 @@ export function drawHeadline(layout: PageLayout, headline: Headline): void {
   layout.y += layout.space(PANEL_PADDING_Y) + layout.space(AFTER_PANEL);
 }
 
-/** In one line, shrunk a little if necessary; otherwise in several lines. */
+/** The headline in one line, shrunk a little if necessary; otherwise in several lines. */
 function headlineRuns(layout: PageLayout, headline: Headline, width: number): Run[] {
   const natural = headlineAt(layout, headline, 1);
   const scale = Math.min(1, width / widthOf(natural, layout.measure));
@@ -92,13 +91,12 @@ function headlineRuns(layout: PageLayout, headline: Headline, width: number): Ru
 function headlineAt(layout: PageLayout, { label, amount, values }: Headline, scale: number): Run[] {
   const plain = scaled(layout.style('headline'), scale);
   const strong = scaled(layout.style('headline_strong'), scale);
-  // Without an amount the words are emphasized.
+  // If there is no amount, the words are emphasized.
   const inPlain = (text: string): Run => ({ text, style: label.includes('{amount}') ? plain : strong });
   const runs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, inPlain(value)]));
   return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);
 }
 
-/** The addressee, beside the facts. */
 export function drawAddressee(layout: PageLayout, { heading, name, lines, taxId, facts }: Addressee): void {
   const { left, right, rightX } = halves(layout);
   const body = layout.style('body');

@@ -1,10 +1,13 @@
-/** The columns of the line table: numbers get the width that they need, policies the rest and at least a minimum. */
+/**
+ * Computes the columns of the line table. Numbers get the width that they need. Policies get the remaining width, but
+ * at least a minimum.
+ */
 import type { Table } from './content.ts';
 import type { PageLayout } from './page.ts';
 import type { Style } from './template.ts';
 
 export const COLUMN_GAP = 12;
-/** Policy, type and count. */
+/** The columns policy, type and count. */
 const COLUMNS_BEFORE_AMOUNTS = 3;
 const LEAST_POLICY_WIDTH = 96;
 /** Extra width of amounts, if no policy name needs it. */
@@ -12,16 +15,15 @@ const MOST_BREATH = 26;
 /** A longer heading of a number column breaks into lines. */
 const MOST_HEADING_WIDTH = 66;
 const SHRINK_STEP = 0.25;
-/** The smallest size. Any sum of a month fits at this size, and the search ends here in any case. */
+/** The smallest font size, at which any sum of a month fits. The search for a size ends here. */
 const LEAST_SIZE = 2;
 
 export interface Place {
-  /** The left edge. */
+  /** The left edge of the column. */
   readonly x: number;
   readonly width: number;
 }
 
-/** A column of amounts. */
 interface AmountColumn extends Place {
   readonly heading: string;
 }
@@ -31,7 +33,7 @@ export interface Columns {
   readonly what: Place;
   readonly count: Place;
   readonly amounts: readonly AmountColumn[];
-  /** The size of numbers: that of the text, or smaller if they do not fit. */
+  /** The font size of numbers, which is smaller than the text's if they do not fit. */
   readonly numberSize: number;
 }
 

@@ -1,4 +1,4 @@
-/** The table of lines: what was sold, month by month, and the steps from the total to the amount due. */
+/** Draws the table of lines: the sales of each month, and the steps from the total to the amount due. */
 import type { Element } from './canvas.ts';
 import type { Section, Step, Sums, Table, TableLine } from './content.ts';
 import { COLUMN_GAP, type Columns, layOutColumns, type Place } from './line-columns.ts';
@@ -12,9 +12,9 @@ const SECTION_SPACE = 6;
 const HEADING_SPACE = 5;
 const STEP_SPACE = 4;
 const TOTALS_RULE = 0.9;
-/** Between the label of a step and its amount. */
+/** The gap between the label of a step and its amount. */
 const TOTAL_GAP = 18;
-/** The part of the width for the steps to the amount due, below the amounts. */
+/** The fraction of the width for the steps to the amount due, below the amounts. */
 const STEPS_WIDTH = 0.5;
 
 interface Cell {
@@ -45,7 +45,7 @@ export function drawLines(layout: PageLayout, table: Table): void {
     const isLast = section === sections.at(-1);
     if (section.heading !== '') drawSectionHeading(drawing, body, section.heading);
     for (const line of section.lines) {
-      // The last line moves to a new page with the totals, so that they are never alone there.
+      // The last line moves to a new page with the totals, so that the totals are never alone there.
       const company = isLast && line === section.lines.at(-1) ? closing : 0;
       drawRow(drawing, body, lineCells(drawing, line), section, company);
     }
@@ -54,9 +54,9 @@ export function drawLines(layout: PageLayout, table: Table): void {
   drawTotals(drawing, layout.open(element, 'TFoot'), total, steps);
 }
 
-// --- Headings -------------------------------------------------------------------------------------------------------
+// --- Headings --------------------------------------------------------------------------------------------------------
 
-/** The document's month, and the currency that all amounts are in. */
+/** The document's month, and the currency of all amounts. */
 function drawHeading({ layout, headings }: Drawing, { heading: text, note }: Table): void {
   const heading = { style: layout.style('heading'), text };
   const noteWidth = layout.width - layout.measure(heading) - COLUMN_GAP;
@@ -92,7 +92,10 @@ function headingCells(layout: PageLayout, columns: Columns): Cell[] {
 const headerHeight = (layout: PageLayout, headings: readonly Cell[]): number =>
   Math.max(...headings.map((cell) => linesHeight(cell.lines))) + 2 * layout.space(HEADER_SPACE);
 
-/** Column headings, tagged in the given row, or as decoration if a page repeats them. */
+/**
+ * Draws column headings in the given row. If no row is given, the headings are decoration, repeated at the top of a
+ * page.
+ */
 function drawColumnHeadings({ layout, headings }: Drawing, row?: Element): void {
   const height = headerHeight(layout, headings);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', TOTALS_RULE);
@@ -121,7 +124,7 @@ function drawSectionHeading(drawing: Drawing, body: Element, heading: string): v
   layout.y += style.leading + layout.space(ROW_PADDING);
 }
 
-// --- Rows -----------------------------------------------------------------------------------------------------------
+// --- Rows ------------------------------------------------------------------------------------------------------------
 
 const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
 const rowHeight = (layout: PageLayout): number => layout.style('cell').leading + 2 * layout.space(ROW_PADDING);
@@ -158,7 +161,7 @@ function lineCells(drawing: Drawing, { policy, what, count, amounts }: TableLine
   ];
 }
 
-/** A row, kept on one page unless it is higher than a page. */
+/** Draws a row, kept on one page unless it is higher than a page. */
 function drawRow(drawing: Drawing, body: Element, cells: readonly Cell[], section: Section, company: number): void {
   const { layout } = drawing;
   const row = layout.open(body, 'TR');
@@ -194,7 +197,7 @@ function drawCell(layout: PageLayout, cell: Cell, lines: readonly Line[], top: n
   }
 }
 
-/** Starts a new page with the column headings if this height does not fit on the current one. */
+/** Starts a new page with the column headings if this height does not fit on the current page. */
 function breakBefore(drawing: Drawing, height: number, section?: Section): void {
   const { layout, headings } = drawing;
   const fitsElsewhere = height + headerHeight(layout, headings) <= layout.fullRoom;
@@ -212,9 +215,8 @@ function breakPage(drawing: Drawing, section?: Section): void {
   layout.y += run.style.leading + layout.space(ROW_PADDING);
 }
 
-// --- Totals ---------------------------------------------------------------------------------------------------------
+// --- Totals ----------------------------------------------------------------------------------------------------------
 
-/** Draws a label across the columns without amounts, and the sums. */
 function drawSums(drawing: Drawing, parent: Element, { label, amounts }: Sums): void {
   const { layout, columns } = drawing;
   const style = layout.style('cell_strong');
@@ -251,7 +253,7 @@ function drawTotals(drawing: Drawing, foot: Element, total: Sums, steps: readonl
   for (const step of steps) drawStep(drawing, foot, step, step === steps.at(-1));
 }
 
-/** One step from the total to the amount due; the last is the result, with its currency. */
+/** Draws a step from the total to the amount due. The last step is the result, with its currency. */
 function drawStep({ layout, headings }: Drawing, foot: Element, { label, amount }: Step, isResult: boolean): void {
   const width = layout.width * STEPS_WIDTH;
   const right = layout.left + layout.width;

@@ -1,4 +1,4 @@
-/** A warning panel: a title and what to do. */
+/** Draws a warning panel: a title, and what the reader should do. */
 
 import type { Notice } from './content.ts';
 import type { PageLayout } from './page.ts';
@@ -14,7 +14,7 @@ export interface Part {
   readonly draw: () => void;
 }
 
-/** `level`: of its title among the headings around it. */
+/** `level` is the heading level of the title. */
 export function noticePart(layout: PageLayout, { title, text }: Notice, level: 'H2' | 'H3', after: number): Part {
   const column = new Column(layout, layout.width - 2 * PADDING_X);
   column.text(title, layout.style('warning_strong'), { tag: level });

@@ -1,7 +1,7 @@
 /**
- * Page layout: margins, pages, an explicit cursor, and the primitives that every part of a document is drawn with. The
- * order of the parts is in `render.ts`, sizes and labels in `templates/document.json`. A change of the bytes needs a
- * new version (`version.ts`).
+ * Page layout: margins, pages, an explicit cursor, and the drawing primitives of every part of a document. `render.ts`
+ * has the order of the parts; `templates/document.json` has sizes and labels. A change of the bytes needs a new version
+ * (`version.ts`).
  */
 import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Placing, Tag } from './canvas.ts';
 import type { Mark, Running } from './content.ts';
@@ -12,8 +12,8 @@ interface PageLayoutOptions {
   readonly canvas: Canvas;
   readonly size: readonly [width: number, height: number];
   /**
-   * The fraction of the usual distances that is kept, from 0 to 1. A document that is slightly too long for one page is
-   * set closer.
+   * The fraction of the usual distances to use, from 0 to 1. A document slightly too long for one page gets less
+   * spacing.
    */
   readonly spacing: number;
   readonly running: Running;
@@ -22,20 +22,23 @@ interface PageLayoutOptions {
 
 const SIDE_MARGIN = 54;
 const TOP_MARGIN = 40;
-/** Below the sandbox banner. */
+/** The top margin of pages with the sandbox banner. */
 const TOP_MARGIN_MARKED = 44;
 const BOTTOM_MARGIN = 52;
 const FOOT_ABOVE_EDGE = 38;
-/** The part of the width for the foot's text; the page number takes the rest. */
+/** The fraction of the width for the foot's text. The page number takes the rest. */
 const FOOT_WIDTH = 0.8;
 const CONTINUATION_HEIGHT = 28;
 const CONTINUATION_RULE = 14;
 const CONTINUATION_GAP = 16;
 const RULE_WIDTH = 0.6;
-/** Height of capitals in the two fonts, as a fraction of the size: text is centered in its line by its capitals. */
+/** The height of capitals in the two fonts, as a fraction of the size. Text is centered in its line by its capitals. */
 const CAPITALS = 0.714;
 const WATERMARK_ANGLE = 40;
-/** The center of the watermark, as a fraction of the height: below the headline, whose panel would hide part of it. */
+/**
+ * The center of the watermark, as a fraction of the height. The watermark is below the headline, whose panel would hide
+ * part of it.
+ */
 const WATERMARK_CENTER = 0.6;
 const WATERMARK_SIDE = 34;
 const WATERMARK_MOST_SIZE = 170;
@@ -46,7 +49,7 @@ export class PageLayout {
   readonly root: Element;
   readonly left = SIDE_MARGIN;
   readonly width: number;
-  /** The cursor: the top of what is drawn next. */
+  /** The cursor: the top of the next drawing. */
   y = 0;
 
   private readonly canvas: Canvas;
@@ -77,7 +80,7 @@ export class PageLayout {
     return distance * this.spacing;
   }
 
-  // --- Pages --------------------------------------------------------------------------------------------------------
+  // --- Pages ---------------------------------------------------------------------------------------------------------
 
   get pageCount(): number {
     return this.pages;
@@ -91,7 +94,6 @@ export class PageLayout {
     return this.paperHeight - BOTTOM_MARGIN;
   }
 
-  /** The height between the cursor and the end of the page. */
   get room(): number {
     return this.bottom - this.y;
   }
@@ -101,7 +103,7 @@ export class PageLayout {
     return this.bottom - this.top - CONTINUATION_HEIGHT;
   }
 
-  /** Starts a new page unless this height fits on the current one or exceeds a whole page. */
+  /** Starts a new page unless this height fits on the current page or exceeds a whole page. */
   keepTogether(height: number): void {
     if (height > this.room && height <= this.fullRoom) this.newPage();
   }
@@ -136,7 +138,7 @@ export class PageLayout {
     this.canvas.figure(parent, box, picture);
   }
 
-  /** Many boxes as one shape, within a figure. */
+  /** Draws many boxes as one shape, within a figure. */
   shape(boxes: readonly Box[], at: Placing, color: Color): void {
     this.canvas.fillAll(boxes, at, color);
   }
@@ -151,12 +153,12 @@ export class PageLayout {
     return wrap(typeof text === 'string' ? [{ text, style }] : text, width, this.measure);
   }
 
-  /** Text to the right of x, with the top of its line at y. */
+  /** Draws text to the right of x, with the top of its line at y. */
   text(run: Run, x: number, y: number, leading = run.style.leading): void {
     this.canvas.text(run, x, y + leading / 2 + (run.style.size * CAPITALS) / 2);
   }
 
-  /** Text that ends at x. */
+  /** Draws text that ends at x. */
   textTo(run: Run, x: number, y: number, leading = run.style.leading): void {
     this.text(run, x - this.measure(run), y, leading);
   }
@@ -185,7 +187,7 @@ export class PageLayout {
 
   // --- Parts of every page -------------------------------------------------------------------------------------------
 
-  /** Drawn last, on each page, when the number of pages is known. */
+  /** Draws the foot of a page. The foot is drawn last, when the number of pages is known. */
   drawFoot(page: number): void {
     const style = this.style('running');
     const y = this.paperHeight - FOOT_ABOVE_EDGE;
@@ -208,7 +210,7 @@ export class PageLayout {
     this.y += CONTINUATION_HEIGHT;
   }
 
-  /** The banner is content on the first page, for screen readers, and decoration on the others. */
+  /** The banner is content for screen readers on the first page, and decoration on the other pages. */
   private drawMark(mark: Mark): void {
     this.drawWatermark(mark);
     const style = this.style('banner');
@@ -219,7 +221,7 @@ export class PageLayout {
     else this.artifact(draw, 'Pagination');
   }
 
-  /** Drawn first, below everything else. */
+  /** Draws the watermark first, below everything else. */
   private drawWatermark(mark: Mark): void {
     const [x, y] = [this.paperWidth / 2, this.paperHeight * WATERMARK_CENTER];
     const style = this.style(mark.style);

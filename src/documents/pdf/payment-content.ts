@@ -5,7 +5,6 @@ import { type Code, codeOf } from './qr-code.ts';
 import { fill, type Labels, readTemplate } from './template.ts';
 import { printable } from './text.ts';
 
-/** Bank details, as one way to pay. */
 export interface Card {
   readonly title: string;
   readonly note: string;
@@ -19,19 +18,19 @@ interface CardFact extends Fact {
 }
 
 export interface PaymentLink {
-  /** As it is printed. */
+  /** The link as printed. */
   readonly text: string;
-  /** As a PDF viewer may open it. */
+  /** The link that a PDF viewer may open. */
   readonly url: string | undefined;
   readonly code: Code | undefined;
-  /** The texts of the link and the code for screen readers. */
+  /** The texts of the link and the QR code for screen readers. */
   readonly says: string;
   readonly scan: string;
 }
 
 export interface Payment {
   readonly heading: string;
-  /** Whether the payer was given other bank details before. */
+  /** Whether the payer was given different bank details before. */
   readonly changed: boolean;
   readonly online: PaymentLink | null;
   readonly cards: readonly Card[];
@@ -41,7 +40,7 @@ export interface Payment {
   readonly reference: string;
 }
 
-/** Null if there is no way to pay and no contact. */
+/** The payment instructions; null if there is no way to pay and no contact. */
 export function paymentOf(
   { currency, payment_link: link, instructions_changed: changed }: DocumentSnapshot,
   { number, reach, ach, wire }: Presentation,
@@ -71,14 +70,13 @@ function linkOf(link: string, number: string, labels: Labels['payment']): Paymen
   };
 }
 
-/** The address as a PDF viewer may open it: ASCII, http or https only. */
+/** The address if a PDF viewer may open it: ASCII, http or https only. */
 export function webAddress(link: string): string | undefined {
   if (!URL.canParse(link)) return undefined;
   const { protocol, href } = new URL(link);
   return protocol === 'https:' || protocol === 'http:' ? href : undefined;
 }
 
-/** A card for each way to pay by bank. */
 export function cardsOf({ ach, wire }: Pick<Presentation, 'ach' | 'wire'>, currency: string): Card[] {
   const template = readTemplate();
   const { payment } = template.labels;
@@ -95,7 +93,7 @@ export function cardsOf({ ach, wire }: Pick<Presentation, 'ach' | 'wire'>, curre
 }
 
 function shownValue({ field, value }: Pick<PaymentFact, 'field' | 'value'>, labels: Labels['payment']): string {
-  // As ISO 13616 prints it.
+  // The format that ISO 13616 prescribes for print.
   if (field === 'iban') return value.replace(/\s/g, '').replace(/.{4}(?=.)/g, '$& ');
   return field === 'account_type' ? labels[value as 'checking' | 'savings'] : value;
 }

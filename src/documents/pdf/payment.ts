@@ -1,4 +1,4 @@
-/** How to pay, the easiest way first: link, ACH, wire. Each is complete, with a label for every number. */
+/** Draws the ways to pay, the easiest first: link, ACH, wire. Every way is complete, with a label for every number. */
 import type { Box, Tag } from './canvas.ts';
 
 import { noticePart, type Part } from './notice-panel.ts';
@@ -16,7 +16,7 @@ const CARD_PADDING_X = 10;
 const CARD_PADDING_Y = 11;
 const ONLINE_PADDING = 9;
 const CARD_RADIUS = 4;
-/** Around the code, which has its own quiet zone. */
+/** The margin around the code, which has its own quiet zone. */
 const CODE_MARGIN = 2;
 const CODE_GAP = 4;
 const CARD_GAP = 12;
@@ -33,7 +33,7 @@ const LEAST_LINK = 0.85;
 
 /** Bank details alone, under their own heading. */
 interface BankDetails extends Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> {
-  /** Notes under the heading. */
+  /** The note under the heading. */
   readonly note: string;
 }
 
@@ -48,7 +48,7 @@ export function drawBankDetails(
     ...(cards.length === 0 ? [] : [cardsPart(layout, cards, reference)]),
   ];
   if (parts.length === 0) return;
-  // On one page, if they fit.
+  // The parts are kept on one page, if they fit.
   const draw = () => {
     for (const part of parts) part.draw();
   };
@@ -65,7 +65,9 @@ export function drawPayment(layout: PageLayout, { heading, changed, online, card
   ]);
 }
 
-/** Changed bank details are the classic invoice fraud: this warning precedes them and explains how to verify them. */
+/**
+ * The warning before changed bank details, with how to verify them. Changed bank details are the classic invoice fraud.
+ */
 function changedPart(layout: PageLayout): Part {
   const { changed_title: title, changed: text } = layout.labels.payment;
   return noticePart(layout, { title, text }, 'H3', AFTER_PART);
@@ -74,7 +76,8 @@ function changedPart(layout: PageLayout): Part {
 function drawWays(layout: PageLayout, title: string, ways: readonly Part[]): void {
   layout.y += layout.space(BEFORE_PAYMENT);
   const heading = headingPart(layout, title);
-  // What fits below the table is drawn there, and only the rest moves to a new page. The heading is never left alone.
+  // The parts that fit below the table are drawn there, and the others move to a new page. The heading is never alone
+  // at the end of a page.
   layout.keepTogether(heading.height + (ways[0] as Part).height);
   heading.draw();
   for (const way of ways) way.draw();
@@ -96,9 +99,9 @@ function columnPart(layout: PageLayout, column: Column, after: number): Part {
   };
 }
 
-// --- Online ---------------------------------------------------------------------------------------------------------
+// --- Online ----------------------------------------------------------------------------------------------------------
 
-/** A code to scan, a button, and the full address for readers on paper without a phone. */
+/** A QR code, a button, and the full address for readers on paper without a phone. */
 function onlinePart(layout: PageLayout, { text, url, code, says, scan: scanSays }: PaymentLink): Part {
   const { online, scan } = layout.labels.payment;
   const button: Run = { text: online, style: layout.style('button') };
@@ -160,7 +163,7 @@ function onlinePart(layout: PageLayout, { text, url, code, says, scan: scanSays 
   return { height: height + layout.space(AFTER_PART), draw };
 }
 
-/** Shrunk a little if that keeps the address in one line. */
+/** The link's style, shrunk a little if that keeps the address in one line. */
 function linkStyle(layout: PageLayout, text: string, width: number): Style {
   const style = layout.style('link');
   const inOneLine = shrunk(style, [{ text, width }], layout.measure);
@@ -169,9 +172,9 @@ function linkStyle(layout: PageLayout, text: string, width: number): Style {
 
 const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
 
-// --- Bank transfers -------------------------------------------------------------------------------------------------
+// --- Bank transfers --------------------------------------------------------------------------------------------------
 
-/** Two side by side, or one over the whole width. */
+/** Two cards side by side, or one over the whole width. */
 function cardsPart(layout: PageLayout, cards: readonly Card[], reference: string): Part {
   const width = (layout.width - (cards.length - 1) * CARD_GAP) / cards.length;
   const labelWidth = cards.length === 1 ? WIDE_LABEL_WIDTH : LABEL_WIDTH;

@@ -4,18 +4,18 @@ import type { Box } from './canvas.ts';
 
 /** Light squares that a reader needs around the code. */
 const QUIET_ZONE = 4;
-/** The side of one square, 0.46 mm; less in a code of many squares. */
+/** The side of one square in points, which is 0.46 mm. A code of many squares has smaller ones. */
 const SQUARE = 1.3;
 /** The longest side of a code, quiet zone included. */
 const MOST_SIDE = 110;
 /**
- * Version 20, of 105 squares with the quiet zone: 0.37 mm each, where phones need 0.33 on worn
- * paper. zbar reads no larger code at any resolution.
+ * The capacity of version 20, which has 105 squares with the quiet zone. A square is then 0.37 mm; phones need 0.33 mm
+ * on worn paper. zbar reads no larger code at any resolution.
  */
 const MOST_BYTES = 666;
 
 export interface Code {
-  /** With the quiet zone, in points. */
+  /** The code's side with the quiet zone, in points. */
   readonly side: number;
   /** The side of a square. */
   readonly unit: number;
@@ -23,7 +23,7 @@ export interface Code {
   readonly boxes: readonly Box[];
 }
 
-/** Undefined if the text is too long for a code that phones can read. */
+/** The code of a text; undefined if the text is too long for a code that phones can read. */
 export function codeOf(text: string): Code | undefined {
   if (Buffer.byteLength(text) > MOST_BYTES) return undefined;
   // The code is still readable if a seventh of it is missing, as on a creased or stained page.
@@ -38,7 +38,7 @@ export function codeOf(text: string): Code | undefined {
   };
 }
 
-/** The dark stretches of a row. */
+/** The runs of dark squares in a row. */
 function stretches(row: readonly boolean[]): { from: number; to: number }[] {
   const found: { from: number; to: number }[] = [];
   for (const [at, dark] of row.entries()) {

@@ -1,23 +1,23 @@
 /**
- * The part of the program's two fonts that all documents share: the glyphs of the usual characters. It is always
- * embedded whole, so a font file is made once per process and not once per document. Because this part is always the
- * same, a document's bytes do not depend on what was rendered before it.
+ * The part of the program's two fonts that all documents share: the glyphs of the usual characters. This part is always
+ * embedded whole, so its font file is made once per process and not once per document. Because the part is always the
+ * same, a document's bytes do not depend on earlier documents.
  *
- * Text is laid out without fontkit, which takes a third of a millisecond per word: for these characters, the fonts kern
- * each pair separately, so it is enough to call fontkit once per pair (test/documents/shared-font.test.ts compares
- * whole words). A word with any other character is laid out by fontkit, in a font of the document's own (canvas.ts).
+ * Text is laid out without fontkit, which takes a third of a millisecond per word. The fonts kern each pair of shared
+ * characters separately, so fontkit is called only once per pair. (The test test/documents/shared-font.test.ts compares
+ * whole words.) A word with any other character is laid out by fontkit, in a font of the document's own (canvas.ts).
  */
 import { deflateSync } from 'node:zlib';
 import type { Font } from 'fontkit';
 import { ownFont, type Weight } from './fonts.ts';
 
-/** ASCII, and what the labels of documents and usual typography need in addition. */
+/** ASCII, and the other characters of documents' labels and usual typography. */
 export const SHARED_CHARACTERS: readonly string[] = [
   ...Array.from({ length: 0x7f - 0x20 }, (_, index) => String.fromCharCode(0x20 + index)),
   ...'§«°·»×–—‘’“”•…€',
 ];
 
-/** Characters that the fonts print as one glyph. The longest comes first. */
+/** Characters that the fonts print as one glyph, the longest first. */
 export const LIGATURES = ['ffi', 'ffl', 'ff', 'fi', 'fl'] as const;
 
 const SYMBOLS: readonly string[] = [...SHARED_CHARACTERS, ...LIGATURES];
@@ -29,7 +29,7 @@ for (const [place, character] of SHARED_CHARACTERS.entries()) places[character.c
 const SPACE = places[0x20] as number;
 const F = 0x66;
 
-/** Calls `take` for each glyph of a text with its place in SYMBOLS; false if a character is not shared. */
+/** Calls `take` for each glyph of a text with its place in SYMBOLS. Returns false if a character is not shared. */
 function eachGlyph(text: string, take: (place: number) => void): boolean {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -42,12 +42,11 @@ function eachGlyph(text: string, take: (place: number) => void): boolean {
   return true;
 }
 
-/** A font file's part for the shared characters, the same in every document. */
+/** The embedded font file for the shared characters, which is the same in every document. */
 interface EmbeddedFont {
-  /** Deflated. */
   readonly file: Buffer;
   readonly toUnicode: Buffer;
-  /** The width of each glyph of the part, in thousandths of the size. */
+  /** The width of each glyph, in thousandths of the size. */
   readonly widths: readonly number[];
   readonly descriptor: Readonly<Record<string, unknown>>;
   readonly name: string;
@@ -56,10 +55,10 @@ interface EmbeddedFont {
 export class SharedFont {
   private readonly font: Font;
   private readonly advances: readonly number[];
-  /** Their names in a PDF's text, in hexadecimal. */
+  /** The glyphs' codes in a PDF's text, in hexadecimal. */
   private readonly codes: readonly string[];
   private readonly embedded: EmbeddedFont;
-  /** By the places of both glyphs; read from the font when a pair first occurs. */
+  /** Kerning values, indexed by the places of both glyphs. A value is read from the font when the pair first occurs. */
   private readonly kerns = new Float64Array(SYMBOLS.length ** 2).fill(Number.NaN);
 
   constructor(weight: Weight) {
@@ -80,13 +79,13 @@ export class SharedFont {
       file: deflateSync(subset.encode(), { level: 9 }),
       toUnicode: deflateSync(toUnicode(texts), { level: 9 }),
       widths,
-      // Six capitals before the name mark it as a part of the font.
+      // Six capitals before the name mark a part of a font.
       name: `SHARED+${this.font.postscriptName}`,
       descriptor: descriptorOf(this.font, scale),
     };
   }
 
-  /** In thousandths of the size; undefined if a character is not shared. */
+  /** The width of a text in thousandths of the size; undefined if a character is not shared. */
   widthOf(text: string): number | undefined {
     let width = 0;
     let last = SPACE;
@@ -97,7 +96,7 @@ export class SharedFont {
     return all ? width : undefined;
   }
 
-  /** The text as the operator TJ shows it; undefined if a character is not shared. */
+  /** The text as operand of the operator TJ; undefined if a character is not shared. */
   shown(text: string): string | undefined {
     let shown = '[<';
     let last = SPACE;
@@ -128,7 +127,6 @@ export class SharedFont {
     return (this.advances[before] as number) - advance;
   }
 
-  /** Writes the font into a document, under this reference. */
   embed(document: PDFKit.PDFDocument, reference: PDFKit.PDFKitReference): void {
     const { file, toUnicode, widths, name, descriptor } = this.embedded;
     const made = (data: object, content?: Buffer) => {
@@ -163,7 +161,7 @@ export class SharedFont {
   }
 }
 
-/** pdfkit writes a String object as a PDF string and a primitive one as a PDF name. */
+/** pdfkit writes a String object as a PDF string and a primitive string as a PDF name. */
 export const pdfString = (text: string): string => Object(text) as string;
 
 function onlyGlyph(font: Font, symbol: string) {
@@ -174,7 +172,7 @@ function onlyGlyph(font: Font, symbol: string) {
   return glyph;
 }
 
-/** Symbolic: the font has its own codes. ISO 32000-1, 9.8.2. */
+/** The flag for a symbolic font, which has its own codes (ISO 32000-1, 9.8.2). */
 const SYMBOLIC = 4;
 
 function descriptorOf(font: Font, scale: number): Readonly<Record<string, unknown>> {
@@ -191,7 +189,7 @@ function descriptorOf(font: Font, scale: number): Readonly<Record<string, unknow
   };
 }
 
-/** The meaning of glyph codes, for copying and for screen readers. ISO 32000-1, 9.10.3. */
+/** The characters of glyph codes, for copying and for screen readers (ISO 32000-1, 9.10.3). */
 function toUnicode(texts: readonly string[]): string {
   const hex = (text: string) =>
     [...text].map((character) => (character.codePointAt(0) as number).toString(16).padStart(4, '0')).join('');

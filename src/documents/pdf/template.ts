@@ -1,6 +1,6 @@
 /**
- * The labels and the theme of documents, from `templates/document.json`. The file ships with the program, so the
- * compiler checks it: if the code names a label that the file lacks, it does not compile.
+ * The labels and the theme of documents, from `templates/document.json`. The compiler checks the file, because it ships
+ * with the program: code that names a missing label does not compile.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,9 +13,8 @@ export type Color = keyof ShippedTemplate['theme']['colors'];
 
 export interface Style {
   readonly font: 'regular' | 'bold';
-  /** In points, like every size. */
+  /** The size in points. */
   readonly size: number;
-  /** Height of one line. */
   readonly leading: number;
   readonly color: Color;
 }
@@ -29,8 +28,8 @@ export interface Template {
   readonly labels: Labels;
   readonly theme: Theme;
   /**
-   * English names by ISO 3166 code. A table of our own: the JavaScript engine's tables change with its version, and would
-   * change the bytes of documents.
+   * English names by ISO 3166 code. The JavaScript engine's own table is not used, because it changes with the engine's
+   * version and would change the bytes of documents.
    */
   readonly countries: Readonly<Record<string, string>>;
 }
@@ -46,7 +45,7 @@ export function readTemplate(): Template {
 
 const PLACEHOLDER = /\{(\w+)\}/;
 
-/** A label with its placeholders replaced; `words` converts the text between them. */
+/** A label with its placeholders replaced. `words` converts the text between them. */
 export function filledWith<T>(label: string, values: Readonly<Record<string, T>>, words: (text: string) => T): T[] {
   // Splitting by a pattern with a group gives words and placeholders in turn, beginning with words.
   return label.split(PLACEHOLDER).map((part, index) => {

@@ -1,4 +1,4 @@
-/** A column of paragraphs and labeled facts: measured before it is drawn, and broken only between lines. */
+/** A column of paragraphs and labeled facts, measured before it is drawn, and broken only between lines. */
 import type { Box, Element, Tag } from './canvas.ts';
 import type { PageLayout } from './page.ts';
 import type { Style } from './template.ts';
@@ -10,16 +10,13 @@ interface Paragraph {
   readonly lines: readonly Line[];
 }
 
-/** A value with its label. */
 interface Fact {
   readonly before: number;
   readonly label: readonly Line[];
   readonly value: readonly Line[];
-  /** Drawn on its own panel. */
   readonly emphasized: boolean;
 }
 
-/** A figure, with a description for screen readers. */
 interface Figure {
   readonly before: number;
   readonly width: number;
@@ -31,7 +28,6 @@ interface Figure {
 type Item = Paragraph | Fact | Figure;
 
 const LABEL_GAP = 8;
-/** How far the panel of an emphasized fact extends beyond its text. */
 const PANEL_X = 6;
 const PANEL_Y = 3;
 
@@ -40,7 +36,7 @@ const heightOf = (lines: readonly Line[]): number => lines.reduce((total, line) 
 const rowsOf = (item: Paragraph | Fact): number =>
   'label' in item ? Math.max(item.label.length, item.value.length) : item.lines.length;
 
-/** The height of one row: a label and its value share it. */
+/** The height of one row, which a label and its value share. */
 const rowHeight = (item: Paragraph | Fact, row: number): number =>
   'label' in item
     ? Math.max(item.label[row]?.leading ?? 0, item.value[row]?.leading ?? 0)
@@ -84,7 +80,6 @@ export class Column {
     return this;
   }
 
-  /** A figure, drawn into a box of that size. */
   figure(size: { width: number; height: number }, says: string, paint: (box: Box) => void): this {
     this.items.push({ before: 0, width: size.width, figureHeight: size.height, says, paint });
     return this;
@@ -98,7 +93,9 @@ export class Column {
     return this.items.reduce((total, item, index) => total + (index === 0 ? 0 : item.before) + itemHeight(item), 0);
   }
 
-  /** Draws from the cursor and moves it below; continues on a new page when the current one is full. */
+  /**
+   * Draws from the cursor and moves the cursor below the column. Continues on a new page when the current one is full.
+   */
   draw(parent: Element, x: number): void {
     let list: Element | undefined;
     for (const [index, item] of this.items.entries()) {
@@ -156,7 +153,10 @@ export class Column {
     if (item.emphasized) layout.y += PANEL_Y;
   }
 
-  /** Draws lines aligned with the rows that they share: a label is smaller than its value, but level with it. */
+  /**
+   * Draws lines aligned with the rows that they share. A label has a smaller font than its value, but the same
+   * baseline.
+   */
   private drawLevel(lines: readonly Line[], heights: readonly number[], x: number): void {
     let y = this.layout.y;
     for (const [row, line] of lines.entries()) {
@@ -197,7 +197,7 @@ interface PlacedColumn {
   readonly x: number;
 }
 
-/** Columns side by side on one page, or one below the other if they are too high for a page. */
+/** Draws columns side by side on one page, or one below the other if they are too high for a page. */
 export function drawBeside(parent: Element, layout: PageLayout, placed: readonly PlacedColumn[]): void {
   const height = Math.max(...placed.map(({ column }) => column.height));
   if (height > layout.fullRoom) {

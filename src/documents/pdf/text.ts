@@ -1,8 +1,7 @@
-/** Text for a page: unprintable characters are replaced, and lines are broken to fit. */
+/** Prepares text for a page: replaces unprintable characters, and breaks lines to fit. */
 import { isPrintable } from './added-fonts.ts';
 import type { Style } from './template.ts';
 
-/** A piece of text in one style. */
 export interface Run {
   readonly text: string;
   readonly style: Style;
@@ -17,7 +16,7 @@ export interface Line {
 type Measure = (run: Run) => number;
 
 /**
- * One line of NFC text: spaces and line breaks of every kind become single spaces; control characters, bidi controls
+ * One line of NFC text. Spaces and line breaks of every kind become single spaces. Control characters, bidi controls
  * and other invisible characters are dropped.
  */
 function normalized(text: string): string {
@@ -34,12 +33,12 @@ export function unprintable(text: string): string[] {
   return [...new Set(normalized(text))].filter((character) => !isPrintable(codePointOf(character)));
 }
 
-/** Words of ASCII with single spaces between them: printed unchanged. */
+/** Words of ASCII with single spaces between them, which are printed unchanged. */
 const PLAIN = /^(?:[!-~]+(?: [!-~]+)*)?$/;
 
 /**
  * The text as printed. Characters without glyphs are shown by their code points, `[U+682A U+5F0F]`, never as empty
- * boxes; marks on such a character go with it.
+ * boxes. The combining marks of such a character are replaced with it.
  */
 export function printable(text: string): string {
   if (PLAIN.test(text)) return text;
@@ -65,15 +64,15 @@ export function printable(text: string): string {
 
 const codePointOf = (character: string): number => character.codePointAt(0) ?? 0;
 
-// --- Lines ----------------------------------------------------------------------------------------------------------
+// --- Lines -----------------------------------------------------------------------------------------------------------
 
 interface Word {
   readonly runs: readonly Run[];
-  /** Whether a space separates it from the word before; the parts of a broken word have none. */
+  /** Whether a space separates the word from the previous one. The parts of a broken word have no space. */
   readonly spaced: boolean;
 }
 
-/** Breaks runs into lines of at most this width: at spaces, and inside a word only if it is wider than a line. */
+/** Breaks runs into lines of at most this width, at spaces. A word is broken only if it is wider than a line. */
 export function wrap(runs: readonly Run[], width: number, measure: Measure): Line[] {
   const whole = inOneLine(runs, width, measure);
   if (whole !== undefined) return [whole];
@@ -101,7 +100,7 @@ export function wrap(runs: readonly Run[], width: number, measure: Measure): Lin
 
 const SPACES_TO_DROP = /^ | $| {2}/;
 
-/** Most texts fit and need not be split. */
+/** A fast path, because most texts fit. */
 function inOneLine(runs: readonly Run[], width: number, measure: Measure): Line | undefined {
   const [run] = runs;
   if (run === undefined || runs.length > 1 || run.text === '' || SPACES_TO_DROP.test(run.text)) return undefined;
@@ -145,10 +144,13 @@ function joined(line: readonly Run[], word: Word): Run[] {
 
 /** Characters after which a long name, address or link may be broken. */
 const BREAK_AFTER = /[-/.,:;@_&=?+)\]]$/;
-/** The line is broken there if it is at least this full. */
+/** How full a line must be to be broken after such a character. */
 const FULL_ENOUGH = 0.7;
 
-/** Parts of a word too wide for a line. Nothing is added at a break: a hyphen would falsify an account number. */
+/**
+ * The parts of a word that is too wide for a line. Nothing is added at a break, because a hyphen would falsify an
+ * account number.
+ */
 function broken(run: Run, width: number, measure: Measure): Run[][] {
   const parts: Run[][] = [];
   let rest = clustersOf(run.text);
@@ -163,7 +165,7 @@ function broken(run: Run, width: number, measure: Measure): Run[][] {
 /** Characters with their combining marks. */
 const clustersOf = (text: string): string[] => [...(text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])];
 
-/** How many clusters of a word fit on the line, or up to a good place to break. At least one. */
+/** How many clusters of a word fit on the line, or fit up to a good place to break; at least one. */
 function partLength(clusters: readonly string[], style: Style, width: number, measure: Measure): number {
   const fits = (count: number) => measure({ text: clusters.slice(0, count).join(''), style }) <= width;
   let low = 1;
@@ -180,7 +182,7 @@ function partLength(clusters: readonly string[], style: Style, width: number, me
 
 const ELLIPSIS = '…';
 
-/** One line, for running heads: excess text is cut and marked with an ellipsis. */
+/** Shortens a text to one line for running heads. Excess text is cut and marked with an ellipsis. */
 export function shortened(run: Run, width: number, measure: Measure): Run {
   if (measure(run) <= width) return run;
   const clusters = clustersOf(run.text);
@@ -198,7 +200,7 @@ export function shrunk(style: Style, texts: readonly { text: string; width: numb
   return scale === 1 ? style : scaled(style, scale);
 }
 
-/** The style at a fraction of its size, rounded down to a hundredth so that what fits still fits. */
+/** The style at a fraction of its size, rounded down to a hundredth, so that fitting text still fits. */
 export function scaled(style: Style, scale: number): Style {
   return { ...style, size: Math.floor(style.size * scale * 100) / 100 };
 }

@@ -1,8 +1,8 @@
 /**
- * The version of the renderer. A document records the version that rendered it, and is rendered again byte for byte
- * with that version. So what a released version renders never changes. A change that affects any document's bytes needs
- * a new version, and a branch on the version: test/golden/pdfs.test.ts compares each version with what it rendered.
- * Versions 1 and 2 were never released: their PDFs are verified only by hash.
+ * The version of the renderer. A document records the version that rendered it, and can be rendered again byte for
+ * byte. The output of a released version therefore never changes. A change that affects any document's bytes needs a
+ * new version, and a branch on the version: test/golden/pdfs.test.ts compares each version's output. Versions 1 and 2
+ * were never released, so their PDFs are verified only by hash.
  */
 export const RENDERER_VERSION = 3;
 

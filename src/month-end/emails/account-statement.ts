@@ -1,8 +1,8 @@
 /**
- * The account statement by e-mail. It is sent to each partner that wants one (`account_statement` in partners.json)
- * when the books of a month have closed, or when finance asks for it. Before the books close it is preliminary, and
- * another follows once they have closed. Refusals: partner_unknown, month_not_closed, usage (no month is named and no
- * books are closed).
+ * The account statement by e-mail. After the books of a month close, the statement goes to each partner with
+ * `account_statement` in partners.json. Finance can also request a statement. Before the books close, a statement is
+ * preliminary, and the final one follows after the close. Refusals: partner_unknown, month_not_closed, usage (no month
+ * is named and no books are closed).
  */
 
 import { createHash } from 'node:crypto';
@@ -30,7 +30,10 @@ import { pdfOfStatement } from '../../reports/account-statement-file.ts';
 import { BUCKETS } from '../../reports/aging.ts';
 import { readDueStatements, readQueued, type Statements } from './due.sql.ts';
 
-/** Months closed longer ago are not mailed automatically: the setting may have been turned on just now. */
+/**
+ * Statements of older months are not mailed automatically, because a partner's setting may have been turned on only
+ * now.
+ */
 const NEWS_FOR_DAYS = 7;
 
 export const accountStatementEmail: EmailComposer = {
@@ -44,7 +47,7 @@ export const accountStatementEmail: EmailComposer = {
     const { name, email: address, cc } = partner.invoicing_contact;
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
     const statement = await readAccountStatement(tx, { partnerId, asOf: day, today: todayOf(context) });
-    if (statement.accounts.length === 0) return { withdrawn: `nothing on this account was dated by ${day}` };
+    if (statement.accounts.length === 0) return { withdrawn: `the account has no activity up to ${day}` };
     const { preliminary } = statement;
     if (email.preliminary && !preliminary) {
       return { withdrawn: 'the books of the month are closed now, and the final statement is sent instead' };
@@ -121,7 +124,6 @@ function accountView(account: CurrencyAccount, pay: HowToPay, locale: Locale) {
   };
 }
 
-/** Bank details as in documents' e-mails. */
 function payView(way: AccountPayment | undefined) {
   const { ach, wire } = bankDetails(way?.instructions ?? null, oneLine);
   return {
@@ -141,9 +143,9 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
 }
 
 /**
- * Queues the statements of a closed month, for one partner or for all that ask for one; if no month is given, of the
- * last one whose books are closed. Returns the e-mails to send: the new ones, and those that an earlier run queued but
- * did not send. A partner that already has one for this month gets no second one.
+ * Queues the statements of a closed month for one partner, or for all partners that want statements. The default is the
+ * last month whose books are closed. Returns the new e-mails, and the e-mails that an earlier run queued but did not
+ * send. A partner that already has a statement of the month gets no second one.
  */
 export async function sendStatements(
   tx: Transaction,

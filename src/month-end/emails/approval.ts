@@ -1,6 +1,6 @@
 /**
- * The e-mails about approvals: the request, to those who may decide it, and the decision, to the requester. A program
- * that makes requests reads no e-mail, so the status lists its requests.
+ * The e-mails about approvals. The request goes to the users who may decide, and the decision goes to the requester.
+ * Programs do not read e-mail, so the status lists the requests of programs.
  */
 
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
@@ -22,7 +22,7 @@ import { type DueApproval, readDueApprovalDecisions, readDueApprovalRequests } f
 /** Older decisions are not reported. */
 const NEWS_FOR_DAYS = 7;
 
-/** A longer list is shown on the request's page. */
+/** The request's page shows the whole list. */
 const CHANGES_SHOWN = 20;
 const LINES_SHOWN = 40;
 
@@ -103,7 +103,6 @@ export const approvalDecisionEmail: EmailComposer = {
 
 const printedLine = (line: string): string => line.replaceAll(/\p{Cc}|\p{Cf}/gu, '');
 
-/** The fields of a request that both e-mails have. */
 const viewOf = (request: RequestRow, { environment, settings }: ActorContext) => ({
   sandbox: environment.name === 'sandbox',
   issuer: issuerView(settings.issuer),

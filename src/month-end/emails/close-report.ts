@@ -1,4 +1,4 @@
-/** The e-mail to finance after a close: the documents of the month, as `report close` shows them. */
+/** The e-mail to finance after a close, with the month's documents as in `report close`. */
 
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import { LOCKS, takeLock } from '../../database/locks.ts';
@@ -18,7 +18,7 @@ import { plural } from '../../text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
 import { readMonthsWithoutReport } from './due.sql.ts';
 
-/** Closes older than this are not reported, so months closed before reports were turned on are not sent. */
+/** Older closes are not reported, so that turning reports on does not send old months. */
 const NEWS_FOR_DAYS = 7;
 
 export const closeReportEmail: EmailComposer = {
@@ -40,12 +40,11 @@ export const closeReportEmail: EmailComposer = {
   },
 };
 
-/** Each recently closed month without a report. */
 async function queueDue(tx: Transaction, { environment, settings, actor }: ActorContext): Promise<void> {
   if (settings.finance_email === '') return;
   const now = environment.now();
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
-  // Two closes that end at once would both find it missing.
+  // Two concurrent closes would both find the report missing.
   await takeLock(tx, LOCKS.closeReports);
   const months = await readMonthsWithoutReport(tx, since);
   if (months.length === 0) return;

@@ -1,4 +1,3 @@
-/** SQL of e-mails triggered by events: which of them to queue, and their subjects. */
 import { query, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { EmailSubject } from '../../mail/email.ts';
 import { lastDay, type Month } from '../../month.ts';
@@ -9,7 +8,6 @@ export interface DueApproval {
   readonly event_id: number;
 }
 
-/** Requests that wait for a decision, without a queued e-mail. */
 export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<DueApproval[]> =>
   query(
     tx,
@@ -22,7 +20,7 @@ export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<D
     { now },
   );
 
-/** People's requests recently decided or expired, without a queued e-mail. */
+/** Requests of people that were recently decided or expired, and have no e-mail about the decision yet. */
 export const readDueApprovalDecisions = (
   tx: Transaction,
   given: { now: string; since: string },
@@ -40,7 +38,6 @@ export const readDueApprovalDecisions = (
     given,
   );
 
-/** The recently closed months without a report. */
 export const readMonthsWithoutReport = (tx: Transaction, since: string): Promise<{ month: Month }[]> =>
   query(
     tx,
@@ -50,7 +47,7 @@ export const readMonthsWithoutReport = (tx: Transaction, since: string): Promise
     { since },
   );
 
-/** The changes of payment instructions for which there is an e-mail. */
+/** The changes of payment instructions that already have an e-mail. */
 export const readAlarmedEvents = (tx: Transaction): Promise<{ event_id: number | null }[]> =>
   query(tx, `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`);
 
@@ -58,10 +55,9 @@ export const readMissingFeedsEmails = (tx: Transaction, day: string): Promise<un
   query(tx, `SELECT FROM emails WHERE kind = 'missing_feeds' AND day = :day::date`, { day });
 
 interface Receipt {
-  /** Its current payer. */
   readonly partner_id: string | null;
   readonly currency: string;
-  /** The amount received, without what was recorded by mistake or twice. */
+  /** The amount received, without parts recorded by mistake or twice. */
   readonly amount: string;
   readonly received_on: string;
   readonly method: 'ach' | 'wire' | 'link' | 'other';
@@ -71,15 +67,12 @@ interface Receipt {
   /** The part received that is not a payment of the partner. */
   readonly elsewhere: string;
   readonly unapplied: string;
-  /** The amount that it currently pays, by invoice. */
   readonly paid: readonly {
     readonly number: string;
     readonly partner_id: string;
     readonly partner_name: string;
     readonly amount: string;
-    /** The small difference that was written to bank charges. */
     readonly bank_charges: string;
-    /** What is left to pay. */
     readonly balance: string;
   }[];
 }
@@ -113,8 +106,8 @@ export async function readReceipt(tx: Transaction, paymentId: number): Promise<R
 }
 
 /**
- * Payments recently applied to monthly or carried-over invoices whose current payer has no receipt. Shares of connected
- * accounts, which pay invoices of another purpose, get none.
+ * Recently applied payments whose current payer has no receipt. Shares of connected accounts get no receipt, so only
+ * payments of monthly or carried-over invoices are read.
  */
 export const readDueReceipts = (
   tx: Transaction,
@@ -140,10 +133,8 @@ interface Refund {
   readonly amount: string;
   readonly refunded_on: string;
   readonly method: 'ach' | 'wire' | 'other';
-  /** Empty if it is not known. */
   readonly reference: string;
   readonly returned: boolean;
-  /** The open amount of the credit note. */
   readonly balance: string;
 }
 
@@ -160,7 +151,6 @@ export async function readRefund(tx: Transaction, refundId: number): Promise<Ref
   return refund;
 }
 
-/** Recently recorded refunds without a notice. */
 export const readDueRefundNotices = (
   tx: Transaction,
   since: string,
@@ -175,8 +165,8 @@ export const readDueRefundNotices = (
   );
 
 /**
- * The partners that want a statement of the month whose books were closed last, if that was recent, and those that have
- * a preliminary one for it.
+ * The statements due for the month whose books closed last, if that was recent. A statement is due for a partner that
+ * wants statements, and for a partner that received a preliminary statement of the month.
  */
 export const readDueStatements = (tx: Transaction, since: string): Promise<{ month: Month; partner_id: string }[]> =>
   query(
@@ -203,7 +193,7 @@ export interface Statements {
   readonly preliminary: boolean;
 }
 
-/** The statements of a month that were requested before, and which of them are still unsent. */
+/** The statements of a month that are already queued, and which of them are unsent. */
 export function readQueued(
   tx: Transaction,
   { month, preliminary }: Statements,
@@ -233,14 +223,14 @@ const SEALS_TO_MAIL = {
      ORDER BY checkpoint_number`,
 } as const;
 
-/** The names of the seals of a kind made since an instant and of the latest, without those that have an e-mail. */
+/** The recent seals of a kind, and its latest seal, without those that already have an e-mail. */
 export const readSealsToMail = (
   tx: Transaction,
   kind: keyof typeof SEALS_TO_MAIL,
   since: string,
 ): Promise<{ name: string }[]> => query(tx, SEALS_TO_MAIL[kind], { since });
 
-/** A seal, and the previous one, whose letter was sent before. */
+/** A seal and the previous one, whose letter was sent before. */
 export function readPlace(
   tx: Transaction,
   { kind, name }: SealName,

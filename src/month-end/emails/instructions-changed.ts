@@ -1,7 +1,7 @@
 /**
  * The alert to finance and operations that the bank details on invoices have changed. Changed bank details are the
- * classic invoice fraud. So the alert goes out as soon as the file has changed, even if a second person must still put
- * the change in force. It also goes to the addresses that the same change replaced.
+ * classic invoice fraud. The alert therefore goes out as soon as the file has changed, even if a second person must
+ * still adopt the change. The alert also goes to addresses that the same change replaced.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -52,14 +52,14 @@ const shown = (value: FieldChange['new']): string =>
 
 const dayOf = ({ occurred_at }: ChangeEvent): string => occurred_at.slice(0, 10);
 
-/** The changes of bank details; the first record of the settings is not a change. */
+/** The changes of bank details. The first record of the settings is not a change. */
 const readAlarming = async (tx: Transaction): Promise<ChangeEvent[]> =>
   (await readSettingsChanges(tx)).slice(1).filter(({ changes }) => changes.some(isOfInstructions));
 
 const addressesOf = ({ finance_email: finance, operations_email: operations }: Settings): string[] =>
   [finance, operations].filter((address) => address !== '');
 
-/** The person who changes the bank details may also change who is notified. */
+/** A person who changes the bank details may also change the addresses that get the alert. */
 const replacedAddresses = ({ changes }: ChangeEvent): string[] =>
   changes.flatMap(({ field, old }) =>
     /^(finance|operations)_email$/.test(field) && typeof old === 'string' && isOneAddress(old) ? [old] : [],

@@ -1,5 +1,5 @@
 /**
- * The e-mail to finance, sent once for a month, that the month has ended and waits for feeds (`src/close/feeds.ts`).
+ * The e-mail to finance that a month has ended and waits for feeds (`src/close/feeds.ts`), sent once for each month.
  */
 import { readNextFeeds } from '../../close/close.ts';
 import { closeAnyway, type Feeds, isIncomplete, missingFeeds } from '../../close/feeds.ts';
@@ -52,7 +52,6 @@ const recipientOf = ({ finance_email: finance, operations_email: operations }: S
       ? { name: 'Operations', address: operations }
       : undefined;
 
-/** The month that has ended and waits for feeds. */
 async function readWaiting(tx: Transaction, { environment, settings }: ActorContext): Promise<Feeds | undefined> {
   const feeds = await readNextFeeds(tx, settings, environment.now());
   return feeds?.due && isIncomplete(feeds) ? feeds : undefined;
@@ -63,7 +62,7 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   if (recipientOf(settings) === undefined) return;
   const feeds = await readWaiting(tx, context);
   if (feeds === undefined) return;
-  // The e-mail is kept after its month is closed, so it names the month by its first day, not as a closed month.
+  // The e-mail must stay valid after the month is closed, so the e-mail names the month by its first day.
   const day = `${feeds.month}-01`;
   const told = await readMissingFeedsEmails(tx, day);
   if (told.length > 0) return;

@@ -1,7 +1,7 @@
 /**
- * The receipt for a payment, sent once to its payer when the payment is first applied to a month's invoice. It states
- * what was received and what was paid with it. A payment that was reversed before its receipt was sent gets none. If
- * the payer was corrected, the right payer gets a receipt too.
+ * The receipt for a payment. A receipt is sent to the payer once, when the payment is first applied to a month's
+ * invoice. The receipt states the amount received and the invoices paid. A payment that was reversed before its receipt
+ * was sent gets none. If the payer is corrected, the new payer gets a receipt too.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
@@ -16,7 +16,7 @@ import { readPartners } from '../../partners/partners.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readDueReceipts, readReceipt } from './due.sql.ts';
 
-/** Older applications get no receipt when the setting is turned on. */
+/** Payments applied longer ago get no receipt, even if the setting is turned on later. */
 const NEWS_FOR_DAYS = 7;
 
 const METHODS = { ach: 'by ACH', wire: 'by bank transfer', link: 'online', other: '' } as const;

@@ -1,5 +1,6 @@
 /**
- * The notice of a refund of credit, sent once to its partner. A refund returned before the notice was sent gets none.
+ * The notice of a refund of credit, sent once to its partner. A refund that was returned before the notice was sent
+ * gets none.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
@@ -13,7 +14,7 @@ import { readPartners } from '../../partners/partners.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readDueRefundNotices, readRefund } from './due.sql.ts';
 
-/** Older refunds get no notice when the setting is turned on. */
+/** Older refunds get no notice, even if the setting is turned on later. */
 const NEWS_FOR_DAYS = 7;
 
 const METHODS = { ach: 'by ACH', wire: 'by bank transfer', other: '' } as const;

@@ -1,4 +1,7 @@
-/** The letters to the auditor: the seal of a month, of its books, of a checkpoint, each on the day it is made. */
+/**
+ * The letters to the auditor. Each seal of a month, of a month's books, or of a checkpoint has a letter, sent on the
+ * day of the seal.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +23,6 @@ import { noteOf, sealTitle, vkeyOf } from '../../seals/signature.ts';
 import { readSignature, type SealKind } from '../../seals/signatures.sql.ts';
 import { readPlace, readSealsToMail } from './due.sql.ts';
 
-/** The seals of one kind. */
 interface Seals {
   readonly kind: 'seal' | 'books_seal' | 'checkpoint';
   readonly of: SealKind;
@@ -28,7 +30,7 @@ interface Seals {
   readonly name: string;
 }
 
-/** The verifiers of this release: an auditor compares the hash of their own copy before they run it. */
+/** The verifiers of this release. Auditors compare these hashes with the hashes of their own copies. */
 const verifiers = (): readonly { readonly file: string; readonly sha256: string }[] =>
   ['verify.mjs', 'verify.py'].map((file) => ({
     file,
@@ -37,7 +39,7 @@ const verifiers = (): readonly { readonly file: string; readonly sha256: string 
       .digest('hex'),
   }));
 
-/** The signed note and its key's state. Without a signature the note is the record. */
+/** The signed note and the state of its key. If there is no signature, the note is the seal record. */
 function noteView(record: string, signature: Awaited<ReturnType<typeof readSignature>>) {
   if (signature === undefined) return { note: record.trimEnd(), vkey: '', firstKey: false, newKey: false };
   const { previous_key: previous, public_key: key } = signature;
@@ -49,7 +51,7 @@ function noteView(record: string, signature: Awaited<ReturnType<typeof readSigna
   };
 }
 
-/** The note as a file, which no mail program wraps. */
+/** The note as an attachment, because mail programs may wrap the text of an e-mail. */
 const noteFile = (filename: string, note: string): Attachment => ({
   ...{ filename, contentType: 'text/plain; charset=utf-8', content: Buffer.from(note) },
 });
@@ -83,7 +85,7 @@ const sealEmailOf = (seals: Seals): EmailComposer => ({
   },
 });
 
-/** Which letters come next, and the day by which each should arrive, in the issuer's time zone. */
+/** The next letters, and the day by which each should arrive, in the issuer's time zone. */
 async function readDueLetters(
   tx: Transaction,
   { settings }: Pick<ActorContext, 'settings'>,
@@ -123,8 +125,8 @@ export const checkpointEmail = sealEmailOf({
 });
 
 /**
- * Only seals this recent are mailed. Of those made before there was an address, only the latest is, because it covers
- * them all.
+ * Seals that are older than a week are not mailed. If an auditor's address was set later, only the latest older seal is
+ * mailed, because it covers the earlier ones.
  */
 const NEWS_FOR_DAYS = 7;
 

@@ -33,7 +33,7 @@ export const statusEmail: EmailComposer = {
   },
 };
 
-/** Remedies as addresses of console pages, or as commands if only the machine can do them. */
+/** Shows remedies as addresses of console pages, or as commands if they work only on the server. */
 const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
   [
     urgent,
@@ -45,7 +45,10 @@ const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
     }),
   ].join(' ');
 
-/** Queues the status for operations, unless one is already waiting: the content is read when it is sent. */
+/**
+ * Queues the status for operations, unless an earlier status e-mail is waiting. The content is read when the e-mail is
+ * sent.
+ */
 export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   const now = environment.now().toISO();
   const name = `status.${environment.now().toUTC().toFormat("yyyyMMdd'T'HHmmssSSS")}`;

@@ -1,11 +1,10 @@
-/** SQL of bank files and their lines. */
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
 import type { BankLine, BankStatement } from '../bank/statement.ts';
 import type { PaymentContext } from '../context.ts';
 import { inserting } from '../insert.sql.ts';
 
-/** When the file was imported before; undefined if it never was. */
+/** Returns undefined if the file was never imported. */
 export async function readImportedAt(tx: Transaction, sha256: string): Promise<string | undefined> {
   const [file] = await query<{ recorded_at: string }>(tx, `SELECT recorded_at FROM bank_files WHERE sha256 = :sha256`, {
     sha256,
@@ -20,14 +19,13 @@ interface NewBankFile {
   readonly bytes: number;
   readonly statements: readonly {
     readonly statement: BankStatement;
-    /** The identities of the file's lines, in order. */
     readonly identities: readonly string[];
   }[];
 }
 
 /**
- * Records a file with its statements and all of their lines. Returns the ids of the new lines by account and identity
- * (`lineKey`). A line that an earlier file already contains is not new: it is only on one more statement.
+ * Records a file with its statements and lines. Returns the ids of the new lines by account and identity (`lineKey`). A
+ * line that an earlier file contains is not new: only its place on the new statement is recorded.
  */
 export async function insertBankFile(
   tx: Transaction,
@@ -101,7 +99,6 @@ const total = ({ lines, currency }: BankStatement, direction: BankLine['directio
     .reduce((sum, line) => sum.plus(line.amount), Amount.zero(currency))
     .toString();
 
-/** Lines with the columns of `bank_lines`; JSON omits undefined values. */
 const lineRows = ({ statements }: NewBankFile) =>
   statements.flatMap(({ statement, identities }, index) =>
     statement.lines.map(({ booked_on, reversal, amount, ...line }, place) => ({
@@ -112,21 +109,24 @@ const lineRows = ({ statements }: NewBankFile) =>
 
 export interface EqualLineRow {
   readonly bank_line_id: number;
-  /** The earlier line, its account and the bank's reference. */
+  /** `equal_line_id`, `account` and `bank_reference` belong to the earlier line. */
   readonly equal_line_id: number;
   readonly account: string;
   readonly bank_reference: string | null;
-  /** The name of a different file that has the line, if it belongs to the same account; otherwise null. */
+  /** The name of the file with the earlier line, if the account is the same; otherwise null. */
   readonly other_file: string | null;
-  /** Null if it came in the same file and has no outcome yet. */
+  /** The outcome is null if the earlier line is in the same file and is not decided yet. */
   readonly outcome: NewOutcome['outcome'] | null;
-  /** The line's payment. If that was reversed as a duplicate, the payment it duplicated. */
+  /** The payment of the earlier line. If that payment was reversed as a duplicate: the payment it duplicated. */
   readonly payment_id: number | null;
-  /** The payment was completely returned or refunded. */
+  /** Whether the payment was completely returned or refunded. */
   readonly sent_back: boolean;
 }
 
-/** The earlier lines that these lines may report again. A line whose payment was reversed as a mistake does not count. */
+/**
+ * Reads the earlier lines that the given lines may report again. Lines whose payment was reversed as a mistake are left
+ * out.
+ */
 export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Promise<EqualLineRow[]> {
   return query(
     tx,

@@ -1,6 +1,6 @@
 /**
- * Decides what each credit of a bank file is: a payment, a payment already recorded, a payout of the processor, or not
- * a partner's money. Duplicates are decided by duplicates.ts, applications by match.ts. Pure.
+ * Decides what each credit of a bank file is: a new payment, a payment already recorded, a payout of the processor, or
+ * money that no partner paid. Pure.
  */
 import type { Amount } from '../../money.ts';
 import type { BankLine } from '../bank/statement.ts';
@@ -16,7 +16,6 @@ import { findCreditNotes } from '../reference.ts';
 import { returnReason, withCode } from '../reverse.ts';
 import type { EqualLineRow } from './bank-lines.sql.ts';
 
-/** A line that no earlier file has, with its id. */
 export interface NewLine {
   readonly id: number;
   readonly account: string;
@@ -26,7 +25,9 @@ export interface NewLine {
 
 export type Decision =
   | { readonly kind: 'payment'; readonly match: Match; readonly possibleDuplicates: readonly PossibleDuplicate[] }
-  /** Link money that the bank reports before the processor does. The processor's event will come with this id. */
+  /**
+   * A link payment that the bank reports before the processor. `processorId` is the id in the processor's later event.
+   */
   | { readonly kind: 'link_payment'; readonly match: Match; readonly processorId: string }
   | { readonly kind: 'duplicate'; readonly payment: Candidate; readonly evidence: string }
   | PayoutDecision
@@ -34,37 +35,32 @@ export type Decision =
 
 export interface PayoutDecision {
   readonly kind: 'payout';
-  /** The payment that the line names. */
   readonly of: Candidate | undefined;
-  /**
-   * The payment's part of the payout. If undefined, finance settles the payout, or it is settled with the oldest
-   * payments.
-   */
+  /** The payment's part of the payout. If undefined, finance settles the payout, or the oldest payments settle it. */
   readonly gross: Amount | undefined;
-  /** The line names no payment, so the payout is settled with the oldest ones. */
   readonly namesNone?: true;
   readonly why: string;
 }
 
-/** What a line may duplicate: a recorded payment, by id, or the payment of an earlier line of the same file. */
+/** A recorded payment, by id, or the payment of an earlier line in the same file. */
 export interface PossibleDuplicate {
   readonly of: number | NewLine;
   readonly evidence: string;
 }
 
 interface RecordedFacts {
-  /** Payments with the lines' amounts, or with a processor id that a line names. */
+  /** Payments with the amount of a line, or with a processor id that a line names. */
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];
-  /** Recorded refunds with the lines' amounts. One of them may have come back. */
+  /** Recorded refunds with the amount of a line, which may be the return of a refund. */
   readonly refunds: readonly RecordedRefund[];
-  /** The names under which the processor pays out. */
+  /** The names that the processor uses for payouts. */
   readonly payoutNames: readonly string[];
 }
 
 export const SETTLE_BY_HAND = 'settle it by hand';
 
-/** Lines are decided in order: what one line pays is no longer open for the next. */
+/** Decides the lines in order, because each payment reduces the open items for the next line. */
 export function decideCredits(
   credits: readonly NewLine[],
   items: OpenItems,
@@ -99,29 +95,28 @@ export function decideCredits(
   return file.decisions;
 }
 
-/** If earlier lines of a file paid from an account, later lines recognize that account. */
 function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems): void {
   if (decision.kind !== 'payment' || decision.match.applied.length === 0) return;
   const { partner_id } = decision.match;
   if (partner_id !== undefined) items.learn(line, partner_id);
 }
 
-/** The state after the previous lines. */
 interface FileState extends Pick<RecordedFacts, 'refunds' | 'payoutNames'> {
   readonly items: OpenItems;
   readonly current: CurrentCandidates;
   readonly equalLines: ReadonlyMap<number, readonly EqualLineRow[]>;
-  /** Processor ids that earlier lines of this file reported first. */
+  /** Processor ids that an earlier line of this file reported before the processor did. */
   readonly reportedIds: Set<string>;
-  /** The credits of this file, by id. */
   readonly lines: ReadonlyMap<number, NewLine>;
   readonly decisions: Map<NewLine, Decision>;
 }
 
 /**
- * The candidates after the previous lines. A payment that the bank has already reported is compared only with lines
- * that name its processor id, or that equal its line in another file: no other rule applies to it. Otherwise each line
- * of a file would be compared with all payments of its amount ever made.
+ * The candidates after the previous lines.
+ *
+ * A payment that already has a bank line is compared with only two kinds of lines: those with its processor id, and
+ * those that equal its bank line in another file. Otherwise each line would be compared with all payments of its amount
+ * ever made.
  */
 class CurrentCandidates {
   private readonly all = new Map<number, Candidate>();
@@ -144,7 +139,6 @@ class CurrentCandidates {
     else this.waiting.add(payment_id);
   }
 
-  /** Oldest first. */
   of({ references, inOtherFiles = new Map() }: ReportedPayment): Candidate[] {
     const named = processorIds(references).flatMap((id) => this.byProcessorId.get(id) ?? []);
     const ids = new Set([...this.waiting, ...named, ...inOtherFiles.keys()]);
@@ -153,8 +147,8 @@ class CurrentCandidates {
 }
 
 /**
- * A line that may report an earlier one again. A payout, or a payment that was sent back, is not recorded again. If a
- * line equals one of a different account, the two may be one account under two names. This rule precedes those for
+ * Decides on a line that may report an earlier line again. A payout or a returned payment is not recorded again. Two
+ * equal lines of different accounts may come from one account with two names. This rule precedes the rules for
  * payments, because an equal line is stronger evidence. Undefined if no earlier line may be the same.
  */
 function decideEqualLine(
@@ -182,7 +176,6 @@ function decideEqualLine(
   return possible.length === 0 ? undefined : heldPayment(matched(line, items), possible);
 }
 
-/** What an earlier line has in common with a line, as a clause. */
 export function equalEvidence({
   account,
   other_file,
@@ -193,7 +186,7 @@ export function equalEvidence({
   return `${other_file} has a line of the same account, day and amount, with ${reference}`;
 }
 
-/** Money that comes back to us, perhaps one of our refunds. It is not a payment; finance decides. */
+/** Money that returns to us is not a payment. It may be one of our refunds, so finance decides. */
 function decideReversedDebit(each: NewLine, refunds: readonly RecordedRefund[]): Decision {
   const { line } = each;
   const found = refundOf(outgoingLine(each), refunds);
@@ -211,7 +204,7 @@ function decideReversedDebit(each: NewLine, refunds: readonly RecordedRefund[]):
   return { kind: 'ignored', why: what, needsReview: true };
 }
 
-/** A debit of a bank file, or a credit that reverses a debit, in the form that is compared with refunds. */
+/** A debit, or a credit that reverses a debit, for the comparison with refunds. */
 export const outgoingLine = ({ id, account, line }: NewLine): OutgoingLine => ({
   bank_line_id: id,
   account,
@@ -248,16 +241,15 @@ function decideCredit(each: NewLine, file: FileState): Decision {
   );
 }
 
-/** A line that reports a payment already recorded: directly, or in a payout. */
 function decideKnown(line: BankLine, { payment, rule, evidence }: Finding<Candidate>): Decision {
   const name = `payment ${payment.payment_id}`;
   if (rule === 'known_processor_id') return unexpectedPayout(payment, name);
-  if (rule === 'link_payment_paid_out') return payoutOf(payment, line, `brings ${name} from the processor`);
-  if (payment.method === 'link') return payoutOf(payment, line, `brings ${name} from the processor: ${evidence}`);
+  if (rule === 'link_payment_paid_out') return payoutOf(payment, line, `pays out ${name} of the processor`);
+  if (payment.method === 'link') return payoutOf(payment, line, `pays out ${name} of the processor: ${evidence}`);
   return { kind: 'duplicate', payment, evidence };
 }
 
-/** A payout contains what was left of the payment on the day of the payout, less a plausible fee. */
+/** A payout contains the remainder of the payment on the day of the payout, less a plausible fee. */
 function payoutOf(payment: Candidate, line: BankLine, why: string): Decision {
   const left = leftOn(payment, line.booked_on);
   if (feesPlausible(left.minus(line.amount), left, 1)) return { kind: 'payout', of: payment, gross: left, why };
@@ -272,7 +264,7 @@ const unexpectedPayout = (of: Candidate | undefined, name: string): Decision => 
   why: `names ${name}, which is not a link payment waiting for its payout: ${SETTLE_BY_HAND}`,
 });
 
-/** A possible duplicate is not applied. The documents that it would have paid are suggested. */
+/** A possible duplicate is not applied. The documents that the payment would have paid are suggested. */
 function heldPayment(found: Match, possibleDuplicates: readonly PossibleDuplicate[]): Decision {
   if (possibleDuplicates.length === 0) return { kind: 'payment', match: found, possibleDuplicates };
   const of = (each: PossibleDuplicate) =>
@@ -292,7 +284,6 @@ function heldPayment(found: Match, possibleDuplicates: readonly PossibleDuplicat
 const matched = ({ amount, references, payer_name, payer_account, text }: BankLine, items: OpenItems): Match =>
   match({ amount, references, payer_name, payer_account, text }, items);
 
-/** What a line reports, for duplicate detection. */
 function reportedBy(line: BankLine, items: OpenItems): ReportedPayment {
   const documents = items
     .references(line.references)
@@ -310,7 +301,6 @@ function reportedBy(line: BankLine, items: OpenItems): ReportedPayment {
   };
 }
 
-/** Everything that identifies a line. */
 export const referencesOf = (line: BankLine): string[] => [
   ...(line.bank_reference === undefined ? [] : [line.bank_reference]),
   ...line.references.map((each) => each.text),

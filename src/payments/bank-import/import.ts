@@ -1,7 +1,7 @@
 /**
- * Imports a bank file as a whole or not at all, and only once. Every new line becomes exactly one thing, with its
- * reason: a payment, another source record of a payment, a payout of the processor, a return, or something that is not
- * ours. Refusals: those of bank/read.ts.
+ * Imports a bank file once, as a whole or not at all. Every new line gets exactly one outcome with its reason: a
+ * payment, a further source record of a payment, a payout of the processor, a return, a refund, or ignored. Refusals:
+ * those of bank/read.ts.
  */
 import { createHash } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -28,7 +28,7 @@ export interface BankImport {
   readonly file: string;
   readonly sha256: string;
   readonly format: string;
-  /** When the same file was imported before. If it was, nothing is done. */
+  /** The instant of an earlier import of the same file. If there is one, nothing is imported now. */
   readonly already_imported: string | null;
   readonly statements: readonly {
     account: string;
@@ -40,14 +40,15 @@ export interface BankImport {
   }[];
   readonly lines: { total: number; new: number; known: number };
   readonly outcomes: Readonly<Record<LineReport['outcome'], number>>;
-  /** Small differences that this import wrote to bank charges, by currency. */
   readonly bank_charges: Readonly<Record<string, string>>;
-  /** Statements that do not continue the known ones of their account. Only the import that finds them reports them. */
+  /**
+   * Statements that do not continue an earlier statement of their account, if this import is the first to find the gap.
+   */
   readonly breaks: readonly PaymentException[];
   readonly new_lines: readonly LineReport[];
 }
 
-/** `read`: the file, read before the transaction began. */
+/** `read` is the content of the file, as read before the transaction. */
 export async function importBankFile(
   tx: Transaction,
   caller: Caller,
@@ -66,7 +67,7 @@ export async function importBankFile(
   if (importedAt !== undefined) {
     return { ...head, ...NOTHING_NEW, already_imported: importedAt, lines: { total, new: 0, known: total } };
   }
-  // Nothing in the file is booked yet, so it does not count as imported.
+  // A file with only pending entries does not count as imported: the bank may send it again with booked entries.
   if (total === 0 && statements.some(({ pending }) => pending > 0)) return { ...head, ...NOTHING_NEW };
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
@@ -110,12 +111,15 @@ const statementReport = ({ account, currency, opening, closing, lines, pending }
   pending,
 });
 
-/** No amount column may exceed this. */
+/** The limit of all amount columns. */
 const AMOUNT_LIMIT = '1000000000000000';
 /** Indexes cannot hold longer values. Accounts and references of banks have at most 35 characters. */
 const LONGEST_ID = 500;
 
-/** Checks that apply to every format. A line may be dated tomorrow: the bank may be in a later time zone. */
+/**
+ * Refuses lines that cannot be recorded, in any format. A line may be dated tomorrow, because the bank may be in a
+ * later time zone.
+ */
 function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[], today: string): void {
   const tomorrow = DateTime.fromISO(today, { zone: 'utc' }).plus({ days: 1 }).toFormat('yyyy-MM-dd');
   const isLong = (id = '') => Buffer.byteLength(id) > LONGEST_ID;
@@ -139,14 +143,13 @@ function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[]
   if (problems.length > 0) throw invalidFile(file.name, problems);
 }
 
-/** Records the file with all its lines, and returns the new ones. */
 async function recordFile(
   tx: Transaction,
   context: PaymentContext,
   file: { sha256: string; name: string; format: string; bytes: number },
   statements: readonly BankStatement[],
 ): Promise<NewLine[]> {
-  // Equal lines are counted for each account over the whole file: a BAI2 file may have several days of one account.
+  // Equal lines are counted per account over the whole file, because a BAI2 file may have several days of one account.
   const identities = new Map<BankLine, string>();
   for (const account of new Set(statements.map((each) => each.account))) {
     const lines = statements.filter((each) => each.account === account).flatMap((each) => each.lines);
@@ -198,13 +201,12 @@ async function recordLines(
       outcome === 'payment' ? [[payment_id as number, each] as const] : [],
     ),
   );
-  // Returns are decided after the credits, because a return may concern a payment in the same file.
+  // Debits come after credits, because a return may concern a payment in the same file.
   const candidates = await readLineCandidates(tx, debits);
   const debitReports = await recordDebits(tx, context, debits, { candidates, equalLines, ownLines });
   return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);
 }
 
-/** Payments that these lines may report again, or return. */
 function readLineCandidates(tx: Transaction, lines: readonly NewLine[]): Promise<Candidate[]> {
   return readCandidates(tx, {
     money: moneyOf(lines),

@@ -1,4 +1,3 @@
-/** Records what was decided for the credits of a bank file: payments, applications, suggestions and payouts. */
 import type { Transaction } from '../../database/transaction.ts';
 import { insertCreditApplications } from '../../documents/placed-credit.sql.ts';
 import type { BankLine } from '../bank/statement.ts';
@@ -29,7 +28,6 @@ import { ignoredLine, type LineReport, paymentReport, plainReport } from './repo
 
 type PaymentDecision = Extract<Decision, { match: Match }>;
 type PaymentIdOf = (each: NewLine) => number;
-/** What is recorded for one line, other than payments and payouts. */
 interface LineRecords {
   readonly sources: readonly NewPaymentSource[];
   readonly outcomes: readonly NewOutcome[];
@@ -115,7 +113,7 @@ function recordsOf(each: NewLine, decision: Exclude<Decision, PayoutDecision>, p
   if (decision.kind === 'link_payment') {
     const reference = decision.processorId;
     const identity = processorIdentity('', reference);
-    // The line's outcome is its payout.
+    // The outcome of the line is recorded with its payout.
     return {
       sources: [source, { identity, payment_id, source: 'processor', reference }],
       outcomes: [],
@@ -212,7 +210,7 @@ async function recordPayouts(
       const payments = [{ payment_id, amount: gross.toString() }];
       settlements.push({ payout_id, gross: gross.toString(), fees, why, payments });
     }
-    // A link payment is reported as a payment.
+    // A link payment is reported as a payment, not as a payout.
     if (isLink) continue;
     const report = plainReport(each, 'payout', why, { payment_id, needs_review: gross === undefined });
     reports.set(each, report);
@@ -234,7 +232,7 @@ interface Settlement {
   readonly why: string;
 }
 
-/** A possible payout of a connected account is never settled with link payments. */
+/** A payout that may come from a connected account is never settled with link payments. */
 function whichPayout(possible: readonly AccountPayout[]): Settlement {
   const names = possible.map(({ payout, account }) => `${payout ?? 'a payout'} of ${account}`).join(' or ');
   return possible.some(({ certain }) => certain)
@@ -242,7 +240,6 @@ function whichPayout(possible: readonly AccountPayout[]): Settlement {
     : { settled: false, why: `it may be ${names}: ${SETTLE_BY_HAND}, by its account` };
 }
 
-/** If a payout names no payment, settles it with the oldest payments that it can consist of. */
 async function settleWithOldest(
   tx: Transaction,
   context: PaymentContext,

@@ -1,4 +1,3 @@
-/** The report of an import, line by line. */
 import { Amount } from '../../money.ts';
 import type { Match, Suggestion } from '../evidence.ts';
 import type { NewOutcome } from './bank-lines.sql.ts';
@@ -20,22 +19,19 @@ export interface LineReport {
   readonly currency: string;
   readonly payer: string | null;
   readonly bank_reference: string | null;
-  /** `duplicate`: a payment already recorded. `refund`: pays a recorded refund. */
+  /** `duplicate`: the payment was already recorded. `refund`: the line pays a recorded refund. */
   readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'ignored';
   readonly payment_id: number | null;
   readonly applied: readonly (LineDocument & { readonly small_difference: string | null })[];
-  /** Credit that the remittance deducts, applied with the payment. */
+  /** Credit that the remittance deducts and that is applied with the payment. */
   readonly credit: readonly { readonly credit_note: string; readonly number: string; readonly amount: string }[];
   readonly suggested: readonly LineDocument[];
-  /** Payments that the line may duplicate. */
   readonly same_as: readonly number[];
   readonly why: string;
   readonly needs_review: boolean;
-  /** The payment is applied, but finance should read `why`. */
   readonly remark: boolean;
 }
 
-/** A line that became no payment. */
 export function plainReport(
   { line, account }: NewLine,
   outcome: LineReport['outcome'],
@@ -63,7 +59,6 @@ export function plainReport(
   };
 }
 
-/** A line that records nothing. */
 export function ignoredLine(
   each: NewLine,
   why: string,
@@ -73,7 +68,6 @@ export function ignoredLine(
   return { outcome, report: plainReport(each, 'ignored', why, { needs_review }) };
 }
 
-/** A line that became a payment. If part of it is unapplied, it needs a review. */
 export function paymentReport(
   each: NewLine,
   payment_id: number,
@@ -96,7 +90,6 @@ export function paymentReport(
   };
 }
 
-/** Small differences written to bank charges, by currency. */
 export function sumBankCharges(reports: readonly LineReport[]): Readonly<Record<string, string>> {
   const sums = new Map<string, Amount>();
   for (const { currency, applied } of reports) {

@@ -1,6 +1,6 @@
 /**
- * The debits of a bank file: returned payments are reversed, and refunds are matched to those that finance has
- * recorded. Other debits do not concern partners.
+ * Records the debits of a bank file. Returned payments are reversed, and debits are matched to recorded refunds. Other
+ * debits are not related to partners.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { Amount, isZero } from '../../money.ts';
@@ -18,16 +18,15 @@ import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines
 import { equalEvidence, type NewLine, outgoingLine, referencesOf } from './decide.ts';
 import { ignoredLine, type LineReport, plainReport } from './report.ts';
 
-/** A return comes at most this long after its payment: 60 days for an unauthorized debit, plus the bank's own time. */
+/** The longest time from a payment to its return: 60 days for an unauthorized debit, plus the bank's own time. */
 const RETURNED_WITHIN_DAYS = 90;
 
 const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_code !== undefined;
 
 interface KnownPayments {
-  /** Payments with the returns' amounts. */
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];
-  /** The lines of the same file that reported payments first, by payment. */
+  /** The lines of the same file that first reported payments, by payment. */
   readonly ownLines: ReadonlyMap<number, NewLine>;
 }
 
@@ -69,14 +68,14 @@ export async function recordDebits(
     const { payment_reversal_id, reopened } = reversed.get(bankIdentity(each.account, each.identity)) as ReversalResult;
     const why = `${nameOf(payment_id)} is returned by the bank: ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
     outcomes.push({ bank_line_id: each.id, outcome: 'return', payment_reversal_id, reason: why });
-    // A paid invoice is open again, so finance must know.
+    // The return reopens a paid invoice, so finance must review the line.
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
   }
   await insertOutcomes(tx, context, outcomes);
   return reports;
 }
 
-/** A payment of the same file is named by its line: a preview would show another id than the import. */
+/** A payment of the same file is named by its line, because its id differs between a preview and the import. */
 const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number) => {
   const own = ownLines.get(paymentId);
   return own === undefined ? `payment ${paymentId}` : `the payment of line ${own.line.position}`;
@@ -84,19 +83,19 @@ const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number
 
 type DebitDecision =
   | { readonly reverses: Candidate }
-  /** The line is ignored; states why. `goesOut`: an ordinary debit, which may pay a refund. */
+  /** The line is not a return, with the reason. `goesOut`: the line is an ordinary debit, which may pay a refund. */
   | { readonly why: string; readonly needsReview: boolean; readonly goesOut?: true };
 
 function heldDebit({ account }: NewLine, equal: EqualDebit): string {
   const evidence = equalEvidence({ ...equal, other_file: equal.account === account ? equal.file : null });
   const pays = equal.pays === null ? 'a refund' : `the refund of ${equal.pays}`;
-  return `possible duplicate of the debit that pays ${pays}: ${evidence}; not matched. If it pays another refund, record that with its reference`;
+  return `possible duplicate of the debit that pays ${pays}: ${evidence}; not matched. If it pays a different refund, record that refund with its reference`;
 }
 
 const refundName = ({ document, payment_id, refunded_on }: RecordedRefund): string =>
   `pays the refund of ${document ?? `payment ${payment_id}`} of ${refunded_on}`;
 
-/** Each payment can be returned only once. Pure. */
+/** Decides which payment each debit reverses. Each payment is returned at most once. Pure. */
 function decideDebits(
   debits: readonly NewLine[],
   { candidates, equalLines }: Pick<KnownPayments, 'candidates' | 'equalLines'>,
@@ -119,7 +118,7 @@ function decideDebits(
     }
     const payment = returnedPayment(each.line, [...left.values()]);
     if (payment !== undefined) return { reverses: payment };
-    const why = `looks like a return (${reasonOf(each.line)}), but its payment is not certain: reverse the one that was returned`;
+    const why = `looks like a return (${reasonOf(each.line)}), but its payment is not certain: reverse the payment that was returned`;
     return { why, needsReview: true };
   };
   return new Map(
@@ -149,12 +148,11 @@ const newReversal = ({ id, account, identity, line }: NewLine, payment: Candidat
 
 const RETURN_WORDS =
   /\b(?:RETURN(?:ED|S)?|RTN|NSF|REVERS(?:AL|ED)|CHARGE(?:D)? ?BACK|DISHONOU?RED|UNAUTHORI[SZ]ED|RECALL(?:ED)?)\b/i;
-/** The bank's fee for a return. */
 const FEE_WORDS = /\b(?:FEES?|CHARGES?)\b(?! ?BACK)/i;
 
 /**
- * Why a debit may be a return although the bank does not call it one. Undefined if neither its words, its amount nor a
- * number suggests a return.
+ * Returns why a debit may be a return that the bank does not mark as one. Undefined if its words, amount and numbers do
+ * not suggest a return.
  */
 function whyPerhapsReturn(
   line: BankLine,
@@ -164,22 +162,21 @@ function whyPerhapsReturn(
   const payment = returnedPayment(line, candidates);
   const id = payment?.payment_id;
   if (id !== undefined) {
-    return `has the amount and a reference of ${nameOf(id)}: if the bank took it back, reverse that as returned; if it is a refund, record that`;
+    return `has the amount and a reference of ${nameOf(id)}: if the bank returned that payment, reverse it as returned; if this is a refund, record the refund`;
   }
   const [equal, ...others] = returnable(line, candidates);
   if (equal !== undefined) {
     const first = nameOf(equal.payment_id);
     const of = others.length === 0 ? first : `${others.length + 1} payments, the first of them ${first}`;
-    return `has the amount of ${of}: if the bank took it back, reverse that as returned; if it is a refund, record that`;
+    return `has the amount of ${of}: if the bank returned a payment, reverse it as returned; if this is a refund, record the refund`;
   }
   const [named] = findReferences(line.references).references.filter((each) => each.guess === undefined);
   const isWorded = RETURN_WORDS.test(line.text) && !FEE_WORDS.test(line.text);
   if (named === undefined && !isWorded) return undefined;
   const of = named === undefined ? '' : ` for ${named.number}`;
-  return `${isWorded ? 'looks like' : 'may be'} a return${of}, but its payment is not certain: if it is one, reverse that as returned`;
+  return `${isWorded ? 'looks like' : 'may be'} a return${of}, but its payment is not certain: if this is a return, reverse it as returned`;
 }
 
-/** The payments that a return may concern: those with its amount. */
 const returnable = (line: BankLine, candidates: readonly Candidate[]): Candidate[] =>
   candidates.filter(
     (each) =>
@@ -190,10 +187,7 @@ const returnable = (line: BankLine, candidates: readonly Candidate[]): Candidate
       daysApart(each.received_on, line.booked_on) <= RETURNED_WITHIN_DAYS,
   );
 
-/**
- * The payment that a return certainly concerns: the only one with its amount and with either one of its references or a
- * document that it names.
- */
+/** Returns the only payment with the amount of a return that shares a reference or a named document with the return. */
 function returnedPayment(line: BankLine, candidates: readonly Candidate[]): Candidate | undefined {
   const texts = referencesOf(line);
   const numbers = findReferences(line.references)

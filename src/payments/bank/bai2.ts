@@ -24,15 +24,13 @@ export const bai2: BankFormat = {
   read: (file) => new Bai2Reader(file.name).read(decode(file, 'latin1')),
 };
 
-/** A record together with its continuation records. */
 interface LogicalRecord {
   readonly code: string;
   readonly line: number;
   readonly fields: string[];
-  /** The text at the end of a 16 record, one piece for each physical record. */
+  /** The text at the end of a 16 record, in one piece for each physical record. */
   readonly pieces: string[];
   raw: string;
-  /** Its physical records. */
   count: number;
 }
 
@@ -50,7 +48,6 @@ interface Transaction {
 interface Account {
   readonly number: string;
   readonly currency: string;
-  /** Balances and summaries of the 03 record, by type code. */
   readonly summaries: Map<string, bigint>;
   readonly transactions: Transaction[];
 }
@@ -62,14 +59,12 @@ interface Group {
 
 type LevelName = 'file' | 'group' | 'account';
 
-/** An open file, group or account, with the figures that its trailer is checked against. */
+/** An open level of the file, with the figures for the check of its trailer. */
 interface Level {
   readonly name: LevelName;
-  /** All amounts, as written. */
   sum: bigint;
-  /** Physical records, including its header and trailer. */
+  /** The number of physical records, including header and trailer. */
   records: number;
-  /** The groups of a file, the accounts of a group. */
   parts: number;
   readonly group?: Group;
   readonly account?: Account;
@@ -85,7 +80,6 @@ class Bai2Reader {
   private readonly problems: FieldProblem[] = [];
   private readonly totals = new Totals();
   private readonly statements: BankStatement[] = [];
-  /** The file, its open group, and that group's open account. */
   private readonly open: Level[] = [{ name: 'file', sum: 0n, records: 0, parts: 0 }];
   private readonly handlers: Readonly<Record<string, (record: LogicalRecord) => void>> = {
     '01': (record) => this.checkHeader(record),
@@ -150,7 +144,7 @@ class Bai2Reader {
     if (account.number === '') this.complain(line, 'the account has no number');
     if (!isCurrency(currency)) this.complain(line, `'${currency}' is not a currency`);
     const level = this.openLevel('account', record, { account });
-    // Each group has a type, an amount, an item count, a funds type, and the fields that the funds type adds.
+    // The fields repeat: a type, an amount, an item count, a funds type, and the fields of the funds type.
     for (let at = 0; at < rest.length; ) {
       const [type = '', amount = '', , funds = ''] = rest.slice(at, at + 4);
       if (amount !== '' && !UNITS.test(amount)) this.complain(line, `'${amount}' is not an amount`);
@@ -197,7 +191,7 @@ class Bai2Reader {
     this.statements.push(statementOf(account, group, this.totals));
   }
 
-  /** Opens a level. Its header counts as a record of this level, not of the level above. */
+  /** The header counts as a record of the level that it opens, not of the level above. */
   private openLevel(
     name: LevelName,
     { line, count }: LogicalRecord,
@@ -211,7 +205,7 @@ class Bai2Reader {
       this.complain(line, `${title} begins before the previous one has ended (${TRAILER[name]})`);
       this.open.length = depth;
     }
-    // Otherwise the records that follow would be reported as well.
+    // Missing levels are opened, so that the records in them are not reported as errors too.
     while (this.open.length < depth) {
       this.open.push({ name: LEVELS[this.open.length] as LevelName, sum: 0n, records: 0, parts: 0 });
     }
@@ -220,7 +214,6 @@ class Bai2Reader {
     return level;
   }
 
-  /** Closes a level and checks its trailer: control total, number of parts, number of records. */
   private close(name: LevelName, { line, fields }: LogicalRecord): Level | undefined {
     const depth = LEVELS.indexOf(name);
     const level = this.open[depth];
@@ -257,7 +250,10 @@ const notPairs = (text = ''): string => `'${text}' is not the number of availabi
 
 const article = (name: LevelName): string => (name === 'account' ? 'an account' : `a ${name}`);
 
-/** Joins physical records with their continuations. Fields end at `/`; the text of a 16 record may contain `/` and commas. */
+/**
+ * Joins physical records with their continuations. Fields end at `/`, but the text of a 16 record may contain `/` and
+ * commas.
+ */
 function logicalRecords(text: string, complain: (line: number, reason: string) => void): LogicalRecord[] {
   const records: LogicalRecord[] = [];
   for (const [index, physical] of text
@@ -289,12 +285,10 @@ function logicalRecords(text: string, complain: (line: number, reason: string) =
   return records;
 }
 
-/** Adds a physical record's content to its logical record. */
 function append(record: LogicalRecord, body: string): void {
   const ended = body.endsWith('/');
   const content = ended ? body.slice(0, -1) : body;
   if (record.code !== '16') {
-    // A field is never split across records: a continuation begins with the next field.
     if (content !== '' || record.fields.length === 0) for (const field of content.split(',')) record.fields.push(field);
     return;
   }
@@ -311,8 +305,9 @@ function append(record: LogicalRecord, body: string): void {
 const headLength = (fields: readonly string[]): number => 5 + fundsFields(fields[2] ?? '', fields[3]);
 
 /**
- * How many fields a funds type adds: V has a value date, S three amounts, D as many pairs as its first field states. If
- * the first field of a D is not such a number, it adds none, and the record is refused (`isDistribution`).
+ * Returns how many fields a funds type adds. V has a value date, S three amounts, and D as many pairs as its first
+ * field states. If the first field of a D is not a number of pairs, no fields are added, and the record is refused
+ * (`isDistribution`).
  */
 const fundsFields = (type: string, first: string | undefined): number =>
   ({ V: 2, S: 3, D: 1 + 2 * (PAIRS.test(first ?? '') ? Number(first || '0') : 0) })[type.toUpperCase()] ?? 0;
@@ -321,10 +316,13 @@ const isDistribution = (type: string, first: string | undefined): boolean =>
   type.toUpperCase() !== 'D' || PAIRS.test(first ?? '');
 
 const PAIRS = /^\d{0,3}$/;
-/** More digits than any amount has are refused before they become a number. */
+/** A longer number is refused before it is parsed. */
 const UNITS = /^[+-]?\d{1,30}$/;
 
-/** Types 100 to 399 are credits, 400 to 699 debits. Others (loans, remarks, the bank's own) do not change the balance. */
+/**
+ * Types 100 to 399 are credits, 400 to 699 debits. Other types (loans, remarks, types of the bank) do not change the
+ * balance.
+ */
 function direction(type: string): 'credit' | 'debit' | undefined {
   if (type >= '100' && type <= '399') return 'credit';
   return type >= '400' && type <= '699' ? 'debit' : undefined;
@@ -341,7 +339,7 @@ function statementOf(account: Account, group: Group, totals: Totals): BankStatem
   const moved = { credit: 0n, debit: 0n };
   const lines = account.transactions.flatMap((transaction): BankLine[] => {
     const way = direction(transaction.type);
-    // The bank writes remarks as transactions of zero.
+    // A transaction of zero is a remark of the bank.
     if (way === undefined || transaction.units === 0n) return [];
     moved[way] += transaction.units;
     return [lineOf(transaction, way, money(transaction.units), group.asOf)];
@@ -368,7 +366,7 @@ function statementOf(account: Account, group: Group, totals: Totals): BankStatem
 function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amount, asOf: string): BankLine {
   const { record, type } = transaction;
   const text = record.pieces.join(' ').trim();
-  // A number may continue in the next record.
+  // A document number may continue in the next record.
   const joined = record.pieces.length > 1 ? record.pieces.map((piece) => piece.trim()).join('') : undefined;
   const isFee = type === RETURN_FEE || /\bRETURN(?:ED)?(?: ITEMS?)? (?:FEE|CHARGE)S?\b/i.test(text);
   return {
@@ -397,7 +395,7 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
 
 /**
  * Type codes of reversed money. Debits: credit reversal, deposited item returned, posting error, individual ACH return
- * item, ACH reversal, returned items, adjustment. Credits: the same for what we paid.
+ * item, ACH reversal, returned items, adjustment. The credits are the same codes for payments that we made.
  */
 const REVERSALS = {
   debit: new Set(['552', '554', '555', '557', '558', '561', '566', '568']),
@@ -405,32 +403,32 @@ const REVERSALS = {
 } as const;
 const RETURN_FEE = '567';
 
-/** The method follows from the type code: 142 to 169 are ACH, 191 to 213 wires. Other formats use these codes too. */
+/** Returns the method of a type code: 142 to 169 are ACH, 191 to 213 wires. Other formats use these codes too. */
 export function methodOfCode(type: string): Method | undefined {
   if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
   return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }
 
-// The text has no separate fields. These labels appear in the addenda of ACH and Fedwire transactions.
+// The text has no separate fields. These labels occur in the addenda of ACH and Fedwire transactions.
 const PAYER_NAME = /\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|SENDER NAME|B\/O|ORG)\s*[:=]/i;
 const PAYER_ACCOUNT = /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT)\s*[:=]/i;
 const LABEL =
   '(?:ORIG|ORIGINATOR|IND|CO|COMPANY|DESC|OBI|REF|TRN|SRF|TRACE|SEC|EED|EFF|ENTRY|DATE|ADDENDA|BNF|RFB|ACCT)(?: [A-Z/]+){0,2}\\s*[:=#]';
 const NEXT_LABEL = new RegExp(`\\s${LABEL}|[;|\\n]`, 'i');
 const LABEL_FIRST = new RegExp(`^${LABEL}`, 'i');
-/** A bank that cuts its text at a fixed length fills its records to at least this. */
+/** The shortest record of a bank that cuts its text at a fixed length. */
 const FULL_RECORD = 72;
 
 /**
- * The text after a label. If joining the records with and without a space gives different texts, a bank that fills its
- * records has cut a word. For any other bank, nothing is certain.
+ * Returns the text after a label. If records joined with and without a space give different texts, a word may be cut. A
+ * word is certainly cut only if the bank fills its records.
  */
 function labelled({ pieces, raw }: LogicalRecord, label: RegExp): string | undefined {
   const apart = valueAfter(pieces.join(' '), label);
   const joined = valueAfter(pieces.join(''), label);
   if (apart === joined || joined === undefined) return apart;
   if (apart === undefined) return joined;
-  // The next record begins with the next label.
+  // The next record begins with a label, so no word is cut.
   if (joined.startsWith(apart) && LABEL_FIRST.test(joined.slice(apart.length))) return apart;
   const isFull = raw
     .split('\n')
@@ -443,12 +441,11 @@ function valueAfter(text: string, label: RegExp): string | undefined {
   const spaced = text.replace(/\s+/g, ' ');
   const found = label.exec(spaced);
   if (found === null) return undefined;
-  // If nothing is between two labels, the space before the second one stays: a label is not a value.
+  // If two labels follow each other, the space before the second label must stay, because a label is not a value.
   const rest = ` ${spaced.slice(found.index + found[0].length)}`;
   return meaningful(rest.split(NEXT_LABEL)[0]);
 }
 
-/** A BAI2 amount has no decimal point: it is in the currency's minor unit. */
 function fromUnits(amount: bigint, currency: string): Amount {
   const digits = minorDigits(currency) ?? 2;
   const sign = amount < 0n ? '-' : '';
@@ -464,7 +461,6 @@ const units = (text: string | undefined): string =>
 const count = (text: string | undefined): string =>
   /^\d{1,15}$/.test(text ?? '') ? String(Number(text)) : `'${text ?? ''}'`;
 
-/** `YYMMDD`, like every date in this format. */
 function day(text: string): string | undefined {
   const at = DateTime.fromFormat(text, 'yyMMdd', { zone: 'utc' });
   return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;

@@ -1,6 +1,6 @@
 /**
  * camt.053, the ISO 20022 bank statement with booked entries (versions camt.053.001.02 to .08). The opening balance and
- * the entries must add up to the closing balance. Checks stated sums and numbers of entries, and totals of batches.
+ * the entries must add up to the closing balance. Sums and numbers of entries and totals of batches are checked too.
  */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import type { FieldProblem } from '../../errors/refusals.ts';
@@ -30,10 +30,10 @@ const parser = new XMLParser({
   ignoreAttributes: false,
   attributeNamePrefix: '@',
   removeNSPrefix: true,
-  // Keeps amounts and numbers as text.
   parseTagValue: false,
   parseAttributeValue: false,
-  // Decodes numeric character references (&#252;) too. A document type is refused, because it could define entities.
+  // Also decodes numeric character references (&#252;). A file with a document type is refused, because a document type
+  // can define entities.
   htmlEntities: true,
   isArray: (name) => LISTS.has(name),
   maxNestedTags: MOST_NESTED,
@@ -74,14 +74,14 @@ function readDocument(text: string, file: string): BankStatement[] {
   return read;
 }
 
-/** The validator lists the tags that are not closed, as JSON: `Invalid '["Document", …]' found.` */
+/** Lists of unclosed tags come from the validator as JSON: `Invalid '["Document", …]' found.` */
 function faultOf(message: string): string {
   const open = /^Invalid '(\[.*\])' found/s.exec(message)?.[1];
   if (open === undefined) return `is not XML: ${message}`;
   return open.split('",').length > MOST_NESTED ? TOO_DEEP : 'is not XML: has tags that are not closed';
 }
 
-/** The parser refuses names such as __proto__, deep nesting and too many entities by throwing. */
+/** The parser throws at names such as __proto__, deep nesting and too many entities. */
 function parseXml(text: string, file: string): Node {
   try {
     return parser.parse(text) as Node;
@@ -111,7 +111,6 @@ function nodes(node: Node, name: string): readonly Node[] {
   return Array.isArray(found) ? (found as readonly Node[]) : [];
 }
 
-/** The text at the end of a path, with or without attributes; empty if there is none. */
 function textAt(node: Node, ...path: readonly string[]): string {
   const parent = child(node, ...path.slice(0, -1));
   const found = parent[path.at(-1) as string];
@@ -213,7 +212,6 @@ interface Entry {
 
 type ReadMoney = (text: string, currency: string, where: string) => Amount;
 
-/** The day of the closing balance. */
 function closedOn(balances: readonly Node[]): string | undefined {
   const closing = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === 'CLBD');
   const day = closing === undefined ? '' : date(child(closing, 'Dt'));
@@ -242,7 +240,7 @@ class EntryReader {
       this.problems.push({ path: where, reason: `'${indicator}' is neither CRDT nor DBIT` });
     }
     const direction = indicator === 'DBIT' ? 'debit' : 'credit';
-    // Some banks leave the status out, because a camt.053 has only booked entries by definition.
+    // Some banks omit the status, because a camt.053 has only booked entries by definition.
     const booked = entry['Sts'] === undefined || (textAt(entry, 'Sts', 'Cd') || textAt(entry, 'Sts')) === 'BOOK';
     const bookedOn = date(child(entry, 'BookgDt')) || date(child(entry, 'ValDt'));
     if (booked && bookedOn === '') this.problems.push({ path: where, reason: 'has no booking date (BookgDt)' });
@@ -250,7 +248,7 @@ class EntryReader {
       if (booked && day !== '' && !isDate(day)) this.problems.push({ path: where, reason: `'${day}' is not a date` });
     }
     const shared = { entry, position, direction, bookedOn } as const;
-    // Banks write remarks as entries of zero.
+    // An entry of zero is a remark of the bank.
     const lines = this.lines(shared, amount, where).filter((line) => !line.amount.isZero());
     return { booked, direction, amount, lines };
   }
@@ -261,7 +259,7 @@ class EntryReader {
     this.problems.push({ path: where, reason });
   }
 
-  /** A batch becomes one line for each part. If the parts have no amounts, the entry is one line. */
+  /** Each part of a batch becomes a line. An entry whose parts have no amounts becomes one line. */
   private lines(shared: EntryFacts, amount: Amount, where: string): BankLine[] {
     const details = nodes(shared.entry, 'NtryDtls');
     const parts = details.flatMap((each) => nodes(each, 'TxDtls'));
@@ -275,16 +273,13 @@ class EntryReader {
     const known = amounts.filter((each) => each !== undefined);
     if (parts.length < 2 || known.length < parts.length) return [lineOf(shared, parts, amount)];
     const sum = known.reduce((total, each) => total.plus(each), Amount.zero(amount.currency));
-    // If charges were deducted, the parts add up to more than what arrived. The entry is then one line.
+    // If charges were deducted, the parts exceed the amount received, so the entry becomes one line.
     if (!sum.equals(amount) && hasCharges(shared.entry, parts)) return [lineOf(shared, parts, amount)];
     this.totals.expect(`${where}: its ${parts.length} transactions`, amount.toString(), sum.toString());
     return parts.map((part, index) => lineOf(shared, [part], known[index] as Amount));
   }
 
-  /**
-   * The amount in the account's currency. An amount in a different currency is the one instructed, not the one
-   * received.
-   */
+  /** The amount in the account's currency. An amount in a different currency was instructed, not received. */
   private partAmount(part: Node, currency: string, where: string): Amount | undefined {
     for (const path of [['Amt'], ['AmtDtls', 'TxAmt', 'Amt'], ['AmtDtls', 'InstdAmt', 'Amt']]) {
       const text = textAt(part, ...path);
@@ -307,7 +302,6 @@ interface EntryFacts {
 const hasCharges = (entry: Node, parts: readonly Node[]): boolean =>
   [entry, ...parts].some((node) => node['Chrgs'] !== undefined);
 
-/** `Dt`, or the day of `DtTm` as the bank wrote it. */
 const date = (node: Node): string => (textAt(node, 'Dt') || textAt(node, 'DtTm')).slice(0, 10);
 
 function lineOf(
@@ -329,7 +323,7 @@ function lineOf(
     const lines = texts(child(part, 'RmtInf'), 'Ustrd');
     for (const line of lines) remittance.push(line);
     add('Ustrd', lines.join(' '));
-    // A number may continue on the next line, because a line has at most 140 characters.
+    // A document number may continue on the next line, because a line has at most 140 characters.
     if (lines.length > 1) add('Ustrd', lines.join(''));
     add('InstrId', textAt(refs, 'InstrId'));
     add('TxId', textAt(refs, 'TxId'));
@@ -344,7 +338,7 @@ function lineOf(
   const code = [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
   const type = code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd');
   const nameOf = (party: Node): string => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
-  // The ultimate payer behind a payment provider, and the sender.
+  // The sender, and the ultimate payer if the sender is a payment provider.
   const behind = ['UltmtDbtr', 'InitgPty'].map((role) => nameOf(child(only, 'RltdPties', role)));
   const text = [...remittance, ...behind, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' ');
   return {
@@ -360,7 +354,7 @@ function lineOf(
     payer_account: meaningful((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
     type,
     method: methodOf(type, text),
-    // xs:boolean has two forms of true.
+    // An xs:boolean is also true as `1`.
     reversal:
       ['true', '1'].includes(textAt(entry, 'RvslInd')) || reason !== '' || /RRTN|RPCR|UPDD|RIMB/.test(code[2] ?? ''),
     return_code: reason || undefined,
@@ -368,7 +362,7 @@ function lineOf(
   };
 }
 
-/** A received credit transfer (RCDT) that its bank does not call ACH is a wire. */
+/** A received credit transfer (RCDT) is a wire unless the bank calls it ACH. */
 function methodOf(type: string, text: string): Method {
   const named = methodOfCode(type) ?? methodInWords(type, text);
   return named === 'other' && /RCDT/.test(`${type} ${text}`.toUpperCase()) ? 'wire' : named;

@@ -1,7 +1,6 @@
 /**
- * A bank's CSV, read with a column map from the settings ("bank_csv"). If there is a column with the running balance,
- * each row's amount must lead from the previous balance to the row's own. The bank may list the oldest or the newest
- * row first.
+ * Reads a bank's CSV with a column map from the settings ("bank_csv"). If a column has the running balance, each amount
+ * must lead from the previous balance to the balance of its row. The oldest or the newest row may be first.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
@@ -22,7 +21,6 @@ import {
 } from './statement.ts';
 
 interface NamedMap extends BankCsvMap {
-  /** As in the settings under "bank_csv". */
   readonly name: string;
 }
 
@@ -32,7 +30,6 @@ interface Row {
   readonly raw: string;
 }
 
-/** A row as a bank line, with its account and its running balance. */
 interface ParsedRow {
   readonly account: string;
   readonly line: BankLine;
@@ -48,7 +45,6 @@ export const csv: BankFormat = {
   },
 };
 
-/** The map that the caller names, or the only one in the settings. */
 function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): NamedMap {
   const names = Object.keys(maps);
   const name = file.map ?? (names.length === 1 ? (names[0] as string) : '');
@@ -171,7 +167,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow
   if (problems.length > before) return undefined;
   const signed = signedAmount(single, credit, debit, map.negate);
   if (signed === undefined) return complain('has no amount');
-  // Banks write remarks as rows of zero.
+  // A row of zero is a remark of the bank.
   if (signed.isZero()) return undefined;
 
   const fields = [columns.customer_reference, ...columns.text, columns.bank_reference].filter(
@@ -195,7 +191,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow
     payer_name: meaningful(cell(columns.payer)),
     payer_account: meaningful(cell(columns.payer_account).replace(/\s/g, '')),
     type: cell(columns.type),
-    // American banks write BAI2 codes into this column.
+    // Banks in the USA write BAI2 codes in this column.
     method: methodOfCode(cell(columns.type)) ?? methodInWords(cell(columns.type), text),
     reversal: code !== '' || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
     return_code: code || undefined,
@@ -204,7 +200,10 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow
   return { account, line, balance };
 }
 
-/** Reads the amount from one signed column, or from two columns. Amounts in a debit column may have a minus or not. */
+/**
+ * Returns the amount from one signed column, or from two columns. Debits in a column of their own may have a minus
+ * sign.
+ */
 function signedAmount(
   single: Amount | undefined,
   credit: Amount | undefined,
@@ -218,8 +217,8 @@ function signedAmount(
 }
 
 /**
- * `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00`, `12.00 DR` as a plain decimal; undefined for anything else.
- * Whole digits must be grouped by threes or not at all, so that a wrong decimal separator is detected.
+ * Returns `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00` or `12.00 DR` as a plain decimal, or undefined for any
+ * other form. Digits must be grouped by threes or not at all, so that a wrong decimal separator is detected.
  */
 function plainAmount(written: string, decimal: '.' | ','): string | undefined {
   let text = written.replace(/[\s\u00A0\u202F]/g, '').replace(/^([+-]?)(?:[A-Z]{3}|[$€£¥])/, '$1');
@@ -254,7 +253,6 @@ function day(text: string, format: string): string | undefined {
   return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;
 }
 
-/** Opening and closing balance, if there is a column with the running balance. */
 function checkBalances(
   lines: readonly ParsedRow[],
   totals: Totals,

@@ -8,14 +8,14 @@ import type { BankLine, BankStatement } from './statement.ts';
 
 type Maps = Readonly<Record<string, BankCsvMap>>;
 
-/** Amounts are passed as text, because processes cannot exchange class instances. */
+/** Amounts are sent as text, because processes cannot exchange class instances. */
 interface SentStatement extends Omit<BankStatement, 'opening' | 'closing' | 'lines'> {
   readonly opening: string | undefined;
   readonly closing: string | undefined;
   readonly lines: readonly (Omit<BankLine, 'amount'> & { readonly amount: string })[];
 }
 
-/** Exported because the process that reads files imports it by this name. */
+/** The reading process imports this constant by name, so it must be exported. */
 export const bankFile = readerOf(
   import.meta.url,
   'bankFile',

@@ -12,10 +12,10 @@ import type { BankFile, BankFormat } from './format.ts';
 import type { BankStatement } from './statement.ts';
 import { unreadFormatOf } from './unread-formats.ts';
 
-/** All bank formats, in the order in which they are tried. */
+/** The formats, in the order in which they are tried. */
 export const BANK_FORMATS: readonly BankFormat[] = [bai2, camt053, csv];
 
-/** Enough of a file to recognize its format, even if a message is inside an envelope. */
+/** The part of a file that shows its format, even if a message is inside an envelope. */
 const HEAD_BYTES = 16 * 1024;
 
 export interface ReadBankFile {

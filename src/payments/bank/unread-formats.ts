@@ -1,17 +1,16 @@
 /**
- * Formats that banks deliver but that Reckoner cannot read. They are recognized by content, because file names vary.
- * The refusal names the format, because asking the bank for the same file again would not help.
+ * Formats that banks deliver but that Reckoner cannot read. A format is recognized by content, because file names vary.
+ * The refusal names the format, so that the user does not request the same file again.
  */
 interface UnreadFormat {
-  /** The name with its article: `an OFX file (also .qfx and .qbo)`. */
+  /** The name of the format with its article, such as `an OFX file`. */
   readonly format: string;
-  /** What to ask the bank for instead, as a sentence. */
+  /** A sentence that states what to request from the bank instead. */
   readonly instead: string;
 }
 
 const EXPORT = 'Order camt.053 or BAI2 statements of this account from the bank, or export its transactions as CSV.';
 
-/** ISO 20022 account messages by name. */
 const MESSAGES: Readonly<Record<string, string>> = {
   'camt.052': 'Its entries are interim. Order the camt.053 statements of this account from the bank.',
   'camt.054':
@@ -19,13 +18,13 @@ const MESSAGES: Readonly<Record<string, string>> = {
 };
 const OTHER_MESSAGE = 'It is not a statement. Order the camt.053 statements of this account from the bank.';
 
-/** If there is no namespace, the name of the message's element shows which one it is. */
+/** The elements that identify a message without a namespace. */
 const ELEMENTS: readonly (readonly [RegExp, string])[] = [
   [/<(?:\w+:)?BkToCstmrAcctRpt[\s>]/, 'camt.052'],
   [/<(?:\w+:)?BkToCstmrDbtCdtNtfctn[\s>]/, 'camt.054'],
 ];
 
-/** The format of an unreadable file, from its beginning without byte order mark and white space. */
+/** `head` is the beginning of the file, without byte order mark and white space. */
 export function unreadFormatOf(head: string): UnreadFormat | undefined {
   if (head.startsWith('PK\x03\x04')) {
     const instead = 'Unpack it and import the files in it one by one. Save a spreadsheet as CSV.';
@@ -43,7 +42,6 @@ export function unreadFormatOf(head: string): UnreadFormat | undefined {
   return { format: `a ${message} message`, instead: MESSAGES[message] ?? OTHER_MESSAGE };
 }
 
-/** The ISO 20022 message within any envelope; undefined for other XML. */
 const messageOf = (head: string): string | undefined =>
   /<(?:\w+:)?BkToCstmrStmt[\s>]/.test(head)
     ? 'camt.053'

@@ -1,17 +1,17 @@
 /**
- * Erases data of processor events that is no longer needed, because it names payers. What the books need was recorded
- * in columns when the event was processed. The hash of the data stays, so seals and `verify` remain valid. The database
- * keeps the data of events that were received in the last 30 days, are waiting, need a review, or concern a payment
- * that is unapplied or disputed (payload_may_go).
+ * Erases data of processor events that is no longer needed, because the data names payers. The books were updated when
+ * each event was processed. The hash of the data stays, so seals and `verify` remain valid.
+ *
+ * The database keeps the data of some events (payload_may_go): events received in the last 30 days, waiting events,
+ * events that need a review, and events of a payment that is unapplied or disputed.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { type Caller, lockPayments } from '../context.ts';
 import { type ErasureBatch, type ErasureRange, insertErasures, readErasable } from './events.sql.ts';
 
-/** Records the erasures of a batch under one audit event; the database then erases the data. */
 export async function eraseEventData(tx: Transaction, caller: Caller, range: ErasureRange): Promise<ErasureBatch> {
-  // While this holds the lock, no event is processed and no dispute is opened.
+  // No event is processed and no dispute is opened while this transaction holds the lock.
   await lockPayments(tx);
   const found = await readErasable(tx, range);
   if (found.deleted === 0) return found;

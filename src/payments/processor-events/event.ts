@@ -1,18 +1,14 @@
-/**
- * What the modules of processor events share: an event, its outcome, and the context in which its facts are recorded.
- */
 import type { DateTime } from 'luxon';
 import type { Caller, PaymentContext } from '../context.ts';
 
 export interface StorableEvent {
-  /** The connected account; empty for our own. */
+  /** The connected account. The text is empty for our own account. */
   readonly account: string;
   readonly id: string;
   readonly type: string;
   /** ISO instant. */
   readonly created: string;
   readonly livemode: boolean;
-  /** JSON. */
   readonly payload: string;
 }
 
@@ -26,28 +22,24 @@ export interface WaitingEvent {
   readonly payload: string;
 }
 
-/** `manual_review`: finance decides. */
 export interface EventOutcome {
   readonly outcome: 'effect' | 'nothing' | 'manual_review';
   readonly payment_id: number | null;
   readonly reason: string;
 }
 
-/** The event cannot be processed yet; states why. */
 export interface PendingEvent {
   readonly waits: string;
 }
 
 export interface EventContext {
   readonly caller: Caller;
-  /** Opened by the first fact that changes anything. Events that only wait therefore leave no audit event. */
+  /** Opens the audit event when the first fact is recorded. Events that only wait therefore leave no audit event. */
   readonly open: () => Promise<PaymentContext>;
   readonly event: Pick<WaitingEvent, 'id' | 'created'>;
-  /** The account of the event. */
   readonly account: string;
-  /** The day of the event in the issuer's zone, `YYYY-MM-DD`. */
+  /** The day of the event in the issuer's time zone, `YYYY-MM-DD`. */
   readonly on: string;
-  /** When the event was stored. */
   readonly receivedAt: DateTime;
   readonly installation: string;
 }

@@ -1,11 +1,10 @@
-/** SQL of the processor's events and the disputes that they report. */
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
 import { type PaymentState, readState } from '../payments.sql.ts';
 import type { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
 
-/** Returns the account of each new event. */
+/** Returns the accounts that have new events. */
 export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string): Promise<string[]> {
   const stored = await query<{ account: string }>(
     tx,
@@ -21,7 +20,6 @@ export async function insertEvents(tx: Transaction, events: readonly StorableEve
   return stored.map(({ account }) => account);
 }
 
-/** Events without an outcome, in the order in which they were stored. */
 export function readWaitingEvents(tx: Transaction): Promise<WaitingEvent[]> {
   return query(
     tx,
@@ -31,7 +29,7 @@ export function readWaitingEvents(tx: Transaction): Promise<WaitingEvent[]> {
   );
 }
 
-/** Events that need a review and were not closed as an exception. */
+/** Reads events for review. Events that are closed as an exception are left out. */
 export function readEventsForReview(tx: Transaction): Promise<{ id: string; type: string; reason: string }[]> {
   return query(
     tx,
@@ -56,7 +54,6 @@ export async function insertEventOutcome(
   );
 }
 
-/** The document and amount of one of our payment links. */
 export interface OwnLink {
   readonly document_id: number;
   readonly version: number;
@@ -65,7 +62,7 @@ export interface OwnLink {
   readonly currency: string;
 }
 
-/** Our link with the processor's id, active or not; undefined if it is not ours. */
+/** Returns our link, active or inactive. Undefined if the link is not ours. */
 export async function readOwnLink(tx: Transaction, provider: string, id: string): Promise<OwnLink | undefined> {
   const [link] = await query<OwnLink>(
     tx,
@@ -78,18 +75,17 @@ export async function readOwnLink(tx: Transaction, provider: string, id: string)
   return link;
 }
 
-/** The invoices of one of our checkouts. */
 export interface OwnCheckout {
   readonly checkout_id: number;
   readonly amount: string;
   readonly currency: string;
-  /** The invoices, in the order in which they are paid. */
+  /** The invoices of a checkout, in the order of payment. */
   readonly invoices: readonly { readonly number: string; readonly amount: string }[];
 }
 
 /**
- * The checkout whose session has the processor's id, ended or not. If there is none, the one with that name, although a
- * name proves nothing. Undefined if there is neither.
+ * Returns the checkout with the processor's session id, even if the checkout has ended. If no checkout has this id,
+ * returns the checkout with the given reference, which proves nothing.
  */
 export async function readOwnCheckout(
   tx: Transaction,
@@ -109,9 +105,7 @@ export async function readOwnCheckout(
   return checkout;
 }
 
-/**
- * Records that the payer has ordered a debit by a checkout, unless that is already recorded or the checkout has ended.
- */
+/** Records an order, unless it is already recorded or the checkout has ended. */
 export async function insertCheckoutOrder(
   tx: Transaction,
   { eventId }: PaymentContext,
@@ -134,7 +128,7 @@ export async function readDocumentsOfCheckout(tx: Transaction, checkoutId: numbe
   return rows.map(({ document_id }) => document_id);
 }
 
-/** Records that the payer has ordered a debit by a payment link, unless that is already recorded. */
+/** Records an order, unless it is already recorded. */
 export async function insertLinkOrder(
   tx: Transaction,
   { eventId }: PaymentContext,
@@ -149,7 +143,7 @@ export async function insertLinkOrder(
   );
 }
 
-/** Records the outcome of a payment link. The first one counts. */
+/** Records the outcome of a link. Later outcomes are ignored. */
 export async function insertLinkOutcome(
   tx: Transaction,
   { now }: PaymentContext,
@@ -164,7 +158,6 @@ export async function insertLinkOutcome(
   );
 }
 
-/** The payment with one of these payment source records. */
 async function findPayment(tx: Transaction, identities: readonly string[]): Promise<number | undefined> {
   const [row] = await query<{ payment_id: number }>(
     tx,
@@ -174,13 +167,12 @@ async function findPayment(tx: Transaction, identities: readonly string[]): Prom
   return row?.payment_id;
 }
 
-/** Whether a payment is applied to a document, or ever was. */
 export async function wasApplied(tx: Transaction, paymentId: number): Promise<boolean> {
   const rows = await query(tx, `SELECT FROM payment_applications WHERE payment_id = :paymentId LIMIT 1`, { paymentId });
   return rows.length > 0;
 }
 
-/** Refunds of a payment that were not reinstated, the latest first. */
+/** Reads refunds that were not reinstated, the latest refund first. */
 export function readRefunds(
   tx: Transaction,
   paymentId: number,
@@ -195,7 +187,7 @@ export function readRefunds(
   );
 }
 
-/** The processed events about a payment whose data is not erased. */
+/** Reads events about a payment. Events whose data is erased are left out. */
 export function readEventsOf(
   tx: Transaction,
   paymentId: number,
@@ -266,7 +258,6 @@ export async function insertDisputeOutcome(
   );
 }
 
-/** The payment with one of the processor's ids. */
 export async function paymentOf(
   tx: Transaction,
   { account }: EventContext,
@@ -279,12 +270,10 @@ export async function paymentOf(
   return paymentId === undefined ? undefined : await readState(tx, paymentId);
 }
 
-/** Events received before an instant, with ids above a number. */
 export interface ErasureRange {
   /** ISO instant. */
   readonly before: string;
   readonly afterId: number;
-  /** The largest number of events that are read. */
   readonly batch: number;
 }
 
@@ -320,7 +309,6 @@ export const insertErasures = (
     given,
   );
 
-/** How many events would be erased now. */
 export async function countErasable(tx: Transaction, before: string): Promise<number> {
   const { due } = await queryOne<{ due: number }>(
     tx,

@@ -1,6 +1,6 @@
 /**
- * Processes stored events of the processor. They may be repeated and arrive in any order: each is compared with what is
- * recorded, states only move forward, and an event about an unknown payment waits for that payment.
+ * Processes stored events of the processor. Events may be repeated and arrive in any order: each is compared with the
+ * recorded facts, states only move forward, and an event about an unknown payment waits for that payment.
  */
 
 import { DateTime } from 'luxon';
@@ -40,7 +40,7 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
   for (let progress = true; progress && waiting.length > 0; ) {
     const round = waiting;
     reasons.clear();
-    // Events are processed in order, because each depends on what the earlier ones recorded.
+    // Events are processed one by one, because each event depends on the records of earlier events.
     for (const event of round) {
       const outcome = await processEvent(tx, { caller, open, installation }, event);
       if ('waits' in outcome) {
@@ -82,7 +82,7 @@ async function processEvent(
   let paymentId: number | null = null;
   for (const fact of reading.facts) {
     const outcome = await recordFact(tx, context, fact);
-    // The receipt belongs to a different installation, and so do the facts that follow.
+    // The receipt belongs to a different installation, and so do its other facts.
     if ('waits' in outcome || (fact.kind === 'received' && outcome.payment_id === null)) return outcome;
     paymentId = outcome.payment_id ?? paymentId;
     if (outcome.outcome !== 'nothing' && changed?.outcome !== 'manual_review') changed = outcome;

@@ -1,4 +1,4 @@
-/** Reads a file of the processor's events, NDJSON. Refusals: processor_events_invalid, file_items_too_many. */
+/** Reads the processor's events from an NDJSON file. Refusals: processor_events_invalid, file_items_too_many. */
 import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { type FieldProblem, reasonOf, refuse } from '../../errors/refusals.ts';
@@ -17,7 +17,7 @@ const eventSchema = z.object({
   data: z.object({ object: z.record(z.string(), z.unknown()) }),
 });
 
-/** An event as its line states it. Most name no account. */
+/** Most events name no account. */
 export type ReadEvent = Omit<StorableEvent, 'account'> & {
   readonly line: number;
   readonly account: string | null | undefined;
@@ -27,7 +27,7 @@ export const eventFile = readerOf(import.meta.url, 'eventFile', ({ name, bytes, 
   readEvents(name, Buffer.from(bytes).toString('utf8'), now),
 );
 
-/** `now` is in milliseconds since 1970. */
+/** `now` is a time in milliseconds since 1970. */
 export function readEvents(file: string, text: string, now: number): ReadEvent[] {
   const problems: FieldProblem[] = [];
   const latest = DateTime.fromMillis(now, { zone: 'utc' }).plus({ days: 1 });
@@ -63,9 +63,9 @@ function readLine(line: string, latest: DateTime): Omit<ReadEvent, 'line'> | { r
   return { account, id, type, created: at.toISO() as string, livemode, payload: line };
 }
 
-/** JSON escapes. A surrogate pair counts as one. */
+/** JSON escapes. A surrogate pair is one match. */
 const ESCAPE = /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u(0000|[dD][89a-fA-F][\da-fA-F]{2})|\\./g;
 
-/** PostgreSQL cannot store NUL or an unpaired surrogate in text, so U+FFFD replaces them. */
+/** Replaces escapes that PostgreSQL cannot store in text, NUL and unpaired surrogates, with U+FFFD. */
 const storable = (text: string): string =>
   text.replace(ESCAPE, (written, lost: string | undefined) => (lost === undefined ? written : '\\ufffd'));

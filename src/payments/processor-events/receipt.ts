@@ -1,8 +1,7 @@
 /**
- * A payment that the processor received: recorded once, and applied to the document of the payment link that was paid,
- * or to the documents of the session over several. A payment is applied only if the processor itself states that one of
- * our links or sessions was paid, and only in that link's amount and currency. Metadata is only a hint, because
- * platforms and payers can write it.
+ * Records a payment that the processor received, once. The payment is applied to the document of its payment link, or
+ * to the documents of its session. The processor must state that one of our links or sessions was paid, in the currency
+ * and amount of the link or session. Metadata is only a hint, because platforms and payers can write metadata.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
@@ -31,23 +30,25 @@ import {
 type Receipt = Extract<PaymentFact, { kind: 'received' }>;
 
 /**
- * If only metadata names a payment's document, the payment waits this long for the event that names its link. The
- * processor sends both within seconds.
+ * A payment whose document is named only by metadata waits this long for the event that names its link. The processor
+ * sends both events within seconds.
  */
 const PROOF_WITHIN_HOURS = 24;
 
-/** The purpose of a payment. It is known from the link or session that was paid, or only named in metadata. */
+/**
+ * The documents that a payment is for. Either the paid link or session proves the documents, or only metadata names
+ * them.
+ */
 interface Purpose {
   readonly parts: readonly Part[];
-  /** Our link or session that was paid; undefined if nothing proves it. */
+  /** Our link or session that was paid. Undefined if nothing proves the payment of a link or session. */
   readonly paid: PaidObject | undefined;
-  /** Whether it was paid through our link or session, so that no other event will name its purpose. */
+  /** Whether our link or session was paid, so that no other event will name the purpose. */
   readonly isOurs: boolean;
-  /** Why it is not applied automatically. */
   readonly doubt: string;
 }
 
-/** A document and its part of the payment. If undefined, the document gets as much as it can take. */
+/** A document and the part of the payment for it. Default: as much as the document accepts. */
 interface Part {
   readonly number: string;
   readonly amount?: Amount;
@@ -55,7 +56,6 @@ interface Part {
 
 interface PaidObject {
   readonly field: 'payment_link' | 'checkout_session';
-  /** The processor's id. */
   readonly found: string;
   readonly checkoutId?: number;
   readonly link?: OwnLink;
@@ -69,7 +69,7 @@ export async function recordReceipt(
   const { installation } = receipt;
   const purpose = await purposeOf(tx, context, receipt);
   if (purpose?.paid === undefined && installation !== undefined && installation !== context.installation) {
-    return { outcome: 'nothing', payment_id: null, reason: `of another installation, ${installation}` };
+    return { outcome: 'nothing', payment_id: null, reason: `it belongs to another installation, ${installation}` };
   }
   const known = (await paymentOf(tx, context, receipt.ids)) ?? (await reportedElsewhere(tx, context, receipt));
   if (
@@ -97,7 +97,6 @@ export async function recordReceipt(
 const isFresh = ({ caller, receivedAt }: EventContext): boolean =>
   caller.environment.now().diff(receivedAt).as('hours') < PROOF_WITHIN_HOURS;
 
-/** The purpose of a payment; undefined if nothing states it. */
 async function purposeOf(tx: Transaction, context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
   const { link, invoice } = receipt;
   const own = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);
@@ -115,7 +114,10 @@ async function purposeOf(tx: Transaction, context: EventContext, receipt: Receip
   return { parts: [{ number: invoice }], paid: undefined, isOurs: false, doubt };
 }
 
-/** The purpose of a payment by a session for several invoices. The session is ours, or is only named in metadata. */
+/**
+ * Returns the purpose of a payment by a session for several invoices. If the session is not ours, only metadata names
+ * the purpose.
+ */
 async function checkoutOf(tx: Transaction, context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
   const { session, checkout: reference } = receipt;
   const read = (which: { session?: string; reference?: string }) => readOwnCheckout(tx, PROCESSOR.name, which);
@@ -136,7 +138,7 @@ async function checkoutOf(tx: Transaction, context: EventContext, receipt: Recei
   return { parts: partsOf(named), paid: undefined, isOurs: false, doubt };
 }
 
-/** If our own link or session was paid, it proves the purpose, provided that the amount and installation match. */
+/** Our link or session proves the purpose of a payment if amount and installation match. */
 function proven(
   context: EventContext,
   { amount, installation = context.installation }: Receipt,
@@ -205,7 +207,6 @@ function resultOf(purpose: Purpose | undefined, documents: readonly PayableRow[]
   return `applied to ${applied.join(', ')}${others.length === 0 ? '' : `; ${refused}`}`;
 }
 
-/** The payment that finance or the bank reported first, under the processor's id. */
 async function reportedElsewhere(
   tx: Transaction,
   { on }: EventContext,
@@ -247,9 +248,9 @@ async function insertReceipt(
 }
 
 /**
- * Applies a payment to the documents that its link or session was made for, unless it was ever applied before. Each
- * gets the amount recorded for it, but no more than it can take: the rest is unapplied cash. If a document has been
- * replaced, the replacement is suggested. Returns the numbers of the documents it was applied to.
+ * Applies a payment to the documents of its link or session, unless it was ever applied before. Each document gets its
+ * recorded amount, but no more than it accepts. The excess is unapplied cash. If a document has been replaced, the
+ * replacement is suggested. Returns the numbers of the documents to which the payment was applied.
  */
 async function applyOnce(
   tx: Transaction,
@@ -264,7 +265,7 @@ async function applyOnce(
     const { number } = part;
     const state = await readState(tx, paymentId);
     const document = await readPayable(tx, number);
-    // If a payment was refunded before it was applied, it pays nothing.
+    // A payment that was refunded before it was applied pays nothing.
     if (state === undefined || document === undefined || isZero(state.unapplied)) continue;
     if (whyNotPayable(state, document) !== undefined) {
       await suggestReplacement(tx, payments, state, part, document.replaced_by);
@@ -273,12 +274,12 @@ async function applyOnce(
     await assumePayer(tx, payments, state, [document]);
     await applyTo(tx, payments, caller.settings, state, document, {
       amount: amountFor(state, document, part),
-      // A small difference is written off if the whole payment is for one document.
+      // A small difference is written to bank charges only if the payment is for one document.
       whole: parts.length === 1,
       evidence: {
         rule: 'processor',
         reference: { number, field, found },
-        why: field === 'payment_link' ? `paid by the payment link of ${number}` : `paid at once with ${others(parts)}`,
+        why: field === 'payment_link' ? `paid by the payment link of ${number}` : `paid together with ${others(parts)}`,
       },
       appliedOn: on,
     });
@@ -294,13 +295,13 @@ async function applyOnce(
 const others = (parts: readonly Part[]): string =>
   parts.length === 1 ? 'nothing else' : `${parts.length - 1} other ${parts.length === 2 ? 'invoice' : 'invoices'}`;
 
-/** A document's part of a payment: at most the amount recorded for it, and at most what it can take. */
+/** The part is at most the recorded amount, and at most the amount that the document accepts. */
 function amountFor(state: PaymentState, document: PayableRow, { amount }: Part): Amount {
   const most = applicable(state, document);
   return amount === undefined ? most : smaller(amount, most);
 }
 
-/** If only metadata states the purpose, a person must confirm it. */
+/** Suggests documents that only metadata names. Finance must confirm the suggestions. */
 async function suggestHints(
   tx: Transaction,
   payments: PaymentContext,
@@ -332,7 +333,8 @@ async function suggestReplacement(
 ): Promise<void> {
   const successor = replacedBy === null ? undefined : await readPayable(tx, replacedBy);
   if (successor === undefined || whyTakesNoPayment(successor) !== undefined) return;
-  const what = amount === undefined ? `the link of ${number} was paid` : `${number} was paid with others`;
+  const what =
+    amount === undefined ? `the link of ${number} was paid` : `${number} was paid together with other invoices`;
   await insertSuggestions(tx, payments, [
     {
       payment_id: state.payment_id,

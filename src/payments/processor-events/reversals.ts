@@ -1,4 +1,4 @@
-/** Payments that the processor refunded, or that their payers disputed. */
+/** Refunds by the processor, and disputes by payers. */
 import type { Transaction } from '../../database/transaction.ts';
 import { parseExactJson } from '../../json.ts';
 import { Amount } from '../../money.ts';
@@ -22,7 +22,8 @@ import {
 type Dispute = Extract<PaymentFact, { kind: 'disputed' }>;
 
 /**
- * A dispute is opened, then decided. A late event never reopens it. A lost dispute becomes won if the appeal is won.
+ * Records a dispute, which is opened and then decided. A late event never reopens a decided dispute. A lost dispute is
+ * won if an appeal succeeds.
  */
 export async function recordDispute(
   tx: Transaction,
@@ -50,7 +51,7 @@ export async function recordDispute(
       reason: fact.reason,
       on,
     }));
-  // An open dispute withdraws the money, and a lost one leaves it withdrawn. An inquiry withdraws nothing.
+  // An open dispute withdraws the money, and a lost dispute leaves it withdrawn. An inquiry withdraws nothing.
   const withdraws = (fact.state === 'open' || fact.state === 'lost') && before?.payment_reversal_id == null;
   if (withdraws) await withdraw(tx, payments, { identity, payment, fact, on });
   const decided = fact.state === 'won' || fact.state === 'lost' || fact.state === 'closed' ? fact.state : undefined;
@@ -76,7 +77,7 @@ function inOtherCurrency(
   return { outcome: 'manual_review', payment_id: payment.payment_id, reason };
 }
 
-/** Withdraws at most the amount left after refunds. */
+/** Withdraws at most the amount that is not refunded. */
 async function withdraw(
   tx: Transaction,
   payments: PaymentContext,
@@ -101,15 +102,16 @@ async function withdraw(
 
 type Refund = Extract<PaymentFact, { kind: 'refunded' | 'refund_undone' }>;
 
-/** What an event states about refunds, with its time in milliseconds. */
+/** `at` is a time in milliseconds. */
 interface RefundReport {
   readonly at: number;
   readonly fact: Refund;
 }
 
 /**
- * The refunded amount of a payment follows from all of its events, in any order. An excess over the recorded refunds is
- * reversed; if less is refunded than before, because a refund failed, the payment is reinstated.
+ * Records a refund. The refunded amount of a payment is computed from all of its events, which may arrive in any order.
+ * If it exceeds the recorded refunds, the excess is reversed. If it is smaller because a refund failed, the payment is
+ * reinstated.
  */
 export async function recordRefund(
   tx: Transaction,
@@ -130,7 +132,8 @@ export async function recordRefund(
   const sum = (refunds: typeof recorded) =>
     refunds.reduce((total, each) => total.plus(money(each.amount, state)), Amount.zero(state.currency));
   const byProcessor = recorded.filter(({ identity }) => /^processor\|.*\|refunded\|/.test(identity));
-  // If there is no total, the data has been erased. Use the recorded refunds, less this failure.
+  // If no event has a total, the data of the events was erased. In that case, the refunded amount is that of the
+  // recorded refunds, less a failed refund in this event.
   const before = refundedBy(told) ?? sum(byProcessor);
   const isKnown = told.some((each) => isSameRefund(each.fact, fact));
   const refunded =
@@ -169,11 +172,10 @@ export async function recordRefund(
   if (back.isLessThan(undone)) await reverse(undone.minus(back));
   return {
     ...{ outcome: 'effect', payment_id },
-    reason: `a refund failed: ${back.forPeople()} of payment ${payment_id} is paid again`,
+    reason: `a refund failed: ${back.forPeople()} of payment ${payment_id} counts as paid again`,
   };
 }
 
-/** What a payment's events state about its refunds, and the time up to which their data is erased. */
 async function readTold(tx: Transaction, paymentId: number): Promise<{ told: RefundReport[]; erasedUntil: number }> {
   let erasedUntil = Number.NEGATIVE_INFINITY;
   const told: RefundReport[] = [];
@@ -195,8 +197,9 @@ const isSameRefund = (one: Refund, other: Refund): boolean =>
   one.kind === 'refund_undone' && other.kind === 'refund_undone' && one.refund === other.refund;
 
 /**
- * The refunded amount: the latest total of the charge, less later failures. Events within one second have no order, so
- * the largest total counts. It includes a refund that was made and failed in that second. Undefined without any total.
+ * Returns the refunded amount: the latest total of the charge, less later failures. Events of one second have no order,
+ * so the largest total counts. The largest total includes a refund that was made and failed in that second. Undefined
+ * without any total.
  */
 function refundedBy(told: readonly RefundReport[]): Amount | undefined {
   const totals = told.flatMap(({ at, fact }) => (fact.kind === 'refunded' ? [{ at, total: fact.total }] : []));

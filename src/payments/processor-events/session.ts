@@ -1,6 +1,6 @@
 /**
- * What the processor reports about a session before its money arrives: ordered, failed, expired. A payment link does
- * not expire, because its sessions can be opened again.
+ * Records reports on a session before its money arrives: ordered, failed, expired. A payment link does not expire,
+ * because its sessions can be opened again.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
@@ -17,7 +17,7 @@ import {
   readOwnLink,
 } from './events.sql.ts';
 
-/** Returns an outcome without an effect on the books, with the reason. Sessions that we did not make are ignored. */
+/** Returns an outcome without an effect on the books. Sessions that are not ours are ignored. */
 export async function recordProgress(
   tx: Transaction,
   context: EventContext,
@@ -31,7 +31,7 @@ export async function recordProgress(
     const payments = await context.open();
     if (state === 'ordered') await insertCheckoutOrder(tx, payments, { checkoutId, on });
     else await insertEnding(tx, { checkoutId, why: state, now: payments.now });
-    // The invoices' own links are closed while a debit is in progress, and made again if it fails.
+    // The invoices' own links are closed while a debit is in progress, and created again if the debit fails.
     await requestLinkChecks(tx, await readDocumentsOfCheckout(tx, checkoutId));
   }
   const ownLink = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);

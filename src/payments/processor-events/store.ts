@@ -1,6 +1,6 @@
 /**
- * Stores the processor's events as received; they are processed afterwards (process.ts). An event already stored is
- * left unchanged. Refusals: processor_events_invalid, processor_environment.
+ * Stores the processor's events as received. process.ts processes them later. An event that is already stored stays
+ * unchanged. Refusals: processor_events_invalid, processor_environment.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
@@ -12,25 +12,24 @@ import { type ReadEvent, readEvents } from './read.ts';
 export interface StoredEvents {
   readonly stored: number;
   readonly known: number;
-  /** Connected accounts with new events. */
   readonly accounts: readonly string[];
 }
 
 interface EventFile {
-  /** For messages. */
   readonly name: string;
   /** NDJSON, with one event per line. */
   readonly text: string;
-  /** The account of events that name none: the processor omits it from an account's own events. */
+  /** The account of events that name no account: the processor omits the account from an account's own events. */
   readonly account?: string | undefined;
   /**
-   * The account whose secret signed the file; empty for our own. An event that names a different account is refused.
+   * The account whose secret signed the file; empty for our own account. Events that name a different account are
+   * refused.
    */
   readonly signedBy?: string;
 }
 
 /**
- * Stores all events of a file, or none. A webhook is a file of one line. `read`: the events read before the
+ * Stores all events of a file, or none. A webhook is a file with one line. `read` are the events, read before the
  * transaction.
  */
 export async function storeEvents(

@@ -1,4 +1,4 @@
-/** No payment link: documents carry instructions only. */
+/** No payment link: documents have payment instructions only. */
 import { z } from 'zod';
 import { provider } from './provider.ts';
 

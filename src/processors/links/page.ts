@@ -1,4 +1,4 @@
-/** Our own payment page, with instructions but no button for paying. */
+/** Our own payment page, with payment instructions but without a pay button. */
 import { z } from 'zod';
 import { provider } from './provider.ts';
 

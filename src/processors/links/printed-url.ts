@@ -1,6 +1,6 @@
 /**
- * The setting `printed_url`: a document prints the URL of our own page, with the provider behind it, or the provider's
- * URL.
+ * The setting `printed_url`: whether a document prints the URL of our own page, which leads to the provider, or the
+ * provider's URL.
  */
 import { z } from 'zod';
 

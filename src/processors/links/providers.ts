@@ -1,4 +1,3 @@
-/** The payment link providers, one line each. */
 import { z } from 'zod';
 import { stripePaymentLinks } from '../stripe/payment-link-provider.ts';
 import { none } from './none.ts';
@@ -14,11 +13,9 @@ type SchemasOf<List extends readonly { readonly schema: unknown }[]> = {
 
 const schemas = PROVIDERS.map(({ schema }) => schema) as unknown as SchemasOf<typeof PROVIDERS>;
 
-/** The schema of `payment_link` in settings.json. */
 export const paymentLinkSchema = z.discriminatedUnion('provider', schemas);
 type PaymentLinkSettings = z.output<typeof paymentLinkSchema>;
 
-/** The provider that the settings name. */
 export function openProvider(settings: PaymentLinkSettings, secrets: LinkSecrets): OpenProvider {
   const known = PROVIDERS as readonly unknown[] as readonly PaymentLinkProvider<z.ZodType<PaymentLinkSettings>>[];
   const found = known.find(({ name }) => name === settings.provider);
@@ -26,6 +23,5 @@ export function openProvider(settings: PaymentLinkSettings, secrets: LinkSecrets
   return found.open(settings, secrets);
 }
 
-/** Whether documents print the URL of our own page. */
 export const printsOwnPage = (link: PaymentLinkSettings): boolean =>
   link.provider === 'page' || ('printed_url' in link && link.printed_url === 'page');

@@ -1,7 +1,7 @@
 /**
  * Links by template: the URL of a payment page outside Reckoner, filled in and signed, so that the page can trust its
- * parameters. The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`.
- * docs/settings.md shows how a page checks it, and a test runs that.
+ * parameters. The signature is the last parameter: HMAC-SHA256, in hex, over the URL before the `&` or `?` of that
+ * parameter. docs/settings.md shows how a page verifies the signature, and a test executes that code.
  */
 import { createHmac } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { printedUrl } from './printed-url.ts';
 import { type LinkFacts, provider } from './provider.ts';
 
-/** The fields that a template may name, each percent-encoded in place. */
+/** The values of these fields are percent-encoded. */
 const LINK_FIELDS = ['number', 'partner_id', 'amount', 'currency', 'due_on', 'expires', 'token'] as const;
 
 type LinkValues = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
@@ -31,7 +31,7 @@ const schema = z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,40}$/, 'must be the name of a query parameter')
       .default('signature'),
-    /** Days after the due date for which a link that names {expires} can be used. */
+    /** A link that names {expires} is valid for this number of days after the due date. */
     expires_days: z.int().min(0).max(3660).optional(),
   })
   .check((context) => {
@@ -68,17 +68,13 @@ export const template = provider('template', schema, (settings, { linkSecret: se
       : undefined,
 }));
 
-/** By default, the payment page of a settled invoice stays up for the same number of days. */
+/** The payment page of a settled invoice is kept for 90 days by default, too. */
 const EXPIRES_DAYS = 90;
 
-/**
- * In seconds since 1970. Always at 00:00 UTC, whatever the time zone in the settings, so that a document always gives
- * the same URL.
- */
+/** In seconds since 1970. The time is 00:00 UTC in every time zone, so that a document always has the same URL. */
 const expiryOf = ({ expiresAfter }: LinkFacts, days: number): string =>
   String(DateTime.fromISO(expiresAfter, { zone: 'utc' }).plus({ days }).toUnixInteger());
 
-/** Why a text is not a link template; undefined if it is one. */
 function templateProblem(text: string, signatureParameter: string): string | undefined {
   const fields = [...text.matchAll(LINK_FIELD)].map((match) => match[1] as string);
   const unknown = fields.filter((field) => !(LINK_FIELDS as readonly string[]).includes(field));
@@ -105,7 +101,6 @@ interface SignedTemplate {
   readonly secret: string;
 }
 
-/** The same values give the same URL. */
 export function signedUrl({ template, signatureParameter, secret }: SignedTemplate, values: LinkValues): string {
   const url = template.replace(LINK_FIELD, (_, field: string) => encodeURIComponent(values[field as keyof LinkValues]));
   const signature = createHmac('sha256', secret).update(url).digest('hex');

@@ -1,6 +1,5 @@
 /**
- * The amounts that Stripe can charge: those that its format can state exactly (splits/smallest-unit.ts) and that are
- * not too small.
+ * The amounts that Stripe can charge: not below the minimum, and expressible in its format (splits/smallest-unit.ts).
  */
 import { Amount, groupThousands, minorDigits } from '../../money.ts';
 import { leastCharge, MOST_DIGITS, processorDecimals, smallestUnit } from './splits/smallest-unit.ts';
@@ -10,7 +9,6 @@ const ONE_CURRENCY: Readonly<Record<string, string>> = { us_bank_account: 'USD' 
 
 export type StripeAmount = { readonly unitAmount: number } | { readonly reason: string };
 
-/** A positive amount in Stripe's smallest unit, or why it cannot be charged. Never rounded. */
 export function stripeAmount(amount: Amount): StripeAmount {
   const { currency } = amount;
   const unit = smallestUnit(amount.toString(), currency);
@@ -22,19 +20,16 @@ export function stripeAmount(amount: Amount): StripeAmount {
   return { unitAmount: unit.units };
 }
 
-/** The methods in the settings that can pay in a currency. */
 export const methodsFor = (methods: readonly string[], currency: string): string[] =>
   methods.filter((method) => (ONE_CURRENCY[method] ?? currency) === currency);
 
-/**
- * The amounts that Stripe accepts in a currency, as text for people: `from 0.50 to 999,999.99`; or why it accepts none.
- */
+/** Returns the amounts that Stripe accepts in a currency, as text for people: `from 0.50 to 999,999.99`, or `none`. */
 export function stripeLimits(currency: string): string {
   const digits = processorDecimals(currency);
   if (digits === undefined) return 'none';
   const least = leastCharge(currency);
   const whole = '9'.repeat(MOST_DIGITS - digits);
-  // The largest amount has no decimals that must be zeros.
+  // Decimals that must be zeros are left out of the largest amount.
   const decimals = Math.min(digits, minorDigits(currency) as number);
   const most = decimals === 0 ? whole : `${whole}.${decimals === 3 ? '990' : '9'.repeat(decimals)}`;
   const step = digits === 3 ? ', in steps of 0.010' : '';

@@ -1,6 +1,6 @@
 /**
- * Balance transactions of Stripe. A transaction contains the amounts. Its source shows what it is: the share of a
- * payment, a reversed transfer, a dispute, or something unrelated to quotes (a payout, a fee).
+ * Balance transactions of Stripe. The source of a transaction shows what it is: the share of a payment, a reversed
+ * transfer, a dispute, or something unrelated to quotes, such as a payout or a fee.
  */
 import { Decimal } from 'decimal.js';
 import type Stripe from 'stripe';
@@ -18,7 +18,7 @@ import {
 import { openStripe, withoutKey } from './client.ts';
 import { amountOfUnits } from './events.ts';
 
-/** The most that Stripe returns at once. */
+/** The largest page that Stripe returns. */
 const PAGE = 100;
 
 export const listBalanceTransactions: BalanceTransactionSource['list'] = async function* (access, which, live) {
@@ -27,7 +27,7 @@ export const listBalanceTransactions: BalanceTransactionSource['list'] = async f
   for (let after: string | undefined; ; ) {
     const page = await pageOf(stripe, { ...filter, ...(after === undefined ? {} : { starting_after: after }) });
     yield page.data.map((transaction) => {
-      // The numbers are whole and small enough to be exact. From here on, they are texts.
+      // The numbers are integers that a double represents exactly. parseExactJson reads them as texts.
       const payload = JSON.stringify(transaction);
       return readBalanceTransaction(parseExactJson(payload), payload, live);
     });
@@ -52,10 +52,9 @@ async function pageOf(
   }
 }
 
-// Numbers arrive as their source texts, see parseExactJson.
+// Numbers are texts (parseExactJson).
 const whole = z.string().regex(/^-?\d{1,15}$/, 'must be a whole number of the smallest unit');
 const id = z.string().min(1).max(255);
-/** An expanded object, or only its id. */
 const reference = z.union([id, z.looseObject({ id })]).nullish();
 
 const transactionSchema = z.looseObject({
@@ -89,8 +88,8 @@ const sourceSchema = z.looseObject({
 type Source = z.output<typeof sourceSchema>;
 
 /**
- * Reads one balance transaction, its numbers as texts; `payload` is kept beside it unchanged. Production refuses test
- * money and a sandbox real money: `live` states which is expected.
+ * Reads a balance transaction whose numbers are texts. `payload` is kept unchanged. `live` tells whether real money is
+ * expected: production refuses test money, and a sandbox refuses real money.
  */
 export function readBalanceTransaction(value: unknown, payload: string, live: boolean): BalanceTransactionReading {
   const parsed = transactionSchema.safeParse(value);
@@ -117,7 +116,7 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
   if (typeof source?.livemode === 'boolean' && source.livemode !== live) {
     return {
       id: transaction,
-      problem: `is of the processor's ${source.livemode ? 'live' : 'test'} mode, which is wrong in this environment`,
+      problem: `has the processor's ${source.livemode ? 'live' : 'test'} mode, which this environment does not accept`,
     };
   }
   const kind = kindOf(type, source);
@@ -148,9 +147,9 @@ type Conversion = Pick<BalanceTransaction, 'source_currency' | 'source_amount' |
 const NOT_CONVERTED: Conversion = { source_currency: null, source_amount: null, exchange_rate: null };
 
 /**
- * The amount sent, if Stripe converted it because the account holds no balance in its currency. It is the source's
- * amount, if that times the rate is the amount. For a source that moved only in part, such as a failed refund, it is
- * not; then finance states what it counts as.
+ * Returns the source's amount if Stripe converted it, because the account holds no balance in its currency. The
+ * source's amount times the rate must be the amount. For a source that moved only in part, such as a failed refund, the
+ * product differs. Finance must then state the amount.
  */
 function conversionOf(
   { amount, currency, exchange_rate }: z.output<typeof transactionSchema>,
@@ -172,8 +171,8 @@ function conversionOf(
 }
 
 /**
- * Stripe defines the rate between amounts in the smallest unit. If two currencies have different decimals, it may be
- * the rate between their major units instead. Both the rate and the amount are rounded.
+ * Stripe defines the rate between amounts in the smallest unit. If two currencies have different decimals, the rate may
+ * be between their major units instead. Both the rate and the amount are rounded.
  */
 function isConverted(
   units: { readonly from: string; readonly to: string; readonly rate: string },
@@ -196,10 +195,9 @@ function sourceOf(source: z.output<typeof reference>): Source | undefined {
 function kindOf(type: string, source: Source | undefined): BalanceTransactionKind {
   switch (source?.object) {
     case 'charge':
-      // A failed refund gives the payment back. It also belongs to the charge, and is a share again.
+      // A failed refund returns the payment to the account. The transaction belongs to the charge and is a share again.
       if (idOf(source.source_transfer) !== null) return 'share';
-      // A charge on our account that is not a share. It is for a quote, as documented in 7.3.3, or pays one of our
-      // invoices.
+      // A charge on our own account: either for a quote (7.3.3), or the payment of one of our invoices.
       return isOfQuote(source) ? 'misrouted' : 'other';
     case 'refund':
       return 'reversal';
@@ -208,7 +206,7 @@ function kindOf(type: string, source: Source | undefined): BalanceTransactionKin
     default:
       break;
   }
-  // If the source is missing or of an unknown kind, only the type shows what the transaction is.
+  // If the source is missing or unknown, only the type shows what the transaction is.
   if (type === 'payment') return 'share';
   if (type === 'payment_refund' || type === 'payment_reversal' || type === 'refund') return 'reversal';
   return 'other';
@@ -228,6 +226,6 @@ function idOfUnknown(value: unknown): string {
   return typeof given === 'string' ? given : '';
 }
 
-/** Metadata is free text from partners: an empty value means nothing. */
+/** Metadata is free text from partners. An empty value counts as missing. */
 const named = (text: string | undefined): string | null =>
   text === undefined || text.trim() === '' ? null : text.trim();

@@ -1,18 +1,18 @@
 /**
- * Calls Stripe's API, one call after another at the allowed pace. Each answer has one of three meanings: done, refused
- * permanently (`RefusedByProcessor`), or to be retried (`Unavailable`, `KeySpent`).
+ * Calls Stripe's API at the allowed pace. Each answer means success, a permanent refusal (`RefusedByProcessor`), or a
+ * failure to retry (`Unavailable`, `KeySpent`).
  */
 import type Stripe from 'stripe';
 import { Pace } from '../pace.ts';
 import { KeySpent, type ProcessorAccess, RefusedByProcessor, Unavailable } from '../processor.ts';
 import { openStripe, withoutKey } from './client.ts';
 
-/** Stripe allows 25 requests a second per endpoint. Half of that leaves room for other machines. */
+/** Stripe allows 25 requests a second per endpoint. Half of the allowed requests are left for other machines. */
 const CALLS_PER_SECOND = 12;
-/** If Stripe goes down, no more than these calls fail separately. */
+/** At most this number of calls fails when Stripe becomes unavailable. */
 const CALLS_AT_ONCE = 4;
 const TIMEOUT_MILLISECONDS = 15_000;
-/** The pause after a failure of Stripe or of the network. A worker checks once a minute for waiting work. */
+/** The pause after a failure of Stripe or of the network. A worker looks for work once a minute. */
 const LEFT_ALONE_MILLISECONDS = 30_000;
 const RATE_LIMITED_TRIES = 5;
 
@@ -25,10 +25,10 @@ export class StripeCalls {
     this.access = access;
   }
 
-  /** One call, in turn. When Stripe asks to slow down, it waits and retries. */
+  /** Makes a call. If Stripe asks to slow down, the call waits and is repeated. */
   async call<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
     const { pace } = this;
-    // Retries are decided here, where the effect of a repetition is known.
+    // The library must not retry: only this class knows the effect of a repeated call.
     this.client ??= openStripe(this.access, { maxNetworkRetries: 0, timeout: TIMEOUT_MILLISECONDS });
     const client = await this.client;
     for (let attempt = 1; ; attempt += 1) {
@@ -52,7 +52,7 @@ export class StripeCalls {
     }
   }
 
-  /** A call without our key. If it fails, that does not show whether a link was made. */
+  /** Makes a call without our key. A failure of such a call does not show whether a link was created. */
   ask<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
     return this.call(work).catch((error: unknown) => {
       if (!(error instanceof KeySpent)) throw error;
@@ -66,7 +66,7 @@ type Failure =
   | { readonly kind: 'slow_down'; readonly reason: string; readonly retryAfterMilliseconds: number | undefined }
   | { readonly kind: 'refused' | 'busy' | 'failed' | 'away'; readonly reason: string };
 
-/** The meaning of a library error here. Anything else is a bug and is rethrown. */
+/** Classifies an error of the library. Other errors are bugs and are rethrown. */
 async function failureOf(error: unknown): Promise<Failure> {
   const { default: StripeClient } = await import('stripe');
   const { StripeError, StripeConnectionError, StripeAuthenticationError, StripePermissionError } = StripeClient.errors;
@@ -85,12 +85,12 @@ async function failureOf(error: unknown): Promise<Failure> {
   }
   // The first request with this key is still in progress.
   if (status === 409) return { kind: 'busy', reason };
-  // A key that was used for a different request counts as spent.
+  // A key that was used for a different request is spent.
   if (status >= 500 || error.type === 'StripeIdempotencyError') return { kind: 'failed', reason };
   return { kind: 'refused', reason };
 }
 
-/** The error code of the connection, such as ` (ECONNREFUSED)`. The library only reports that there was an error. */
+/** Returns the error code of the connection, such as ` (ECONNREFUSED)`, which the library's message lacks. */
 function causeOf({ detail }: { readonly detail?: unknown }): string {
   const code = (detail as { code?: unknown } | undefined)?.code;
   return typeof code === 'string' ? ` (${code})` : '';

@@ -1,4 +1,3 @@
-/** Checkout Sessions at Stripe, each for several invoices. Makes a session, reads its state, and ends it. */
 import type Stripe from 'stripe';
 import type { Amount } from '../../money.ts';
 import {
@@ -12,18 +11,15 @@ import { type StripeAmount, stripeAmount } from './amounts.ts';
 import type { StripeCalls } from './calls.ts';
 import { smallestUnit } from './splits/smallest-unit.ts';
 
-/** Stripe accepts 100 line items, and advises against more than a few dozen. */
+/** Stripe accepts 100 line items, and recommends no more than a few dozen. */
 export const MOST_INVOICES = 50;
 /**
- * Stripe accepts 30 minutes to 24 hours. If an amount changes while the session is open, the wrong amount is paid. An
- * hour is enough to pay.
+ * Stripe accepts 30 minutes to 24 hours. An hour is enough to pay. A longer time is risky: if an invoice's amount
+ * changes, the open session still charges the old amount.
  */
 export const OPEN_MINUTES = 60;
 
-/**
- * Each invoice's amount in Stripe's smallest unit, or why the invoices cannot be paid at once. Only their sum has a
- * minimum.
- */
+/** The minimum charge applies only to the sum of the invoices. */
 export function checkoutUnits(amounts: readonly Amount[]): { readonly units: readonly number[] } | { reason: string } {
   const [first, ...rest] = amounts;
   if (first === undefined) return { reason: 'no invoice is chosen' };
@@ -38,7 +34,6 @@ export function checkoutUnits(amounts: readonly Amount[]): { readonly units: rea
   return { units };
 }
 
-/** The request to Stripe: a line for each invoice, identified by its metadata, open for an hour. */
 export function checkoutRequest(order: CheckoutOrder): Stripe.Checkout.SessionCreateParams {
   const { installation, reference, partnerId, currency, lines } = order;
   const metadata = { installation, checkout: reference, partner_id: partnerId };
@@ -54,8 +49,8 @@ export function checkoutRequest(order: CheckoutOrder): Stripe.Checkout.SessionCr
         product_data: { name: `Invoice ${number}` },
       },
     })),
-    // Stripe shows only methods enabled in the account's Dashboard. Since API 2026-09-30, this list narrows them
-    // further.
+    // Stripe shows only methods that are enabled in the account's Dashboard. Since API 2026-09-30,
+    // `allowed_payment_method_types` restricts the methods further.
     allowed_payment_method_types: [...order.methods],
     // An invoice is paid in its own currency, whatever the account's setting.
     adaptive_pricing: { enabled: false },
@@ -95,7 +90,7 @@ export class StripeCheckouts implements Checkouts {
       await this.stripe.ask((client) => client.checkout.sessions.expire(providerId));
       return 'expired';
     } catch (error) {
-      // The session was paid or has expired. Only an open session can be ended.
+      // The session was paid or has expired, because an open session can be ended.
       if (!(error instanceof RefusedByProcessor)) throw error;
       const state = await this.state(providerId);
       if (state === 'open') throw error;
@@ -105,8 +100,8 @@ export class StripeCheckouts implements Checkouts {
 }
 
 /**
- * For an ordered debit, the session is complete and unpaid. It is the same for a failed one; the payment intent shows
- * which it is.
+ * The session of an ordered debit and the session of a failed debit are both complete and unpaid. Only the payment
+ * intent shows whether the debit failed.
  */
 function stateOf({ status, payment_status, payment_intent }: Stripe.Checkout.Session): CheckoutState {
   if (status === 'open') return 'open';

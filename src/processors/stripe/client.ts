@@ -1,8 +1,7 @@
-/** The client of the `stripe` package. */
 import type Stripe from 'stripe';
 import type { ProcessorAccess } from '../processor.ts';
 
-/** Loads the package only when it is needed, because most commands never call a processor. */
+/** Loads the `stripe` package on demand, because most commands never call a processor. */
 export async function openStripe(
   { key, base }: ProcessorAccess,
   { maxNetworkRetries, timeout }: { maxNetworkRetries: number; timeout: number },
@@ -19,5 +18,5 @@ export async function openStripe(
   } as Stripe.StripeConfig);
 }
 
-/** Stripe's message repeats the rejected key, mostly masked with stars. No part of a key may reach a log. */
+/** Removes the rejected key from Stripe's message. Stripe masks most of it, but no part of a key may reach a log. */
 export const withoutKey = (message: string): string => message.replace(/\b[sr]k_(test|live)_\S+/g, '(key)');

@@ -1,8 +1,8 @@
 /**
- * Reads Stripe's events as facts about payments. Events come repeatedly and in any order, so each is read for what its
- * object alone states: paid, refunded so much in total, a failed refund, disputed. Only a checkout session names itself
- * and the payment link that was paid; platforms can write the metadata of payments and charges, so it proves nothing.
- * Pure.
+ * Reads Stripe's events as facts about payments. Events are repeated and arrive in any order, so each is read for the
+ * facts in its own object: paid, refunded in total, a failed refund, disputed. Only a checkout session proves which
+ * session and payment link were paid. The metadata of payments and charges proves nothing, because platforms can write
+ * metadata. Pure.
  */
 import { z } from 'zod';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
@@ -14,7 +14,7 @@ const id = z.union([text, z.object({ id: text }).transform((object) => object.id
 const whole = z.string().regex(/^\d{1,15}$/);
 const metadata = z.record(z.string(), z.string()).nullish();
 
-/** Fields that only payments routed by a platform have. Our own requests use none of them. */
+/** Only payments that a platform routes have these fields. */
 const routing = {
   source_transfer: id.nullish(),
   transfer_data: z.record(z.string(), z.unknown()).nullish(),
@@ -78,7 +78,6 @@ const refundSchema = z.object({
   transfer_reversal: id.nullish(),
 });
 
-/** An integer of the smallest unit as an exact amount; undefined if the currency cannot have it. */
 export function amountOfUnits(units: string, currency: string): Amount | undefined {
   const code = currency.toUpperCase();
   const written = isCurrency(code) ? fromSmallestUnit(units, code) : undefined;
@@ -90,18 +89,18 @@ export function amountOfUnits(units: string, currency: string): Amount | undefin
 
 const UNREADABLE = 'its object does not have the known form';
 
-/** Types that do not concern money received, and types whose content a different type reports. */
+/** Event types without received money, and types that repeat a different type. */
 const TOLD_ELSEWHERE: Readonly<Record<string, string>> = {
   'payment_intent.created': 'nothing is paid yet',
   'payment_intent.processing': 'nothing is paid yet',
   'payment_intent.requires_action': 'nothing is paid yet',
   'payment_intent.partially_funded': 'nothing is paid yet',
   'payment_intent.amount_capturable_updated': 'nothing is paid yet',
-  'payment_intent.payment_failed': 'the payment did not come about',
-  'payment_intent.canceled': 'the payment did not come about',
+  'payment_intent.payment_failed': 'no payment was made',
+  'payment_intent.canceled': 'no payment was made',
   'charge.pending': 'nothing is paid yet',
-  'charge.failed': 'the payment did not come about',
-  'charge.expired': 'the payment did not come about',
+  'charge.failed': 'no payment was made',
+  'charge.expired': 'no payment was made',
   'charge.captured': 'reported by payment_intent.succeeded',
   'refund.created': 'reported by charge.refunded',
 };
@@ -118,7 +117,7 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
   warning_closed: 'closed',
   needs_response: 'open',
   under_review: 'open',
-  // The dispute was lost but is contested. The money is still withdrawn.
+  // The dispute was lost but is appealed. The money stays withdrawn.
   appeal_needs_response: 'open',
   appeal_under_review: 'open',
   prevented: 'closed',
@@ -128,11 +127,11 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
 
 type EventReader = (object: unknown) => EventReading;
 
-/** The types that the endpoint of our own account must send, as listed in docs/settings.md. */
+/** The event types that the endpoint of our own account must send (docs/settings.md). */
 export const NEEDED: ReadonlyMap<string, EventReader> = new Map([
   ['checkout.session.completed', session],
   ['checkout.session.async_payment_succeeded', session],
-  ['checkout.session.async_payment_failed', ended('failed', 'the payment did not come about')],
+  ['checkout.session.async_payment_failed', ended('failed', 'no payment was made')],
   ['checkout.session.expired', ended('expired', 'the session ended without a payment')],
   ['charge.refunded', charge],
   ['refund.failed', refund],
@@ -142,7 +141,7 @@ export const NEEDED: ReadonlyMap<string, EventReader> = new Map([
   ['charge.dispute.closed', dispute],
 ]);
 
-/** These are also read if sent, but each only repeats an event in NEEDED. */
+/** Optional event types: each repeats an event in NEEDED. */
 const REPEATING: ReadonlyMap<string, EventReader> = new Map([
   ['payment_intent.succeeded', intent],
   ['charge.succeeded', charge],
@@ -170,7 +169,7 @@ function session(object: unknown): EventReading {
   const parsed = sessionSchema.safeParse(object);
   if (!parsed.success) return { manual_review: UNREADABLE };
   const { data } = parsed;
-  // ACH debit: completed means ordered. The payment is reported days later.
+  // The completed session of an ACH debit is only ordered. The payment of the session is reported days later.
   if (data.payment_status !== 'paid') {
     return { nothing: `the session is ${data.payment_status}, not paid`, ...progressOf(data, 'ordered') };
   }
@@ -207,7 +206,7 @@ function charge(object: unknown): EventReading {
   return { facts: [paid, { kind: 'refunded', ids, total }] };
 }
 
-/** The charge has the total of its refunds. Only the refund object states whether a refund failed. */
+/** The charge has the refunded total. Only the refund object shows that a refund failed. */
 function refund(object: unknown): EventReading {
   const parsed = refundSchema.safeParse(object);
   if (!parsed.success) return { manual_review: UNREADABLE };
@@ -245,8 +244,8 @@ function dispute(object: unknown): EventReading {
 }
 
 /**
- * A payment routed by a platform is a share of a partner program. Reconciliation books it from the balance
- * transactions, so it does not pay an invoice, whatever its metadata states.
+ * A payment that a platform routes is a share of a partner program. Reconciliation books the share from the balance
+ * transactions. A share pays no invoice, even if its metadata names an invoice.
  */
 function routed(data: z.output<z.ZodObject<typeof routing>> & { metadata?: Metadata }): EventReading | undefined {
   const { source_transfer, transfer_data, on_behalf_of, application_fee, application_fee_amount } = data;
@@ -290,7 +289,6 @@ function received(
   };
 }
 
-/** A payment intent, charge, ACH payment or checkout session. */
 const PAYMENT_ID = /\b(?:pi|ch|py|cs)_(?:test_|live_)?[A-Za-z0-9]{6,}\b/g;
 
 export const paymentIds = (written: string): string[] => written.match(PAYMENT_ID) ?? [];

@@ -1,4 +1,3 @@
-/** Payment links made by Stripe, one for each amount owed. */
 import { z } from 'zod';
 import { Amount } from '../../money.ts';
 import { printedUrl } from '../links/printed-url.ts';

@@ -1,4 +1,3 @@
-/** Payment Links at Stripe. Makes a link, finds the links of a document, and deactivates a link. */
 import type Stripe from 'stripe';
 import {
   type LinkMark,
@@ -13,7 +12,6 @@ import { StripeCheckouts } from './checkouts.ts';
 
 const PAGE = 100;
 
-/** The request to Stripe: one line with the amount, paid at most once, identified by its metadata. */
 export function linkRequest(order: LinkOrder): Stripe.PaymentLinkCreateParams {
   const metadata = {
     installation: order.installation,
@@ -42,7 +40,6 @@ export function linkRequest(order: LinkOrder): Stripe.PaymentLinkCreateParams {
   };
 }
 
-/** The key of an attempt. It is the same in every process for the same document, version and attempt. */
 export const idempotencyKey = (mark: LinkMark, attempt: number): string =>
   `reckoner-${mark.installation}-${mark.invoice}-v${mark.version}-${attempt}`;
 
@@ -66,7 +63,7 @@ class StripeLinks implements PaymentLinks {
 
   async find(mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>): Promise<MadeLink[]> {
     const found: MadeLink[] = [];
-    // Links cannot be searched by metadata and have no date, so the list is read, newest first.
+    // The list is read, newest first, because links have no date and cannot be searched by metadata.
     for (let after: string | undefined; ; ) {
       const cursor = after === undefined ? {} : { starting_after: after };
       const page = await this.stripe.ask((client) =>
@@ -100,8 +97,7 @@ class StripeLinks implements PaymentLinks {
           await this.stripe.ask((client) => client.checkout.sessions.expire(session.id));
           expired += 1;
         } catch (error) {
-          // The session was paid or expired in between. All that matters is that it is no longer open, so its state is
-          // read again.
+          // The session may no longer be open, because it was paid or has expired.
           if (!(error instanceof RefusedByProcessor)) throw error;
           const now = await this.stripe.ask((client) => client.checkout.sessions.retrieve(session.id));
           if (now.status === 'open') throw error;

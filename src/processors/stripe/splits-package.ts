@@ -1,7 +1,7 @@
 /**
- * Writes the package that a partner installs. It contains only the compiled files of splits/.
+ * Writes the package that a partner installs, with only the compiled files of splits/.
  *
- *   npm run pack:splits
+ * npm run pack:splits
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,14 +10,13 @@ import { packageRoot, packageVersion } from '../../package.ts';
 
 const SOURCE = join(packageRoot, 'src/processors/stripe/splits');
 
-/** Writes the package to a folder, replacing the contents, from the compiled sources. */
 export function layOutSplitsPackage(folder: string, compiled: string): void {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const sources = readdirSync(SOURCE).filter((file) => file.endsWith('.ts'));
   for (const name of sources.map((file) => file.slice(0, -'.ts'.length))) {
     const code = readFileSync(join(compiled, `${name}.js`), 'utf8');
-    // The source map names sources that are not in the package.
+    // The source map names files that the package does not have.
     writeFileSync(join(folder, `${name}.js`), code.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n'));
     cpSync(join(compiled, `${name}.d.ts`), join(folder, `${name}.d.ts`));
   }

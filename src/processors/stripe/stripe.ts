@@ -1,4 +1,3 @@
-/** Stripe as a payment processor. */
 import type { PaymentProcessor } from '../processor.ts';
 import { methodsFor, stripeAmount } from './amounts.ts';
 import { listBalanceTransactions, readBalanceTransaction } from './balance-transactions.ts';
@@ -20,7 +19,7 @@ export const stripe: PaymentProcessor = {
     methodsFor,
     request: linkRequest,
     idempotencyKey,
-    // Stripe remembers a key for a day.
+    // Stripe stores a key for a day.
     keyValidHours: 20,
     checkout: {
       mostInvoices: MOST_INVOICES,

@@ -1,8 +1,8 @@
-/** Signatures of Stripe's webhooks, checked by the `stripe` package. */
+/** Verifies signatures of Stripe's webhooks with the `stripe` package. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookVerifier } from '../processor.ts';
 
-/** How old, or how far in the future, a signature may be. */
+/** The most that the time of a signature may differ from the current time. */
 const TOLERANCE_SECONDS = 300;
 
 export const webhooks: WebhookVerifier = {
@@ -50,7 +50,7 @@ export const webhooks: WebhookVerifier = {
   },
 };
 
-/** Seconds since 1970; NaN if there is none. If there are several, the package uses the last. */
+/** Returns seconds since 1970, or NaN. If the header has several times, the last time counts, as in the package. */
 const timeOf = (header: string): number =>
   Number.parseInt(
     header

@@ -399,7 +399,7 @@ describe('when what is owed changes', () => {
     expect(await delivered()).toMatchObject({ link: expect.stringContaining('unknown error') });
     expect(await versions()).toMatchObject([{ closed: null }]);
     expect(await attention()).toContainEqual(
-      expect.stringMatching(/^INV-2026-000001: a payment link for more than is owed is still active \(Stripe: An unk/),
+      expect.stringMatching(/^INV-2026-000001: an active payment link asks for more than the balance \(Stripe: An unk/),
     );
     await delivered();
     expect(stripe.activeLinks()).toEqual([]);

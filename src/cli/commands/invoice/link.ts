@@ -1,4 +1,3 @@
-/** `reckoner invoice link`. */
 import { documentNumbered } from '../../../actions/documents.ts';
 import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../actions/invoice/link.ts';
 import { documentJson } from '../../../documents/document.ts';

@@ -1,4 +1,3 @@
-/** `reckoner invoice pdf` and `reckoner invoice e-invoice`: the files of a document, as issued. */
 import { documentNumbered } from '../../../actions/documents.ts';
 import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
@@ -26,7 +25,7 @@ function invoicePdf(output: Output, number: string, options: { output?: string; 
       const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
       return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
     });
-    // Only a void copy needs the renderer, which is slow to load.
+    // Loaded only for a void copy, because the renderer is slow to load.
     const pdf = options.voidCopy
       ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(environment, row)
       : kept;
@@ -56,7 +55,7 @@ function invoiceEInvoice(output: Output, number: string, options: { output?: str
 
 const NOT_DELIVERED = 'it has not been delivered';
 
-/** Refusal: argument_invalid, if both a file and the report would go to stdout. */
+/** Refuses to write both a file and the JSON report to stdout. Refusal: argument_invalid. */
 function refuseMixedOutput({ json }: Output, file: string | undefined): void {
   if (file !== '-' || !json) return;
   const reason = 'cannot be used with --json, which also prints to stdout';

@@ -1,5 +1,3 @@
-/** `reckoner invoice show`. */
-
 import { disputeJson, disputeText } from '../../../actions/dispute.ts';
 import { documentNumbered, emailText } from '../../../actions/documents.ts';
 import { type OpenDispute, readOpenDisputes } from '../../../documents/disputes.sql.ts';
@@ -33,7 +31,7 @@ async function invoiceShow({ database, output }: CommandContext, number: string)
   return EXIT.done;
 }
 
-/** For an item that an opening carried over. */
+/** The original amount of an item that an opening carried over. */
 const carriedOver = ({ carried_over_on: day, original_amount, currency }: DocumentRow): [string, string][] =>
   day === null
     ? []
@@ -95,13 +93,13 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
 }
 
 /**
- * The amounts other than payments that settled it. The row's `credited` includes write-offs, bank charges and credit
- * taken back.
+ * The amounts, other than payments, that settled an invoice. The row's `credited` includes write-offs, bank charges and
+ * credit taken back.
  */
 function settledWithoutCash({ currency, status, ...row }: DocumentRow): [string, string][] {
   const [credited, writtenOff, charges, takenBack] = [
     ...[row.credited, row.written_off, row.bank_charges],
-    // A void invoice's credit is open again, and nothing is owed.
+    // The credit of a void invoice is open again, so nothing was taken back.
     status === 'void' ? '0' : row.credit_taken_back,
   ].map((each) => Amount.of(each, currency)) as [Amount, Amount, Amount, Amount];
   return [
@@ -124,7 +122,6 @@ function statusText({ status, voided_on, replaced_by, held_at, replaces, credits
   return [status, ...remarks].join(', ');
 }
 
-/** Each action with its time, wrapped to the terminal's width. */
 function historyText(history: readonly HistoryLine[]): string {
   const lines = history.flatMap(({ at, says, by }) => {
     const who =

@@ -1,4 +1,3 @@
-/** `reckoner invoice write-off`. */
 import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../actions/invoice/write-off.ts';
 import { type Definition, type ExitStatus, ON_LATEST_DATE, REASON } from '../../define.ts';
 import type { Output } from '../../output.ts';

@@ -1,4 +1,3 @@
-/** `reckoner payment exceptions`. */
 import { labelled } from '../../../actions/payment/describe.ts';
 import { commandOf } from '../../../actions/remedies.ts';
 import { EXIT } from '../../../errors/refusals.ts';
@@ -17,7 +16,7 @@ export const define: Definition = (payment, action) => {
     .action(action(readingNow(paymentExceptions)));
 };
 
-/** Lists what needs manual review; exits 4 if there is anything. */
+/** Lists items that need manual review. Exit 4: there is at least one. */
 async function paymentExceptions(
   { database, output, settings }: CommandContext,
   options: PresentOptions,
@@ -42,7 +41,7 @@ interface ExceptionWithCommands extends Omit<ListedException, 'sets' | 'suggesti
   readonly commands: readonly string[];
 }
 
-/** For --json, which gives each remedy as a command. */
+/** An exception for --json, with each remedy as a command. */
 export const exceptionJson = async ({
   sets,
   suggestions,
@@ -85,7 +84,7 @@ const sheetOf = (exceptions: readonly ExceptionWithCommands[]): Sheet => ({
   })),
 });
 
-/** The reason for each suggestion or, without suggestions, the reason why the exception is listed. */
+/** The reasons of the suggestions, or of the exception if there are no suggestions. */
 function reasonsOf({ sets, suggestions, reason }: ExceptionWithCommands): readonly string[] {
   const why = [...sets.map((each) => each.why), ...suggestions.map(suggested)];
   return why.length === 0 ? [reason] : why;
@@ -103,7 +102,7 @@ function described(exception: ExceptionWithCommands): string {
     ...(exception.reference === null ? [] : labelled('reference', exception.reference)),
     ...(text === null ? [] : labelled('bank text', text)),
     ...(why.length === 0 ? labelled('why', reason) : why.flatMap((each) => labelled('perhaps', each))),
-    // A command stays on one line, so it can be copied.
+    // Commands are not wrapped, so that they can be copied.
     ...exception.commands.map((command, index) => `  ${(index === 0 ? 'resolve with' : 'or').padEnd(12)} ${command}`),
   ].join('\n');
 }

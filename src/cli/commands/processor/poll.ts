@@ -1,4 +1,3 @@
-/** `reckoner processor poll`. */
 import { describedImport } from '../../../actions/processor/import.ts';
 import { accountKeyVariable } from '../../../config/environment.ts';
 import { readConnectedAccounts } from '../../../splits/accounts.sql.ts';
@@ -26,7 +25,7 @@ async function processorPoll(context: CommandContext, { account }: { account?: s
   );
 }
 
-/** The connected accounts with a key. */
+/** The connected accounts whose API key is configured. */
 export async function accountsToRead({ database, environment }: Context): Promise<string[]> {
   const accounts = await database.reading((tx) => readConnectedAccounts(tx));
   return accounts.map(({ account }) => account).filter((account) => environment.connectedKeys.has(account));

@@ -1,5 +1,3 @@
-/** `reckoner report aging`. */
-
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';

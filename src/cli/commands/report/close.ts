@@ -1,4 +1,3 @@
-/** `reckoner report close`. */
 import { EXIT } from '../../../errors/refusals.ts';
 import type { Month } from '../../../month.ts';
 import { readCloseReport } from '../../../reports/close.ts';

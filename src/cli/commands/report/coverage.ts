@@ -1,4 +1,3 @@
-/** `reckoner report coverage`. */
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
@@ -20,7 +19,7 @@ export const define: Definition = (report, action) => {
     .action(action(reading(reportCoverage)));
 };
 
-/** Tables show the latest months; --json has all. */
+/** The number of months in the table, latest first. --json has all. */
 const SHOWN_MONTHS = 3;
 
 async function reportCoverage(context: CommandContext, options: PresentOptions & AsOfOption): Promise<number> {
@@ -42,7 +41,7 @@ async function reportCoverage(context: CommandContext, options: PresentOptions &
 function described({ months, partners, gaps, books_open }: Coverage): string {
   if (months.length === 0) return 'No month is closed yet.';
   const shown = months.slice(-SHOWN_MONTHS);
-  // Several documents of a month are listed below each other.
+  // If a month has several documents, each is on its own line.
   const rows = partners.flatMap(({ partner_id, cells }) => {
     const documentsOf = cells
       .slice(-SHOWN_MONTHS)

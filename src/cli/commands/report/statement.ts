@@ -1,5 +1,3 @@
-/** `reckoner report statement`. */
-
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
@@ -31,7 +29,7 @@ export const define: Definition = (report, action) => {
 interface StatementOptions extends PresentOptions, AsOfOption {
   readonly partner: string;
   readonly from?: string;
-  /** Where to write it as PDF. */
+  /** The file for the PDF. */
   readonly pdf?: string;
 }
 

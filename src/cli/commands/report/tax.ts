@@ -1,4 +1,3 @@
-/** `reckoner report tax`. */
 import { todayOf } from '../../../config/today.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { lastDay, type Month } from '../../../month.ts';

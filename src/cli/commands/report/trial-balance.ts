@@ -1,5 +1,3 @@
-/** `reckoner report trial-balance`. */
-
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';

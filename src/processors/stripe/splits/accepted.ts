@@ -1,14 +1,14 @@
 /**
- * An acceptance, as the API returns it or as a partner's program writes it. It is checked before it is planned.
- * Refusals: identifier_invalid, currency_unknown, amount_inexpressible, share_too_large, parts_differ.
+ * An acceptance from the API or from a partner's program, and its checks. Refusals: identifier_invalid,
+ * currency_unknown, amount_inexpressible, share_too_large, parts_differ.
  */
 import type { Metadata } from './client.ts';
 import { SplitImpossible } from './requests.ts';
 import { isNamedByStripe, smallestUnit } from './smallest-unit.ts';
 
 /**
- * An amount in major units: a decimal text, or a number from a JSON parser. Stripe's amounts have at most eight digits,
- * which a number keeps exactly.
+ * An amount in major units: a decimal text, or a number from a JSON parser. A number is exact, because Stripe's amounts
+ * have at most eight digits.
  */
 export type Decimal = string | number;
 
@@ -16,11 +16,13 @@ interface Ids {
   readonly quote_id: string;
   readonly enrollment_id?: string | null | undefined;
   readonly currency: string;
-  /** When it was accepted, ISO 8601. Without it, execution looks for each payment before making one. */
+  /**
+   * The time of acceptance, ISO 8601. If the time is missing, execution searches for each payment before creating one.
+   */
   readonly accepted_at?: string | null | undefined;
 }
 
-/** An accepted quote, or a requote in the fields of a quote. A requote has incremental values (7.2.2). */
+/** An accepted quote, or a requote with the fields of a quote and incremental values (7.2.2). */
 export interface Accepted extends Ids {
   readonly requote_id?: string | null | undefined;
   readonly spotPrice: Decimal;
@@ -28,7 +30,6 @@ export interface Accepted extends Ids {
   readonly invoiceAmount: Decimal;
 }
 
-/** An accepted requote, as the API returns it. */
 export interface AcceptedRequote extends Ids {
   readonly requote_id: string;
   readonly incrementalSpotPrice: Decimal;
@@ -36,7 +37,7 @@ export interface AcceptedRequote extends Ids {
   readonly incrementalInvoiceAmount: Decimal;
 }
 
-/** Amounts in the smallest unit, and the currency in capitals. */
+/** Amounts are in the smallest unit. The currency is in capitals. */
 export interface Checked {
   readonly quote_id: string;
   readonly requote_id: string | undefined;
@@ -58,7 +59,7 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
   const { quote_id } = accepted;
   const requote_id = accepted.requote_id ?? undefined;
   const accepted_at = accepted.accepted_at ?? undefined;
-  // Without its id, the requote would be treated as the quote.
+  // A requote without its id would be taken for the quote.
   if ('incrementalSpotPrice' in accepted) identifier('requote_id', accepted.requote_id);
   const currency = currencyOf(accepted.currency);
   const priceUnits = unitsOf(spotPrice, currency);
@@ -68,7 +69,7 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
     throw new SplitImpossible('share_too_large', message);
   }
   if (unitsOf(partnerCut, currency) + shareUnits !== priceUnits) {
-    const message = `${partnerCut} and ${invoiceAmount} ${currency} are not the price of ${spotPrice}`;
+    const message = `${partnerCut} and ${invoiceAmount} ${currency} do not add up to the price of ${spotPrice}`;
     throw new SplitImpossible('parts_differ', message);
   }
   return {
@@ -77,7 +78,7 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
   };
 }
 
-/** In capitals; Stripe itself uses lower case. Throws SplitImpossible. */
+/** Returns a currency in capitals; Stripe itself uses lower case. Throws SplitImpossible. */
 export function currencyOf(given: string): string {
   const currency = given.toUpperCase();
   if (isNamedByStripe(currency)) return currency;
@@ -92,8 +93,8 @@ export function unitsOf(amount: Decimal, currency: string): number {
 }
 
 /**
- * Identifiers have the same form as the service's own, because idempotency keys and searches use them. Throws
- * SplitImpossible.
+ * Checks an identifier. Identifiers have the form of the service's own, because idempotency keys and searches contain
+ * them. Throws SplitImpossible.
  */
 export function identifier(name: string, value: string): string {
   if (typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(value)) return value;
@@ -101,7 +102,7 @@ export function identifier(name: string, value: string): string {
   throw new SplitImpossible('identifier_invalid', message);
 }
 
-/** The metadata by which reconciliation finds the quote (7.3.6, 7.4.7). Throws SplitImpossible. */
+/** Returns the metadata by which reconciliation finds the quote (7.3.6, 7.4.7). Throws SplitImpossible. */
 export function metadataOf({
   quote_id,
   requote_id,

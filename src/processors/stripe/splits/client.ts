@@ -1,6 +1,6 @@
 /**
- * The part of the `stripe` client that is used here, described by its shape. The package has different, incompatible
- * types for CommonJS, for ECMAScript modules and in each version. All of them match this shape.
+ * The shape of the `stripe` client, as far as it is used here. The package's types for CommonJS, for ECMAScript modules
+ * and of each version are incompatible, but all of them match this shape.
  */
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ export interface Options {
 
 interface Made {
   readonly id: string;
-  /** In the smallest unit. */
+  /** The amount in the currency's smallest unit. */
   readonly amount: number;
   readonly currency: string;
   readonly metadata: Metadata | null;
@@ -21,7 +21,10 @@ interface Made {
 
 type Reference = string | { readonly id: string };
 
-/** The balance transaction with the amount received by the account. It is an id unless expanded. */
+/**
+ * The balance transaction, in the currency of the account's balance. A balance transaction that is not expanded is an
+ * id.
+ */
 type Settled = string | { readonly currency: string } | null;
 
 export interface Payment extends Made {

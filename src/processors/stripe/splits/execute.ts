@@ -1,16 +1,16 @@
 /**
  * Makes the requests of a plan at the processor, for a partner's platform or for tests, with the caller's `stripe`
- * client (package versions 17 to 23). A partner's program imports it:
+ * client (package versions 17 to 23). A partner's program imports this module:
  *
- *   import { executeRequests } from '@reckoner/splits/execute';
+ * import { executeRequests } from '@reckoner/splits/execute';
  *
- * Each request is done once, however often it is repeated. Within a day, its idempotency key ensures that. After that,
- * the object is searched for by its metadata before a second one is made. The processor's refusals are thrown as the
- * client throws them. If a plan cannot continue, a SplitUnfinished is thrown, which states what is done. A repeated
- * call does the rest.
+ * A repeated request has no second effect. Within a day, the idempotency key prevents a second effect. Later, the
+ * object is searched for by its metadata before a new object is created. Errors of the client are rethrown. If a plan
+ * cannot continue, SplitUnfinished is thrown with the requests that are done. A repeated call makes the remaining
+ * requests.
  *
- * A payment is created without a payment method and confirmed separately. Its key then identifies one payment, whatever
- * happens to the cards, and Stripe confirms a payment only once.
+ * A payment is created without a payment method and confirmed separately. The key then identifies one payment, even if
+ * cards are declined, and Stripe confirms a payment only once.
  */
 import type { GivenBack, Metadata, Options, Payment, Processor, Transfer } from './client.ts';
 import { atMostOnce } from './keys.ts';
@@ -20,7 +20,7 @@ import { type Done, SplitUnfinished } from './unfinished.ts';
 export type { Processor } from './client.ts';
 export { type Done, type OpenPayment, SplitUnfinished } from './unfinished.ts';
 
-/** A request as the API returns it, with wider types. */
+/** A request from the API, with wider types. */
 export interface DescribedRequest {
   readonly does: string;
   readonly method: string;
@@ -31,14 +31,14 @@ export interface DescribedRequest {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** Values that a plan leaves to the platform. */
+/** Values that the platform adds to a plan. */
 export interface Given {
   /** For a payment: the customer's payment method `pm_…`, on the account of the payment. */
   readonly payment_method?: string | undefined;
-  /** For a payment: the customer that the payment method belongs to, `cus_…`, if any. */
+  /** For a payment: the customer who owns the payment method, `cus_…`, if any. */
   readonly customer?: string | undefined;
   /**
-   * The payment of the acceptance, `pi_…`. Required for a refund. For a payment, it is the one to continue with, if
+   * For a refund: the payment of the acceptance, `pi_…`, required. For a payment: an existing payment to continue, if
    * known.
    */
   readonly payment_intent?: string | undefined;
@@ -58,7 +58,7 @@ interface Context {
   readonly done: readonly Done[];
 }
 
-/** Makes the requests in order. A transfer is made only after its payment has succeeded. Throws SplitUnfinished. */
+/** Makes the requests in order. A transfer follows only after its payment has succeeded. Throws SplitUnfinished. */
 export async function executeRequests(
   stripe: Processor,
   requests: readonly (ProcessorRequest | DescribedRequest)[],
@@ -107,14 +107,15 @@ function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Options 
 }
 
 /**
- * Whether an object has all the metadata of the plan, and no requote, reversal or dispute that the plan does not name.
+ * Whether an object has the plan's metadata. A requote, reversal or dispute must be equal in the plan and in the
+ * object, or missing in both.
  */
 const isOf = (metadata: Metadata, found: Metadata | null): boolean =>
   ['quote_id', 'requote_id', 'reversal_id', 'dispute_id'].every(
     (name) => (found?.[name] || undefined) === (metadata[name] || undefined),
   );
 
-/** Stripe forgets a key after 24 hours at the earliest. Objects that may be older than this are searched for first. */
+/** Stripe deletes a key after 24 hours at the earliest. Objects that may be older are searched for first. */
 const KEY_LASTS_HOURS = 23;
 
 const mayBeForgotten = ({ now }: Context, { accepted_at }: Request<'payment' | 'transfer'>): boolean =>
@@ -150,7 +151,10 @@ const idOf = (object: string | { readonly id: string }): string => (typeof objec
 const isConfirmable = ({ status }: Payment): boolean =>
   status === 'requires_payment_method' || status === 'requires_confirmation';
 
-/** The payment of the acceptance: the given one, an existing one, or a new unconfirmed one. Never a canceled one. */
+/**
+ * Returns the payment of the acceptance: the given one, an existing one, or a new unconfirmed one. A canceled payment
+ * is never returned.
+ */
 async function openPayment(
   context: Context,
   request: Request<'payment'>,
@@ -159,7 +163,7 @@ async function openPayment(
   if (given.payment_intent !== undefined) {
     const payment = await readPayment(context, request, given.payment_intent);
     if (!isOf(request.params.metadata, payment.metadata) || payment.amount !== request.params.amount) {
-      throw new SplitUnfinished('request_differs', `payment ${payment.id} is not the one of this plan`, { done });
+      throw new SplitUnfinished('request_differs', `payment ${payment.id} does not belong to this plan`, { done });
     }
     if (payment.status !== 'canceled') return { payment, known: true };
     needed(context, 'payment_method');
@@ -172,10 +176,10 @@ async function openPayment(
     const { made, known, attempt } = await atMostOnce(request.headers['Idempotency-Key'], {
       ...{ after, done },
       make: (key) => stripe.paymentIntents.create(params, optionsOf(request, key)),
-      // A payment without a payment method takes no money, so a second one may exist beside it.
+      // No search is needed. A payment without a payment method takes no money, so a second payment is harmless.
       find: async () => undefined,
     });
-    // A repeated answer shows the payment as it was when created.
+    // A repeated answer has the state of the payment at its creation, so the payment is read again.
     const payment = known ? await readPayment(context, request, made.id) : made;
     if (payment.status !== 'canceled') return { payment, known };
     after = attempt;
@@ -185,10 +189,7 @@ async function openPayment(
 const readPayment = ({ stripe }: Context, request: Request<'payment'>, id: string): Promise<Payment> =>
   stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] }, optionsOf(request));
 
-/**
- * This call has no key. Stripe confirms a payment only once, and the customer may try a declined card as often as they
- * like.
- */
+/** Confirms a payment, without a key: Stripe confirms a payment only once, and a declined customer may try again. */
 async function confirm(context: Context, request: Request<'payment'>, { id }: Payment): Promise<Payment> {
   const { return_url } = request.params;
   const payment_method = needed(context, 'payment_method');
@@ -196,13 +197,13 @@ async function confirm(context: Context, request: Request<'payment'>, { id }: Pa
   try {
     return await context.stripe.paymentIntents.confirm(id, params, optionsOf(request));
   } catch (error) {
-    // The payment was confirmed meanwhile: by the checkout, by a different process, or by a retry after a lost answer.
+    // The payment is already confirmed: by the checkout, by a different process, or by a retry after a lost answer.
     if ((error as { code?: unknown }).code !== 'payment_intent_unexpected_state') throw error;
     return readPayment(context, request, id);
   }
 }
 
-/** Finds the payment that has progressed furthest. A search may be a minute out of date. */
+/** Returns the existing payment with the most advanced status. A search may be a minute out of date. */
 async function findPayment({ stripe }: Context, request: Request<'payment'>): Promise<Payment | undefined> {
   const { amount, metadata } = request.params;
   const query = `metadata['quote_id']:'${metadata['quote_id']}'`;
@@ -244,8 +245,8 @@ async function transfer(context: Context, request: Request<'transfer'>): Promise
 }
 
 /**
- * The currency in which the platform received the plan's payment or its application fee. It is read only when a
- * transfer lacks money, because a platform may hold money from other payments. Undefined if unknown.
+ * Returns the currency in which the platform received the plan's payment or its application fee; undefined if unknown.
+ * The currency is read only when a transfer lacks money, because a platform may hold money from other payments.
  */
 async function settledIn({ stripe, done }: Context, request: Request<'transfer'>): Promise<string | undefined> {
   const { id, application_fee: fee } = done.find(({ does }) => does === 'payment') ?? {};
@@ -261,13 +262,12 @@ async function settledIn({ stripe, done }: Context, request: Request<'transfer'>
     const settled = typeof came === 'object' ? came?.balance_transaction : undefined;
     return typeof settled === 'object' ? settled?.currency : undefined;
   } catch (error) {
-    // A key may be allowed to read payments but not their balance transactions.
+    // A key may have permission for payments, but not for their balance transactions.
     if ((error as { type?: unknown }).type === 'StripePermissionError') return undefined;
     throw error;
   }
 }
 
-/** Whether an account of the platform or the service lacks the money that a request takes from it. */
 const isOfBalance = (error: unknown): boolean => (error as { code?: unknown }).code === 'balance_insufficient';
 
 /** Lists are always up to date, unlike searches. */
@@ -279,8 +279,8 @@ async function findTransfer(stripe: Processor, request: Request<'transfer'>): Pr
 }
 
 /**
- * A transfer cannot set the metadata of its payment on the service's account, so the platform writes it there. If the
- * account does not allow that, it is not an error. The settlement file must then name the quote.
+ * Writes the metadata to the payment on the service's account, which a transfer cannot do. A refused permission is not
+ * an error, but the settlement file must then name the quote.
  */
 async function label(
   stripe: Processor,
@@ -301,7 +301,7 @@ async function label(
 
 // --- Giving back ----------------------------------------------------------------------------------------------------------
 
-/** Searches a list for the object first. None of these requests is urgent. */
+/** Searches for the object before creating it, because no request to return money is urgent. */
 async function giveBack(
   { done }: Context,
   { headers, params }: ProcessorRequest,
@@ -318,7 +318,7 @@ async function giveBack(
   if (before !== undefined) return outcome(before, true);
   for (let after = 0; ; ) {
     const { made, known, attempt } = await atMostOnce(headers['Idempotency-Key'], { after, done, find, make });
-    // A repeated answer shows the refund as it was when created. It may have failed since.
+    // A repeated answer has the state of the refund at its creation. The refund may have failed later.
     const now = known ? await first(({ id }) => id === made.id) : undefined;
     if (!isUndone(now ?? made)) return outcome(made, known);
     if (!known) throw new SplitUnfinished('refund_failed', failure(made), { done });
@@ -326,12 +326,12 @@ async function giveBack(
   }
 }
 
-/** A repeated call makes a new refund. If the card is closed, that one fails too. */
+/** A repeated call creates a new refund, which fails again if the card is closed. */
 const failure = ({ id, status, failure_reason: reason }: GivenBack): string =>
   `refund ${id} is ${status}${reason ? ` (${reason})` : ''}, and the customer received nothing: try again for another ` +
   'refund, or pay the customer back outside Stripe';
 
-/** A refund may fail at once or days later. The customer then received nothing, and a new one is needed. */
+/** Whether a refund failed, at once or days later. The customer then received nothing and needs a new refund. */
 const isUndone = ({ status }: GivenBack): boolean => status === 'failed' || status === 'canceled';
 
 const refund = (context: Context, request: Request<'refund'>, payment_intent: string): Promise<Outcome> =>

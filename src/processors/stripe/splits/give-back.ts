@@ -1,7 +1,4 @@
-/**
- * The requests by which the Merchant of Record refunds a sale (service.md 7.5), or the platform returns what a dispute
- * took.
- */
+/** Plans the requests for a refund by the Merchant of Record (service.md 7.5), or for the money of a lost dispute. */
 import { type Accepted, currencyOf, type Decimal, identifier, metadataOf, unitsOf } from './accepted.ts';
 import { type ProcessorRequest, SplitImpossible } from './requests.ts';
 import { chargingAccount, headersOf, type PlanOptions, type Routing } from './routing.ts';
@@ -9,29 +6,28 @@ import { chargingAccount, headersOf, type PlanOptions, type Routing } from './ro
 type Ids = Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id' | 'currency'>;
 
 /**
- * The refund of one acceptance by the Merchant of Record, in price and share. It may be the API's answer to a reversal,
- * unchanged, with amounts at or below zero. Amounts above zero are accepted too.
+ * The refund of one acceptance by the Merchant of Record, in price and share. The API's answer to a reversal can be
+ * passed unchanged, with amounts at or below zero. Amounts above zero are accepted too.
  */
 export interface Refunded extends Ids {
-  /** Identifies this refund among those of the quote. If the same refund is requested twice, it is made once. */
+  /** Identifies this refund among the refunds of the quote. A repeated refund is made only once. */
   readonly reversal_id: string;
   readonly spotPrice: Decimal;
   readonly invoiceAmount: Decimal;
 }
 
-/** A dispute that the Merchant of Record lost. */
 export interface LostDispute extends Ids {
   /** Stripe's id of the dispute: `dp_…` or `du_…`. */
   readonly dispute_id: string;
-  /** The rest of our share of the disputed payment, after earlier refunds. */
+  /** Our share of the disputed payment, less its earlier refunds. */
   readonly invoiceAmount: Decimal;
 }
 
 /**
- * The requests for a refund, which the Merchant of Record makes (7.5). In a real-time split, the processor pulls the
- * share back in proportion to the price and does its own rounding, so the amount that it reports as reversed counts. In
- * a sequential split, the platform first reverses its transfer by hand, and an operator's refund gives the application
- * fee back in proportion: our share and the platform's own fee. Throws SplitImpossible.
+ * Plans a refund, which the Merchant of Record makes (7.5). In a real-time split, the processor reverses the share in
+ * proportion to the price and rounds it, so the reversed amount that it reports counts. In a sequential split, the
+ * platform first reverses its transfer itself. An operator's refund then returns the application fee in proportion: our
+ * share and the platform's own fee. Throws SplitImpossible.
  */
 export function planRefund(refunded: Refunded, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
   const operator = chargingAccount(routing, options);
@@ -61,14 +57,13 @@ export function planRefund(refunded: Refunded, routing: Routing, options: PlanOp
     params: { amount, ...withRefund, metadata },
   };
   if (routing.split === 'real_time' || share === 0) return [refund];
-  // The reversal comes first: it may be refused, while a refund cannot be undone.
+  // The reversal is first, because it may be refused and a refund cannot be undone.
   return [reversalOf(key, share, metadata), refund];
 }
 
 /**
- * The requests after a lost dispute, which return our share to the account that Stripe debited. That is the platform,
- * whose transfer is reversed, or the operator, who also gets the share of the application fee back. Throws
- * SplitImpossible.
+ * Plans the return of our share after a lost dispute, to the account that Stripe debited. A platform's transfer is
+ * reversed. An operator also gets the share of the application fee back. Throws SplitImpossible.
  */
 export function planDispute(lost: LostDispute, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
   const operator = chargingAccount(routing, options);

@@ -1,17 +1,16 @@
 /**
- * Idempotency keys of Stripe. Once a call has begun, its key repeats the answer for a day. That answer may be a
- * payment, but also a refusal or a failure of Stripe's own, after which only a different key can continue. The repeated
- * answers alone determine that key, so every process arrives at the same one. Source: Stripe, "Idempotent requests",
- * "Advanced error handling".
+ * Idempotency keys of Stripe. A key repeats the answer of its first call for a day. If the first answer is a refusal or
+ * a failure of Stripe, only a different key can continue. The repeated answers determine the next key, so all processes
+ * use the same next key. Source: Stripe, "Idempotent requests", "Advanced error handling".
  */
 import { type Done, SplitUnfinished } from './unfinished.ts';
 
-/** If one request fails this often within a day, a person must look at it. */
+/** A request that fails this often within a day needs a person. */
 const MOST_ATTEMPTS = 20;
 
 /**
- * Makes an object under the first key whose answer is not a repeated failure. `find` searches for what such a failure
- * may have made anyway. A first failure is thrown; on the next call, it is a repeated one.
+ * Creates an object with the first key whose answer is not a repeated failure. `find` searches for an object that a
+ * failed call may have created. A first failure is thrown; on the next call, it is a repeated failure.
  */
 export async function atMostOnce<Made extends object>(
   key: string,
@@ -24,7 +23,7 @@ export async function atMostOnce<Made extends object>(
     readonly make: (key: string) => Promise<Made>;
     readonly find: () => Promise<Made | undefined>;
     readonly done: readonly Done[];
-    /** Attempts whose result is no longer usable. */
+    /** The last attempt whose result is not usable. */
     readonly after?: number;
   },
 ): Promise<{ made: Made; known: boolean; attempt: number }> {
@@ -50,7 +49,6 @@ interface Answered {
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The client keeps the headers of answers and of errors. */
 const isRepeated = (answer: Answered | undefined): boolean => answer?.headers?.['idempotent-replayed'] === 'true';
 
 function isOfOtherParameters(error: unknown): boolean {

@@ -1,10 +1,10 @@
 /**
- * The processor requests by which a partner routes the service's share (service.md 7.2 to 7.5) of an accepted quote or
- * requote. Pure and without dependencies, so that a partner's program can import it:
+ * Plans the processor requests by which a partner routes the service's share (service.md 7.2 to 7.5) of an accepted
+ * quote or requote. Pure and without dependencies, so that a partner's program can import this module:
  *
- *   import { planDispute, planRefund, planSplit } from '@reckoner/splits';
+ * import { planDispute, planRefund, planSplit } from '@reckoner/splits';
  *
- * Takes decimals in major units and returns amounts in the currency's smallest unit, exactly (7.2.1).
+ * Decimals in major units are converted exactly to the currency's smallest unit (7.2.1).
  */
 import {
   type Accepted,
@@ -28,15 +28,15 @@ export interface SplitPlan {
   readonly quote_id: string;
   readonly requote_id: string | null;
   readonly split: Routing['split'];
-  /** In capitals. */
+  /** The currency is in capitals. */
   readonly currency: string;
-  /** The service's share in major units: the invoiceAmount. */
+  /** The service's share (`invoiceAmount`) in major units. */
   readonly share: string;
-  /** Empty if nothing was charged. */
+  /** The list is empty if nothing was charged. */
   readonly requests: readonly ProcessorRequest[];
 }
 
-/** The requests for one acceptance. Throws SplitImpossible. */
+/** Throws SplitImpossible. */
 export function planSplit(
   accepted: Accepted | AcceptedRequote,
   routing: Routing,
@@ -55,7 +55,9 @@ export function planSplit(
   };
 }
 
-/** A price of zero needs no payment. Throws SplitImpossible for one that Stripe refuses. */
+/**
+ * Whether the price is above zero, so that a payment is needed. Throws SplitImpossible if Stripe refuses the amount.
+ */
 function isCharged({ price, priceUnits, currency }: Checked): boolean {
   const least = leastCharge(currency);
   if (priceUnits === 0 || least === undefined || priceUnits >= unitsOf(least, currency)) return priceUnits > 0;
@@ -72,7 +74,7 @@ function realTime(checked: Checked, routing: Routing, options: PlanOptions): Pro
   if (requote_id !== undefined && options.requote_form === 'as_documented') {
     return [paymentRequest(checked, options, feeOf(shareUnits), destination)];
   }
-  // A share of zero needs no transfer, and the processor would refuse it.
+  // The processor refuses a transfer of zero.
   if (shareUnits === 0) return [paymentRequest(checked, options, {})];
   const transfer_data = { destination, amount: shareUnits, metadata, payment_data: { metadata } };
   return [paymentRequest(checked, options, { transfer_data })];
@@ -121,7 +123,7 @@ function operatorsFee({ price, share, priceUnits, shareUnits, currency }: Checke
   );
 }
 
-/** The processor refuses a fee of zero, so there is none. */
+/** The processor refuses a fee of zero. */
 const feeOf = (units: number): { application_fee_amount?: number } =>
   units === 0 ? {} : { application_fee_amount: units };
 

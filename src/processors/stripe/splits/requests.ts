@@ -1,23 +1,23 @@
-/** The requests of a partner's platform to Stripe, as written in plans and made by `executeRequests`. */
+/** The requests of a partner's platform to Stripe. `executeRequests` makes the requests of a plan. */
 
 import type { Metadata } from './client.ts';
 
 /**
- * The API version of every request. In this and later versions, a destination charge writes metadata to its transfer
- * and to the payment on the service's account, and a payment may refuse methods that redirect the customer.
+ * The API version of every request. From this version on, a destination charge writes metadata to its transfer and to
+ * the payment on the service's account, and a payment can exclude methods that redirect the customer.
  */
 export const STRIPE_VERSION = '2026-05-27.dahlia';
 
 export type Headers = {
-  /** The same for every retry, so that a request sent twice is done once. */
+  /** The key is the same for every retry, so that a repeated request has no second effect. */
   readonly 'Idempotency-Key': string;
   readonly 'Stripe-Version': typeof STRIPE_VERSION;
-  /** The account on which the request is made; if omitted, the platform's own. */
+  /** The account on which the request is made. Default: the platform's own account. */
   readonly 'Stripe-Account'?: string;
 };
 
 interface Params {
-  /** In the smallest unit. */
+  /** The amount in the currency's smallest unit. */
   readonly amount: number;
   readonly metadata: Metadata;
 }
@@ -25,17 +25,15 @@ interface Params {
 interface PaymentParams extends Params {
   readonly currency: string;
   readonly confirm: true;
-  /**
-   * Excludes methods that redirect the customer, unless the plan has a `return_url`. Stripe requires one of the two.
-   */
+  /** Excludes methods that redirect the customer. Stripe requires either `allow_redirects` or a `return_url`. */
   readonly automatic_payment_methods: { readonly enabled: true; readonly allow_redirects?: 'never' };
   readonly return_url?: string;
   readonly transfer_data?: {
     readonly destination: string;
     readonly amount: number;
-    /** Written to the transfer. */
+    /** Stripe writes this metadata to the transfer. */
     readonly metadata: Metadata;
-    /** Written to the payment on the service's account, whose metadata is otherwise empty. */
+    /** Stripe writes this metadata to the payment on the service's account, whose metadata is otherwise empty. */
     readonly payment_data: { readonly metadata: Metadata };
   };
   readonly application_fee_amount?: number;
@@ -49,9 +47,9 @@ interface TransferParams extends Params {
 }
 
 interface RefundParams extends Params {
-  /** Pulls the service's share back in proportion (7.3.5). */
+  /** Reverses the service's share in proportion to the refund (7.3.5). */
   readonly reverse_transfer?: true;
-  /** Gives the application fee back to the operator in proportion: the share and the platform's own fee. */
+  /** Returns the application fee to the operator in proportion: the share and the platform's own fee. */
   readonly refund_application_fee?: true;
 }
 
@@ -62,13 +60,12 @@ interface Made {
 
 interface ByAcceptance extends Made {
   /**
-   * The earliest time of the request, ISO 8601. If the request may be older than its idempotency key, its object is
-   * searched for first.
+   * The earliest time of the request, ISO 8601. If the idempotency key may have expired, the object is searched for
+   * first.
    */
   readonly accepted_at?: string;
 }
 
-/** One request; those of a plan are made in order. */
 export type ProcessorRequest =
   | (ByAcceptance & {
       readonly does: 'payment';
@@ -78,7 +75,7 @@ export type ProcessorRequest =
       readonly params: PaymentParams;
     })
   | (ByAcceptance & {
-      /** Made after the payment has succeeded and its money is available on the platform. */
+      /** A transfer is made after the payment has succeeded and its money is available on the platform. */
       readonly does: 'transfer';
       readonly path: '/v1/transfers';
       readonly params: TransferParams;
@@ -91,25 +88,30 @@ export type ProcessorRequest =
       readonly params: RefundParams;
     })
   | (Made & {
-      /** Made explicitly, since neither an operator's refund nor a lost dispute reverses the transfer (7.4.6). */
+      /**
+       * A transfer reversal is needed because neither an operator's refund nor a lost dispute reverses the transfer
+       * (7.4.6).
+       */
       readonly does: 'transfer_reversal';
-      /** The path, with the id of the acceptance's transfer, `tr_…`, in place of `{transfer}`. */
+      /** `{transfer}` stands for the id of the acceptance's transfer, `tr_…`. */
       readonly path: '/v1/transfers/{transfer}/reversals';
       readonly params: Params;
     })
   | (Made & {
-      /** Made after a dispute that the operator lost. A refund returns the fee automatically. */
+      /**
+       * A fee refund is made after a dispute that the operator lost. A refund of the payment returns the fee
+       * automatically.
+       */
       readonly does: 'fee_refund';
-      /** The path, with the id of the acceptance's application fee, `fee_…`, in place of `{application_fee}`. */
+      /** `{application_fee}` stands for the id of the acceptance's application fee, `fee_…`. */
       readonly path: '/v1/application_fees/{application_fee}/refunds';
       readonly params: Params;
     });
 
-/** The account of a request; undefined for the platform's own. */
+/** Returns the account of a request; undefined for the platform's own account. */
 export const accountOf = ({ headers }: Pick<ProcessorRequest, 'headers'>): string | undefined =>
   headers['Stripe-Account'];
 
-/** Why a plan can't be made, for programs. */
 export const SPLIT_PROBLEMS = [
   'third_party_real_time',
   'operator_missing',
@@ -124,7 +126,7 @@ export const SPLIT_PROBLEMS = [
   'fee_too_large',
 ] as const;
 
-/** A plan that can't be made: `code` for programs, the message for people. */
+/** A plan that cannot be made. `code` is for programs, the message for people. */
 export class SplitImpossible extends Error {
   override readonly name = 'SplitImpossible';
   readonly code: (typeof SPLIT_PROBLEMS)[number];

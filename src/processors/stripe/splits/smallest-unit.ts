@@ -1,15 +1,14 @@
 /**
- * Amounts in the payment processor's form: integers of the currency's smallest unit. Amounts that cannot be written
- * exactly are refused, never rounded. Imports nothing, so that a partner's own program can use it too.
- * Source: Stripe, "Supported currencies": presentment currencies, zero-decimal, three-decimal and special-case currencies,
- * minimum charge amounts.
+ * Amounts in the payment processor's form: integers of the currency's smallest unit. Amounts that this form cannot
+ * express are refused, never rounded. Imports nothing, so that a partner's program can use it too. Source: Stripe,
+ * "Supported currencies": presentment currencies, zero-decimal, three-decimal and special-case currencies, minimum
+ * charge amounts.
  */
 
 const NO_DECIMALS = 'BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF'.split(' ');
 const THREE_DECIMALS = 'BHD JOD KWD OMR TND'.split(' ');
 /** Currencies without decimals that Stripe writes with two decimals, which must be zeros. */
 const TWO_ZEROS = ['ISK', 'UGX'];
-/** The other currencies that Stripe names. */
 const TWO_DECIMALS =
   'AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC ' +
   'CVE CZK DKK DOP DZD EGP ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR JMD KES KGS KHR KYD ' +
@@ -17,10 +16,12 @@ const TWO_DECIMALS =
   'PLN QAR RON RSD RUB SAR SBD SCR SEK SGD SHP SLE SOS SRD STD SZL THB TJS TOP TRY TTD TWD TZS UAH USD UYU UZS WST XCD ' +
   'XCG YER ZAR ZMW';
 
-/** ISO 4217 currencies in which Stripe accepts no payments: units of account, and some with three decimals. */
+/**
+ * ISO 4217 currencies in which Stripe accepts no payments: units of account, and some currencies with three decimals.
+ */
 const NOT_ACCEPTED_BY_STRIPE = ['CLF', 'UYW', 'UYI', 'IQD', 'LYD'];
 
-/** The minimum charges that Stripe states. For other currencies, the minimum depends on the day's exchange rate. */
+/** Stripe's fixed minimum charges. In other currencies, the minimum depends on the day's exchange rate. */
 const LEAST: Readonly<Record<string, string>> = {
   ...{ AED: '2.00', AUD: '0.50', BRL: '0.50', CAD: '0.50', CHF: '0.50', CZK: '15.00', DKK: '2.50', EUR: '0.50' },
   ...{ GBP: '0.30', HKD: '4.00', HUF: '175.00', INR: '0.50', JPY: '50', MXN: '10.00', MYR: '2.00', NOK: '3.00' },
@@ -33,8 +34,8 @@ export const MOST_DIGITS = 8;
 type SmallestUnit = { readonly units: number } | { readonly reason: string };
 
 /**
- * Converts a nonnegative plain decimal to the processor's units, or states why that is impossible. The currency is in
- * capitals.
+ * Converts a nonnegative plain decimal to the processor's units, or returns the reason why that is impossible. The
+ * currency is in capitals.
  */
 export function smallestUnit(amount: string, currency: string): SmallestUnit {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(amount);
@@ -59,8 +60,8 @@ export function smallestUnit(amount: string, currency: string): SmallestUnit {
 }
 
 /**
- * A whole number of the smallest unit as a decimal: `-1250` → `-12.50`. Undefined if Stripe accepts no payments in the
- * currency.
+ * Converts an integer of the smallest unit to a decimal: `-1250` → `-12.50`. Undefined if Stripe accepts no payments in
+ * the currency.
  */
 export function fromSmallestUnit(units: string, currency: string): string | undefined {
   const [, sign, whole] = /^(-?)(\d+)$/.exec(units) ?? [];
@@ -71,7 +72,7 @@ export function fromSmallestUnit(units: string, currency: string): string | unde
 }
 
 /**
- * The number of decimals that Stripe uses for a currency, which is not always that of ISO 4217. Undefined if Stripe
+ * Returns the number of decimals that Stripe uses for a currency, which may differ from ISO 4217. Undefined if Stripe
  * accepts no payments in the currency.
  */
 export const processorDecimals = (currency: string): number | undefined =>
@@ -83,18 +84,16 @@ export const processorDecimals = (currency: string): number | undefined =>
         ? 3
         : 2;
 
-/** Whether Stripe lists a currency, in capitals, among those it accepts payments in. */
+/** Whether Stripe accepts payments in a currency, which is in capitals. */
 export const isNamedByStripe = (currency: string): boolean =>
   [NO_DECIMALS, THREE_DECIMALS, TWO_ZEROS, TWO_DECIMALS.split(' ')].some((known) => known.includes(currency));
 
-/**
- * The smallest step between Stripe's amounts in a currency, in major units; undefined if it accepts no payments in it.
- */
+/** Returns the step in major units. Undefined if Stripe accepts no payments in the currency. */
 export function stepOf(currency: string): string | undefined {
   if (!isNamedByStripe(currency)) return undefined;
   if (THREE_DECIMALS.includes(currency)) return '0.010';
   return NO_DECIMALS.includes(currency) || TWO_ZEROS.includes(currency) ? '1' : '0.01';
 }
 
-/** Stripe's minimum charge in a currency, in major units; undefined if there is no fixed amount. */
+/** Returns the minimum charge in major units. Undefined if no minimum is fixed. */
 export const leastCharge = (currency: string): string | undefined => LEAST[currency];

@@ -1,39 +1,39 @@
-/** What a plan has done, and why it cannot continue. */
 import type { ProcessorRequest } from './requests.ts';
 
 export interface Done {
   readonly does: ProcessorRequest['does'];
   /** The processor's id: `pi_…`, `tr_…`, `re_…`, `trr_…`, `fr_…`. */
   readonly id: string;
-  /** In the smallest unit. */
+  /** The amount in the currency's smallest unit. */
   readonly amount: number;
   readonly currency: string;
-  /** Whether it existed before. */
+  /** Whether the object existed before. */
   readonly known: boolean;
   /**
-   * For a transfer: whether the payment on the service's account now names its quote. If not, the settlement file must.
+   * For a transfer: whether the payment on the service's account names its quote. If the payment does not, the
+   * settlement file must name the quote.
    */
   readonly labelled?: boolean;
-  /**
-   * For a payment that routes our share automatically: the transfer that it made, `tr_…`. Keep this id for a dispute.
-   */
+  /** For a payment that routes our share automatically: its transfer, `tr_…`. Keep this id for a dispute. */
   readonly transfer?: string;
   /** For a payment on an operator's account: its application fee, `fee_…`. Keep this id for a dispute. */
   readonly application_fee?: string;
 }
 
-/** A payment that the customer has not finished, with what Stripe.js needs to continue. */
+/** A payment that the customer has not finished, with the values that Stripe.js needs to continue. */
 export interface OpenPayment {
   readonly id: string;
   readonly status: string;
   readonly client_secret: string | null;
-  /** Stripe's `PaymentIntent.next_action`. */
   readonly next_action: { readonly type: string } | null;
-  /** The payment's account; undefined for the platform's own. */
+  /** The payment's account; undefined for the platform's own account. */
   readonly account: string | undefined;
 }
 
-/** A plan that cannot continue now: `code` for programs, the message for people, and what is already done. */
+/**
+ * A plan that cannot continue now. `code` is for programs, the message for people, and `done` lists the finished
+ * requests.
+ */
 export class SplitUnfinished extends Error {
   override readonly name = 'SplitUnfinished';
   readonly code:
@@ -46,7 +46,7 @@ export class SplitUnfinished extends Error {
     | 'refund_failed'
     | 'keys_spent';
   readonly done: readonly Done[];
-  /** With `payment_unpaid`: the payment. */
+  /** The open payment of a `payment_unpaid` error. */
   readonly payment: OpenPayment | undefined;
 
   constructor(
