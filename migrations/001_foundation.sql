@@ -2,7 +2,7 @@
 -- of facts, types for months and currencies, the installation, and job runs.
 
 -- The program's connections use the role reckoner_app, which has only the privileges that it needs. A hosted database
--- may not allow creating roles. Then only the triggers guard the tables.
+-- may not allow creating roles. In that case, only the triggers guard the tables.
 DO $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app') THEN
@@ -13,7 +13,7 @@ EXCEPTION
   WHEN insufficient_privilege THEN
     RAISE NOTICE 'no role reckoner_app: this user may not make or take roles, triggers guard alone';
   WHEN duplicate_object OR unique_violation THEN
-    -- A migration of another database on this server has just created the role.
+    -- A migration of another database on this server may have just created the role.
     EXECUTE format('GRANT reckoner_app TO %I', current_user);
 END
 $$;
@@ -42,9 +42,9 @@ BEGIN
 END
 $$;
 
--- A statement is refused even if it would affect no row. With `allowed`, an UPDATE or DELETE is allowed for rows that
--- match `condition` on OLD and NEW (`reckoner purge`). The condition calls a function whose body is parsed once, at its
--- creation, so a temporary table cannot replace a table that the function reads.
+-- A statement is refused even if it would change no row. With `allowed`, an UPDATE or DELETE is allowed for rows that
+-- match `condition` on OLD and NEW (`reckoner purge`). The condition calls a function. The body of this function is
+-- parsed once, when it is created, so a temporary table cannot replace a table that the function reads.
 CREATE PROCEDURE make_append_only(target regclass, allowed text DEFAULT NULL, condition text DEFAULT NULL,
                                   of_app text DEFAULT 'SELECT, INSERT')
 LANGUAGE plpgsql AS $$
@@ -101,34 +101,34 @@ BEGIN
 END
 $$;
 
--- Facts are append-only rows that a seal covers. A fact's number, fact_id, is its position in the order of recording
--- across all tables. A seal covers the facts after the last fact of the previous seal. The app cannot set the sequence,
--- because it has USAGE without UPDATE.
-CREATE SEQUENCE fact_numbers;
-CALL grant_to_app('SELECT, USAGE', 'fact_numbers');
-
--- The body is parsed here, so it always means this sequence, even if a temporary sequence has the same name.
-CREATE FUNCTION next_fact_number() RETURNS bigint LANGUAGE sql
-RETURN nextval('fact_numbers');
-
--- The database numbers every fact itself. The database ignores a fact number in a statement, because no seal might
--- cover that number. Rolled-back transactions leave gaps. A gap hides nothing, because a seal states how many facts of
--- each table it covers. Numbers without gaps would make every writer wait for the commit of the previous writer.
+-- Facts: append-only rows. Each is a line of the log (006_log.sql). Ledger rows are facts too. Every fact has a number,
+-- log_no, in the order of recording over all tables. The number comes from the sequence log_numbers, which belongs to
+-- the identity of ledger_rows (004_ledger.sql).
+--
+-- The database numbers every fact, and ignores a number that a statement gives. A number that a caller chose might be
+-- below an existing checkpoint. Rolled-back transactions leave gaps. Numbers without gaps would make every writer wait
+-- for the previous one to commit.
 CREATE FUNCTION number_fact() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  NEW.fact_id := next_fact_number();
+  NEW.log_no := next_log_number();
   RETURN NEW;
 END
 $$;
 
--- in_order: a close holds the ledger's lock exclusively (src/database/ledger-lock.ts). A transaction that records a
--- fact holds this lock in shared mode until the commit. So no fact with a lower number can appear after the close has
--- read the last number. not_while_paused: while the ledger is paused (002_people.sql) nothing is closed, issued, sent
--- or recorded. `pause` also holds the ledger's lock exclusively, so a writer that waited for the lock sees the pause.
+-- in_order: a transaction that records a fact takes the ledger's lock in shared mode before the fact's number is drawn,
+-- and holds the lock until the commit. A close takes the lock exclusively (src/database/ledger-lock.ts). A checkpoint
+-- waits for the transactions that hold the lock (src/log/fence.ts). So after a close or a checkpoint has read the last
+-- number, no fact with a lower number can appear.
+-- not_while_paused: while the ledger is paused (002_people.sql), nothing is closed, issued, sent or recorded. `pause`
+-- also takes the ledger's lock exclusively, so a writer that waited for the lock sees the pause.
 CREATE FUNCTION begin_recording() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF 'in_order' = ANY (TG_ARGV) THEN
     PERFORM pg_advisory_xact_lock_shared(7310, 2);
+    IF NOT log_numbers_ascend() THEN
+      RAISE EXCEPTION '% of % is refused: the next number of the log is one that a checkpoint covers', TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'log_numbers_ascend';
+    END IF;
   END IF;
   IF 'not_while_paused' = ANY (TG_ARGV) AND is_paused() THEN
     RAISE EXCEPTION '% of % is refused: the ledger is paused', TG_OP, TG_TABLE_NAME
@@ -147,13 +147,14 @@ BEGIN
 END
 $$;
 
--- Makes a table a fact. With while_paused, rows of the table can also be recorded while the ledger is paused: events,
--- pauses, access, holds, and outcomes of e-mails. A mail server reports an outcome only once.
+-- Makes the rows of a table facts. With while_paused, rows of the table can also be recorded while the ledger is
+-- paused: events, pauses, access, holds, and outcomes of e-mails. A mail server reports an outcome only once, so the
+-- outcome must be recorded even during a pause.
 CREATE PROCEDURE make_fact(target regclass, while_paused boolean DEFAULT false) LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL CONSTRAINT %I CHECK (fact_id > 0)', target,
+  EXECUTE format('ALTER TABLE %s ADD COLUMN log_no bigint NOT NULL CONSTRAINT %I CHECK (log_no > 0)', target,
                  target || '_fact_positive');
-  EXECUTE format('CREATE UNIQUE INDEX %I ON %s (fact_id)', target || '_fact', target);
+  EXECUTE format('CREATE UNIQUE INDEX %I ON %s (log_no)', target || '_fact', target);
   EXECUTE format('CREATE TRIGGER facts_in_order BEFORE INSERT ON %s
                   FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(%s)', target,
                  CASE WHEN while_paused THEN 'in_order' ELSE 'in_order, not_while_paused' END);
@@ -172,7 +173,7 @@ CREATE FUNCTION month_after(month text) RETURNS text STABLE STRICT LANGUAGE sql 
 $$;
 
 -- The form of all identifiers: no two may look alike, and none may contain hidden characters. A bounded repetition in
--- the pattern took 30 µs per value. With length() the check takes 0.5 µs.
+-- the pattern took 30 µs for each value. With length() the check takes 0.5 µs.
 CREATE FUNCTION is_identifier(value text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN value ~ '^[A-Za-z0-9][A-Za-z0-9._:-]*$' AND length(value) <= 128;
 
@@ -191,11 +192,14 @@ CREATE TABLE installation (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT installation_only_one CHECK (only_one),
   environment text NOT NULL CONSTRAINT installation_environment CHECK (environment IN ('sandbox', 'production')),
   installation_id text NOT NULL DEFAULT substr(replace(gen_random_uuid()::text, '-', ''), 1, 12),
+  -- The host in the name of the log. This host never changes, even if the server moves.
+  log_host text NOT NULL DEFAULT 'reckoner.invalid' CONSTRAINT installation_log_host_form
+    CHECK (log_host ~ '^[a-z0-9]([a-z0-9.-]{0,100}[a-z0-9])?$'),
   created_at timestamptz NOT NULL DEFAULT now()
 );
 CALL make_append_only('installation');
 
--- What the migrations created on this server. `verify` compares this record with the present schema
+-- The objects that the migrations created on this server. `verify` compares this record with the present schema
 -- (src/database/schema.ts). Only the owner adds rows, and an event states the SHA-256 of each row. The rows describe
 -- this database only, so no backup contains them.
 CREATE TABLE schema_records (
@@ -227,7 +231,7 @@ CALL grant_to_app('DELETE', 'job_runs');
 -- The security log: requests that the server refused, counted per hour by kind, network and client, so that an attack
 -- cannot fill the disk. The program only adds rows. The owner of the database may delete rows, because they contain
 -- people's network addresses. Changes of clients and payment instructions are audit events instead, which are
--- append-only and sealed.
+-- append-only facts of the log.
 CREATE TABLE security_events (
   security_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT security_event_kind_known
@@ -246,8 +250,8 @@ CREATE TABLE security_events (
 CREATE INDEX security_events_latest ON security_events (last_at);
 CALL grant_to_app('SELECT, INSERT', 'security_events');
 
--- The items that needed attention when each job last ran, the count of each, and the time of the last report. Working
--- state: a job exits 4 for new items (src/reports/job-attention.ts).
+-- For each job: the items that needed attention when the job last ran, the count of each item, and the time of the last
+-- report. This is working state: a job exits with 4 if there are new items (src/reports/job-attention.ts).
 CREATE TABLE job_attention (
   job text NOT NULL,
   item text NOT NULL,

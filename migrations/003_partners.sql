@@ -14,7 +14,7 @@ CREATE TABLE partners (
   contact_cc text[] NOT NULL,
   currency text NOT NULL CONSTRAINT partner_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   time_zone text NOT NULL,
-  -- NULL: the issuer's terms at the time of issue.
+  -- NULL means the issuer's terms at the time of issue.
   payment_terms_days integer CONSTRAINT partner_terms_range CHECK (payment_terms_days BETWEEN 0 AND 365),
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
@@ -24,7 +24,7 @@ CREATE TABLE partners (
     CONSTRAINT partner_parent_is_another CHECK (parent <> partner_id),
   account_statement text NOT NULL DEFAULT 'none'
     CONSTRAINT partner_account_statement_known CHECK (account_statement IN ('none', 'monthly')),
-  -- The format of the partner's e-invoices. The next two columns have the partner's data for e-invoices.
+  -- The format of the partner's e-invoices. The next two columns contain the partner's data for e-invoices.
   e_invoice text NOT NULL DEFAULT 'none'
     CONSTRAINT partner_e_invoice_known CHECK (e_invoice IN ('none', 'facturx', 'ubl', 'xrechnung')),
   buyer_reference text NOT NULL DEFAULT '',
@@ -70,8 +70,8 @@ CALL grant_to_app('SELECT', 'partner_payers');
 
 ALTER TABLE user_roles ADD CONSTRAINT user_role_of_a_partner FOREIGN KEY (partner_id) REFERENCES partners;
 
--- An arrangement applies from a month on. A row has the arrangement with the latest from_month that is not after the
--- row's own month.
+-- An arrangement applies from a given month on. A row has the arrangement with the latest from_month that is not after
+-- the month of the row itself.
 CREATE TABLE partner_arrangements (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   from_month billing_month NOT NULL,
@@ -85,7 +85,7 @@ CREATE TABLE partner_arrangements (
     CONSTRAINT connected_account_type_known CHECK (connected_account_type IN ('standard', 'express', 'custom')),
   connected_account_state text CONSTRAINT connected_account_state_known
     CHECK (connected_account_state IN ('invited', 'onboarding', 'active', 'restricted', 'disconnected')),
-  -- Who reports the account's balance transactions; NULL means the processor. If Reckoner has no API key for an
+  -- The reporter of the account's balance transactions. NULL means the processor. If Reckoner has no API key for an
   -- account, the partner's settlement files report its balance transactions.
   balance_transactions_from text CONSTRAINT balance_transactions_from_known
     CHECK (balance_transactions_from IN ('processor', 'settlement_file')),
@@ -145,8 +145,8 @@ CREATE TABLE api_clients (
 CREATE INDEX api_clients_of_partner ON api_clients (partner_id);
 CALL make_fact('api_clients', while_paused => true);
 
--- The secrets of a client form a chain. Only the last two can be valid, and the second-to-last only until
--- previous_ends_at of the last. So three valid secrets cannot be recorded.
+-- The secrets of a client form a chain. Only the last two secrets can be valid. The second-to-last secret is valid only
+-- until previous_ends_at of the last secret. A client therefore never has three valid secrets.
 CREATE TABLE client_secrets (
   client_id text COLLATE "C" NOT NULL REFERENCES api_clients,
   sequence integer NOT NULL CONSTRAINT client_secret_sequence_positive CHECK (sequence > 0),
@@ -170,7 +170,8 @@ CREATE TABLE client_revocations (
 );
 CALL make_fact('client_revocations', while_paused => true);
 
--- The time of a client's last call, to within minutes. Working state, used to find unused clients to revoke.
+-- The time of a client's last call, to within minutes. This is working state, which helps to find unused clients and to
+-- revoke them.
 CREATE TABLE client_uses (
   client_id text COLLATE "C" PRIMARY KEY REFERENCES api_clients,
   used_at timestamptz NOT NULL
@@ -184,15 +185,16 @@ CREATE TABLE signing_keys (
   public_jwk jsonb NOT NULL CONSTRAINT signing_key_is_public CHECK (NOT jsonb_exists(public_jwk, 'd')),
   published_at timestamptz NOT NULL,
   signs_until timestamptz NOT NULL,
-  -- Kept until the last token that the key may have signed has expired.
+  -- A key is kept until the last token that it may have signed has expired.
   published_until timestamptz NOT NULL,
   CONSTRAINT signing_key_outlives_its_tokens CHECK (published_at < signs_until AND signs_until < published_until)
 );
 CREATE INDEX signing_keys_in_use ON signing_keys (published_until);
 CALL make_append_only('signing_keys');
 
--- Counts, across all servers, of wrong secrets at token exchanges and sign-ins, and of requests for sign-in links. The
--- key is a network, or a client of a network or payment page. A row is deleted some time after its window has ended.
+-- Three counts across all servers: wrong secrets at token exchanges, wrong secrets at sign-ins, and requests for
+-- sign-in links. The key is a network, or a client of a network or payment page. A row is deleted some time after its
+-- window has ended.
 CREATE TABLE failed_exchanges (
   key text PRIMARY KEY CONSTRAINT failed_exchange_key_length CHECK (length(key) <= 200),
   failures integer NOT NULL,
@@ -201,8 +203,8 @@ CREATE TABLE failed_exchanges (
 CREATE INDEX failed_exchanges_ended ON failed_exchanges (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'failed_exchanges');
 
--- Counts, across all servers, of the current minute's requests by kind, and by network or client. Working state: after
--- a crash of the server the table is empty, and counting starts again.
+-- The number of requests in the current minute across all servers, by kind and by network or client. This is working
+-- state: after a crash of the server, the table is empty and counting starts again.
 CREATE UNLOGGED TABLE request_counts (
   key text COLLATE "C" PRIMARY KEY CONSTRAINT request_count_key_length CHECK (length(key) <= 200),
   requests integer NOT NULL,
@@ -211,9 +213,9 @@ CREATE UNLOGGED TABLE request_counts (
 CREATE INDEX request_counts_ended ON request_counts (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'request_counts');
 
--- The partner's place: pages that an invoicing contact opens by a link in an e-mail. Working state: rows expire, and no
--- seal covers them. A link or session is valid only while the partner is active and still has the contact who received
--- the link.
+-- The partner's place: pages that an invoicing contact opens by a link in an e-mail. This is working state: rows
+-- expire, and are not facts of the log. A link or session is valid only while the partner is active and still has the
+-- contact who received the link.
 CREATE TABLE partner_sign_in_links (
   sha256 text COLLATE "C" PRIMARY KEY CONSTRAINT partner_sign_in_link_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
@@ -238,9 +240,9 @@ CREATE TABLE partner_sessions (
 CREATE INDEX partner_sessions_ended ON partner_sessions (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_sessions');
 
--- Our role (settings.json, we_are). As the partners' supplier, our sales are the invoice amounts. As the principal, our
--- sales are the whole prices, and partners' cuts are an expense. The journal depends on the role, so it is recorded
--- with the first partners and cannot change once there is a ledger row.
+-- Our role, which the setting we_are in settings.json states. As the partners' supplier, our sales are the invoice
+-- amounts. As the principal, our sales are the whole prices, and partners' cuts are an expense. The journal depends on
+-- the role, so it is recorded with the first partners and cannot change once there is a ledger row.
 CREATE TABLE presentation (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT presentation_only_one CHECK (only_one),
   we_are text NOT NULL CONSTRAINT presentation_known CHECK (we_are IN ('supplier_to_partner', 'principal'))

@@ -15,11 +15,10 @@ CREATE TABLE closed_months (
   CONSTRAINT closed_months_follow CHECK (month = month_after(previous)),
   CONSTRAINT closed_months_late_are_entries CHECK (late_entries BETWEEN 0 AND entries)
 );
-CALL make_append_only('closed_months');
-CALL refuse_rows_while_paused('closed_months');
+CALL make_fact('closed_months');
 
--- The first instant of a month in a time zone. If clocks are set back to midnight, the first of the two midnights
--- counts, as in src/month.ts. If this server does not know the zone, the month begins when it begins anywhere on Earth.
+-- The first instant of a month in a time zone. If clocks are set back to midnight, the first of the two midnights is
+-- used, as in src/month.ts. If this server does not know the zone, the month begins when it begins anywhere on Earth.
 CREATE FUNCTION first_instant(month text, zone text) RETURNS timestamptz STABLE LANGUAGE plpgsql AS $$
 DECLARE
   midnight timestamp := (month || '-01')::timestamp;
@@ -34,7 +33,7 @@ END
 $$;
 
 -- Refuses to close a month that has not ended by the database's own clock: a machine whose clock is ahead would
--- permanently close the current month. A sandbox with a set clock (RECKONER_NOW, src/database/session.ts) is exempt.
+-- permanently close the current month. A sandbox whose clock is set (RECKONER_NOW, src/database/session.ts) is exempt.
 -- The check runs at the commit, so that a preview may include the current month.
 CREATE FUNCTION refuse_running_month() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -56,9 +55,8 @@ $$;
 CREATE CONSTRAINT TRIGGER month_has_ended AFTER INSERT ON closed_months DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_running_month();
 
--- The close of a month's books comes after its billing close, so that payments and corrections can still be dated in
--- the month. After the close of the books, the month's balances never change. A close of books is a fact, covered by
--- the next seal.
+-- The books of a month end after the month's billing close. Until the books end, payments and corrections are dated in
+-- the month. After the end of the books, the month's balances never change.
 CREATE TABLE book_closes (
   month billing_month PRIMARY KEY CONSTRAINT book_close_after_billing REFERENCES closed_months,
   -- NULL for the first month only. UNIQUE makes the closed books an unbroken chain.
@@ -67,11 +65,7 @@ CREATE TABLE book_closes (
   facts_to bigint NOT NULL,
   closed_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- The sealed text: the entries dated in the month and the trial balance at its end (docs/auditors.md).
-  record text NOT NULL,
-  seal text NOT NULL,
-  CONSTRAINT book_closes_follow CHECK (month = month_after(previous)),
-  CONSTRAINT book_close_seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8')), 'hex'))
+  CONSTRAINT book_closes_follow CHECK (month = month_after(previous))
 );
 CALL make_fact('book_closes');
 
@@ -80,7 +74,7 @@ CREATE TABLE book_balances (
   month billing_month NOT NULL CONSTRAINT book_balance_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
   control text COLLATE "C" NOT NULL,
-  -- With the subaccount of the partner, policy or bank account.
+  -- The account, including the subaccount of the partner, policy or bank account.
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT book_balance_not_zero CHECK (amount <> 0),
@@ -94,10 +88,10 @@ CREATE FUNCTION earliest_postable_date() RETURNS date STABLE LANGUAGE sql AS $$
   SELECT (month_after(max(month)) || '-01')::date FROM book_closes
 $$;
 
--- The balances of closed books never change. Every fact with a journal entry has its true date (applied_on, issued_on,
--- …) and the date of its entry, entry_on. entry_on is the true date, but never earlier than the first month whose books
--- were open at the time of recording. The program takes the lock that decides the date. If the program did not take the
--- lock, this trigger refuses the fact.
+-- The balances of closed books never change. Every fact with a journal entry has a true date (applied_on, issued_on, …)
+-- and the date of its entry (entry_on). The column entry_on has the true date, but never a date before the first month
+-- whose books were open at the time of recording. The program takes the lock that fixes the date. If the program did
+-- not take the lock, this trigger refuses the fact.
 CREATE FUNCTION refuse_entry_in_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_closed text;
@@ -124,7 +118,8 @@ CREATE TABLE ledger_rows (
   partner_id text COLLATE "C" NOT NULL,
   -- The month in which the row is billed: its own month if that is open, otherwise the earliest open month.
   posted_month text COLLATE "C" NOT NULL,
-  entry_id bigint GENERATED ALWAYS AS IDENTITY,
+  -- The number of the row in the log.
+  entry_id bigint GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME log_numbers),
   kind text COLLATE "C" NOT NULL,
   quote_id text COLLATE "C" NOT NULL,
   requote_id text COLLATE "C",
@@ -159,8 +154,8 @@ CREATE TABLE ledger_rows (
   CONSTRAINT ledger_rows_ids_form CHECK (
     is_identifier(quote_id) AND is_identifier(requote_id) IS NOT FALSE AND is_identifier(reversal_id) IS NOT FALSE
     AND is_identifier(enrollment_id) IS NOT FALSE),
-  -- A row in a month that no close reaches would never be billed. LIKE takes a tenth of the time of the domain's
-  -- pattern.
+  -- If no close reached the month of a row, the row would never be billed. LIKE takes a tenth of the time that the
+  -- domain's pattern takes.
   CONSTRAINT ledger_rows_months_form CHECK (month LIKE '____-__' AND posted_month LIKE '____-__'),
   CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement IN ('invoicing', 'connected_account')),
   CONSTRAINT ledger_rows_posted_in_own_month_or_later CHECK (posted_month >= month)
@@ -169,26 +164,30 @@ CREATE TABLE ledger_rows (
 -- of its quote.
 CREATE UNIQUE INDEX ledger_rows_known_once
   ON ledger_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
--- The rows after the acceptance of a quote: additions and reversals. These rows are few, so the index is small.
+-- The rows that follow the acceptance of a quote: acceptances of requotes, and reversals. These rows are few, so the
+-- index is small.
 CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE kind <> 'quote_accepted';
--- Finds the quote of a connected account's transfer that states only an enrollment.
+-- Finds the quote if the transfer of a connected account states only an enrollment.
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id)
   WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows (partner_id, accepted_at)
   WHERE arrangement = 'connected_account';
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows (posted_month, partner_id, quote_id)
   WHERE arrangement = 'connected_account';
--- A close reads a whole month. Rows arrive in the order of posting, so a block range index finds a month's rows, at no
--- cost to an import.
+-- A close reads the rows of a whole month. Rows arrive in the order of posting. A block range index therefore finds a
+-- month's rows, and costs an import nothing.
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);
 CALL make_append_only('ledger_rows');
--- A transaction that records a row holds the ledger's lock in shared mode, from before the row has its id until the
--- commit. So the publisher (013_partner_events.sql) knows when every row up to an id is committed or never will be. The
--- same holds for facts (make_fact).
 CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows
   FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(in_order, not_while_paused);
--- `verify` compares the ids of rows with the last assigned id.
-CALL grant_to_app('SELECT', 'ledger_rows_entry_id_seq');
+-- The grant is USAGE without UPDATE, so that the program cannot set the sequence.
+CALL grant_to_app('SELECT, USAGE', 'log_numbers');
+-- The body is parsed here, so it always means this sequence, even if a temporary sequence has the same name.
+CREATE FUNCTION next_log_number() RETURNS bigint LANGUAGE sql
+RETURN nextval('log_numbers');
+-- The publisher and checkpoints use this index to find the rows after a number. Rows arrive in the order of their
+-- numbers, so a block range index finds them and costs an import nothing.
+CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize = on);
 
 -- Identifiers are compared byte by byte.
 CREATE DOMAIN identifier AS text COLLATE "C";
@@ -198,15 +197,21 @@ CREATE FUNCTION own_id(e ledger_rows) RETURNS identifier IMMUTABLE PARALLEL SAFE
   SELECT coalesce(e.reversal_id, e.requote_id, e.quote_id)
 $$;
 
--- The program takes the lock that decides a row's month. If the program did not take the lock, this trigger refuses the
+-- The program takes the lock that fixes a row's month. If the program did not take the lock, this trigger refuses the
 -- row, so a closed month never changes.
 CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_closed text;
-  earliest text := (SELECT min(posted_month) FROM added);
+  earliest text;
+  first_number bigint;
 BEGIN
   -- The ledger's lock (src/database/ledger-lock.ts): waits for a close in progress and sees its result.
   PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  SELECT min(posted_month), min(entry_id) INTO earliest, first_number FROM added;
+  IF first_number <= (SELECT max(last_no) FROM log_checkpoints) THEN
+    RAISE EXCEPTION 'row % cannot be recorded: a checkpoint covers this number', first_number
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'ledger_rows_above_checkpoints';
+  END IF;
   SELECT max(month) INTO last_closed FROM closed_months;
   IF earliest <= last_closed THEN
     RAISE EXCEPTION 'rows cannot post to %: months to % are closed', earliest, last_closed
@@ -218,8 +223,8 @@ $$;
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
 
--- Replaces a foreign key, which looks up each row's policy in a separate query: that took 4.6 of the 21 µs of inserting
--- a row. Policies are never deleted, so one query per statement is enough.
+-- This trigger replaces a foreign key. A foreign key looks up each row's policy in a separate query, which took 4.6 of
+-- the 21 µs of inserting a row. Policies are never deleted, so one query per statement is enough.
 CREATE FUNCTION refuse_unknown_policy() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   stranger record;
@@ -238,8 +243,8 @@ $$;
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
 
--- Replaces a foreign key for the same reason. Events are never deleted either. An acceptance records its event and its
--- row in one statement, and triggers run after both.
+-- This trigger replaces a foreign key for the same reason. Events are never deleted either. An acceptance records its
+-- event and its row in one statement, and triggers run after both.
 CREATE FUNCTION refuse_unknown_event() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   missing bigint;

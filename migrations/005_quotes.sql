@@ -1,4 +1,4 @@
--- Sales through the API: quotes and requotes with their prices, and the ledger row of each acceptance. All tables are
+-- Sales through the API: quotes and requotes with their prices, and the ledger rows of acceptances. All tables are
 -- append-only, except that `reckoner purge` deletes unaccepted quotes and requotes some time after they expired.
 
 CREATE TABLE quotes (
@@ -40,7 +40,7 @@ RETURN quote.expires_at < now() - interval '30 days'
 CALL make_append_only('quotes', 'DELETE', 'quote_may_go(OLD)');
 CALL grant_to_app('DELETE', 'quotes');
 
--- The ledger row that the acceptance of a quote recorded.
+-- The ledger row that was recorded when a quote was accepted.
 CREATE TABLE quote_acceptances (
   quote_id text COLLATE "C" PRIMARY KEY,
   partner_id text COLLATE "C" NOT NULL,
@@ -123,7 +123,7 @@ CREATE TABLE idempotency_keys (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   idempotency_key text COLLATE "C" NOT NULL
     CONSTRAINT idempotency_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
-  -- The hash of method, path and body. A different request with the same key is refused.
+  -- The hash of the method, path and body of the request. A different request with the same key is refused.
   request_sha256 text NOT NULL CONSTRAINT idempotency_request_is_a_hash CHECK (request_sha256 ~ '^[0-9a-f]{64}$'),
   status integer NOT NULL,
   answer text NOT NULL,

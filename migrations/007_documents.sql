@@ -36,9 +36,9 @@ CREATE FUNCTION document_series(document text, issued_on date) RETURNS text IMMU
 RETURN CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
        || extract(year FROM issued_on)::text;
 
--- Open items of the previous system, carried over at the end of a day, the cut-over. Invoices and credits become
--- documents with the purpose `opening` and with their previous numbers and dates. Unapplied cash becomes payments with
--- the source `opening`. All items are entered in the books on the day of the cut-over.
+-- Items of the previous system that were open at the end of a day, the cut-over, and that were carried over. Invoices
+-- and credits become documents with the purpose `opening` and with their previous numbers and dates. Unapplied cash
+-- becomes payments with the source `opening`. All items are entered in the books on the day of the cut-over.
 CREATE TABLE openings (
   opening_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   cut_over_on date NOT NULL,
@@ -50,8 +50,8 @@ CREATE TABLE openings (
 );
 CALL make_fact('openings');
 
--- The totals of an opening, and finance's control total from the previous system: receivables less credit and unapplied
--- cash.
+-- The totals of an opening, and the control total that finance took from the previous system: receivables less credit
+-- and unapplied cash.
 CREATE TABLE opening_totals (
   opening_id bigint NOT NULL REFERENCES openings,
   currency text COLLATE "C" NOT NULL,
@@ -65,7 +65,7 @@ CREATE TABLE opening_totals (
 );
 CALL make_fact('opening_totals');
 
--- A month after the cut-over is billed here. After such a month is closed, its reports are published, and no opening
+-- Reckoner bills the months after the cut-over. After such a month is closed, its reports are published, and no opening
 -- may change them.
 CREATE FUNCTION refuse_opening_of_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -137,8 +137,9 @@ CREATE TABLE documents (
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
-  -- For an opened item: its opening, its number in the previous system, and the amount issued there. A reversed item
-  -- may be carried over again under the same number as the next revision, which follows the void revision.
+  -- For an item that an opening carried over: its opening, its number in the previous system, and the amount that was
+  -- issued there. A reversed item may be carried over again under the same number as the next revision, which follows
+  -- the void revision.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT opening_number_form
     CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
@@ -178,7 +179,8 @@ CREATE TABLE documents (
     document <> 'statement' AND arrangement = 'invoicing' AND enrollments = 0 AND entries = 0 AND partner_cut = 0
     AND tax = 0 AND invoice_amount > 0 AND credit_applied = 0 AND replaces IS NULL AND original_amount >= invoice_amount
     AND reopened_on >= issued_on, false)),
-  -- An opening's number must not be a number that we may still assign. Our documents are dated after the cut-over.
+  -- The number of a carried-over item must not be a number that we may still assign. Our documents are dated after the
+  -- cut-over.
   CONSTRAINT opening_number_not_ours CHECK (
     CASE WHEN opening_number ~* '^(INV|CN|ST)-\d{4}-\d{6,}$'
          THEN split_part(opening_number, '-', 2)::integer < extract(year FROM reopened_on) ELSE true END),
@@ -188,17 +190,18 @@ CREATE TABLE documents (
     REFERENCES documents (document_id, opening_number),
   CONSTRAINT document_entered_at_the_cut_over FOREIGN KEY (opening_id, reopened_on)
     REFERENCES openings (opening_id, cut_over_on),
-  -- For foreign keys: a replacement, and a credit note against the document, have the same values.
+  -- Foreign keys use these columns: a replacement has the same values, and a credit note against the document does too.
   CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
   CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement)
     REFERENCES documents (document_id, partner_id, month, currency, arrangement)
 );
--- One live document per month. The first document replaces nothing, and each later document replaces a void document.
--- No document is replaced twice, so the documents of a month form a chain in which only the last can be live.
+-- A month has only one live document for each partner, currency and arrangement. The first document replaces nothing,
+-- and each later document replaces a void document. No document is replaced twice, so the documents of a month form a
+-- chain in which only the last can be live.
 CREATE UNIQUE INDEX document_one_live_per_month ON documents (partner_id, month, currency, arrangement)
   WHERE purpose = 'month' AND replaces IS NULL;
--- Each number is carried over once, whatever its letter case, except for revisions.
+-- Each number of the previous system is carried over only once, whatever its letter case. Revisions are exempt.
 CREATE UNIQUE INDEX opening_number_once ON documents (lower(opening_number))
   WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
 CREATE INDEX documents_of_opening ON documents (opening_id) WHERE opening_id IS NOT NULL;
@@ -210,9 +213,17 @@ CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE d
 CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT NULL;
 CALL require_open_books('documents');
 CALL make_fact('documents');
+CREATE FUNCTION keep_contact() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.contact_name := keep_text(NEW.contact_name);
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION keep_contact();
+ALTER TABLE documents ADD CONSTRAINT documents_contact_name_kept CHECK (contact_name = '' OR is_commitment(contact_name));
 
--- Numbers that are never assigned: after a restore, the numbers that the lost ledger may have issued after the backup.
--- Each range belongs to the resumption that skipped it.
+-- Numbers that are never assigned. After a restore, these are the numbers that the lost ledger may have issued after
+-- the backup. Each range belongs to the resumption that skipped it.
 CREATE TABLE skipped_numbers (
   series text COLLATE "C" NOT NULL CONSTRAINT skipped_series_form CHECK (series ~ '^(INV|CN|ST)-\d{4}$'),
   first_sequence integer NOT NULL CONSTRAINT skipped_sequence_positive CHECK (first_sequence > 0),
@@ -247,9 +258,9 @@ CREATE TRIGGER number_given_or_skipped AFTER INSERT ON skipped_numbers
 CREATE FUNCTION tax_of(taxable numeric, rate numeric, currency text) RETURNS numeric IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN round(taxable * rate / 100, minor_digits(currency));
 
--- The tax totals of a document by country, category and rate, fixed at its issue. Reduced rates have totals of their
--- own. A document without configured tax has no totals. Rates are in percent. A credit note has its amounts negated, as
--- in its header.
+-- The tax totals of a document by country, category and rate, fixed at its issue. Reduced tax rates have separate
+-- totals. A document without configured tax has no totals. Rates are in percent. A credit note has its amounts negated,
+-- as in its header.
 CREATE TABLE document_taxes (
   document_id bigint NOT NULL REFERENCES documents,
   position integer NOT NULL CONSTRAINT document_tax_position_positive CHECK (position > 0),
@@ -294,7 +305,7 @@ CREATE TABLE document_lines (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
-  -- The position of the line's tax total, or NULL on a document without tax.
+  -- The position of the tax total of the line, or NULL on a document without tax.
   tax integer,
   PRIMARY KEY (document_id, position),
   -- A reversal has the tax of the reversed row, so a change of rate or country may split a line.
@@ -304,16 +315,16 @@ CREATE TABLE document_lines (
 );
 CALL make_fact('document_lines');
 
--- The positions of the lines that a tax total covers, such as 1 3 4, as its seal states them, or empty for a credit
--- note against an invoice, which has no lines.
+-- The positions of the lines that a tax total covers, such as 1 3 4, as the fact of the total states them. Empty for a
+-- credit note against an invoice, which has no lines.
 CREATE FUNCTION lines_of_tax(document_id bigint, tax integer) RETURNS text STABLE LANGUAGE sql
 RETURN (SELECT coalesce(string_agg(l.position::text, ' ' ORDER BY l.position), '') FROM document_lines l
         WHERE l.document_id = lines_of_tax.document_id AND l.tax = lines_of_tax.tax);
 
 -- Checks the totals at the commit, when the document is complete. The tax of a document is the sum of its totals, the
--- totals cover its net amount, and each total covers its lines. A month's document has the tax of its taxable amounts.
--- For credit notes against an invoice, the sum of their taxes is the tax of what they credit together
--- (src/documents/tax.ts).
+-- totals cover its net amount, and each total covers its lines. The tax of a month's document is computed from its
+-- taxable amounts. If several credit notes are against the same invoice, the sum of their taxes is the tax of the
+-- amount that they credit together (src/documents/tax.ts).
 CREATE FUNCTION refuse_untied_tax() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   of_document documents;
@@ -367,16 +378,8 @@ CREATE VIEW live_documents AS
 SELECT * FROM documents d WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
 CALL grant_to_app('SELECT', 'live_documents');
 
--- The sums of a month's first documents, which bill all rows of the month.
-CREATE VIEW month_totals AS
-SELECT month, currency, sum(sign * spot_price) AS spot_price, sum(sign * partner_cut) AS partner_cut,
-       sum(sign * invoice_amount) AS invoice_amount
-FROM documents CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS s
-WHERE purpose = 'month' AND replaces IS NULL GROUP BY month, currency;
-CALL grant_to_app('SELECT', 'month_totals');
-
--- Documents and voids refer to each other, so this foreign key comes after both tables. The key is deferrable, so that
--- a restore can fill one table after the other.
+-- Documents and voids name each other, so this foreign key comes after both. The key is deferrable, so that a restore
+-- can fill the tables one after another.
 ALTER TABLE documents ADD CONSTRAINT document_replaces_a_void_one
   FOREIGN KEY (replaces, partner_id, month, currency, arrangement)
   REFERENCES voids (document_id, partner_id, month, currency, arrangement) DEFERRABLE;
@@ -407,7 +410,7 @@ CALL make_fact('credit_applications');
 -- Releases of applied credit, which is then open again. A void releases all credit applied to the invoice.
 CREATE TABLE credit_releases (
   credit_application_id bigint PRIMARY KEY REFERENCES credit_applications,
-  -- The void invoice; NULL means that a command released the credit.
+  -- The void invoice. NULL means that a command released the credit.
   document_id bigint REFERENCES voids,
   released_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
@@ -420,8 +423,8 @@ CREATE TABLE credit_releases (
 CALL require_open_books('credit_releases');
 CALL make_fact('credit_releases');
 
--- Refuses to release credit that covered an invoice completely at issue. The invoice has no payment page and asks for
--- no money, so only its void can release the credit.
+-- Refuses to release credit that completely covered an invoice at its issue. The invoice has no payment page and asks
+-- for no money, so only its void can release the credit.
 CREATE FUNCTION refuse_release_of_covering_credit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
@@ -455,7 +458,7 @@ CREATE INDEX write_offs_of_document ON write_offs (document_id);
 CALL require_open_books('write_offs');
 CALL make_fact('write_offs');
 
--- An undone write-off: the invoice is open again, for example because the partner pays after all.
+-- A write-off that was undone: the invoice is open again, for example because the partner pays after all.
 CREATE TABLE write_off_reversals (
   write_off_id bigint PRIMARY KEY REFERENCES write_offs,
   reason text NOT NULL CONSTRAINT write_off_reversal_has_reason CHECK (btrim(reason) <> ''),
@@ -472,7 +475,8 @@ CREATE VIEW live_write_offs AS
 SELECT * FROM write_offs w WHERE NOT EXISTS (SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id);
 CALL grant_to_app('SELECT', 'live_write_offs');
 
--- Holds of documents. The next hold of a document follows the release of the previous hold, so at most one is current.
+-- Holds of documents. The next hold of a document refers to the release of the previous hold, so at most one hold is
+-- current.
 CREATE TABLE holds (
   hold_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES documents,
@@ -500,15 +504,15 @@ CREATE VIEW current_holds AS
 SELECT * FROM holds h WHERE NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id);
 CALL grant_to_app('SELECT', 'current_holds');
 
--- Disputes of invoices by partners. The next dispute of an invoice follows the closing of the previous dispute, so at
--- most one is open. A card dispute is different: the processor reports it for a payment (010_payments.sql).
+-- Disputes of invoices by partners. The next dispute of an invoice refers to the closing of the previous dispute, so at
+-- most one dispute is open. A card dispute is different: the processor reports it for a payment (010_payments.sql).
 CREATE TABLE invoice_disputes (
   invoice_dispute_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES documents,
   follows bigint,
   amount numeric NOT NULL CONSTRAINT invoice_dispute_positive CHECK (amount > 0),
   reason text NOT NULL CONSTRAINT invoice_dispute_has_reason CHECK (btrim(reason) <> ''),
-  -- Who works on the dispute, or empty if no one is assigned.
+  -- The person who works on the dispute, or empty if no one is assigned.
   owner text NOT NULL,
   promised_on date,
   disputed_on date NOT NULL,
@@ -532,6 +536,7 @@ CREATE TABLE invoice_dispute_closings (
 ALTER TABLE invoice_disputes ADD CONSTRAINT invoice_dispute_follows_a_closing FOREIGN KEY (follows, document_id)
   REFERENCES invoice_dispute_closings (invoice_dispute_id, document_id) DEFERRABLE;
 CALL make_fact('invoice_disputes');
+CALL keep_personal('invoice_disputes', 'owner');
 CALL make_fact('invoice_dispute_closings');
 
 CREATE VIEW open_invoice_disputes AS
@@ -550,14 +555,15 @@ CREATE TABLE instruction_versions (
 );
 CALL make_fact('instruction_versions');
 
--- The payment instructions in force: those of the latest `instructions adopt`, which is recorded only as an event.
+-- The current payment instructions, which the latest `instructions adopt` adopted. The adoption is recorded only as an
+-- event.
 CREATE VIEW instructions_in_force AS
 SELECT event_id, details->'instructions' AS instructions FROM audit_events
 WHERE action = 'instructions.adopt' ORDER BY event_id DESC LIMIT 1;
 CALL grant_to_app('SELECT', 'instructions_in_force');
 
--- The payment instructions for a currency, or else those for any currency ('*'), or null if none. ACH is for US dollars
--- only. The result must equal that of instructionsFor in src/config/instructions.ts.
+-- The payment instructions for a currency, or else those for any currency ('*'). NULL if there are none. ACH is for US
+-- dollars only. The result must equal the result of instructionsFor in src/config/instructions.ts.
 CREATE FUNCTION instructions_for(instructions jsonb, currency text) RETURNS jsonb IMMUTABLE LANGUAGE sql
 RETURN (
   SELECT nullif(jsonb_strip_nulls(jsonb_build_object(
@@ -582,14 +588,15 @@ CREATE TABLE document_pdfs (
 ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL;
 CALL make_fact('document_pdfs');
 
--- Compares the printed instructions with the last adoption that was recorded before the PDF, also in a restore. An
--- adoption takes the ledger's lock exclusively, so none can be recorded between this check and the commit.
+-- Compares the printed instructions with the last adoption that was recorded before the PDF. This comparison also
+-- applies in a restore. An adoption takes the ledger's lock exclusively, so none can be recorded between this check and
+-- the commit.
 CREATE FUNCTION refuse_other_instructions() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT EXISTS (
     SELECT FROM instruction_versions v CROSS JOIN LATERAL (
       SELECT details->'instructions' AS instructions FROM audit_events
-      WHERE action = 'instructions.adopt' AND fact_id < NEW.fact_id ORDER BY event_id DESC LIMIT 1) AS f
+      WHERE action = 'instructions.adopt' AND log_no < NEW.log_no ORDER BY event_id DESC LIMIT 1) AS f
     WHERE v.instruction_version_id = NEW.instruction_version_id
       AND v.content = instructions_for(f.instructions, v.currency)) THEN
     RAISE EXCEPTION 'the payment instructions of document % are not in force', NEW.document_id
@@ -604,8 +611,8 @@ CREATE TRIGGER instructions_in_force BEFORE INSERT ON document_pdfs
 CREATE TABLE document_e_invoices (
   document_id bigint PRIMARY KEY REFERENCES document_pdfs,
   writer_version integer NOT NULL,
-  -- Both parties as stated in the XML: the data fixed at issue, with blanks filled from the data at the time of
-  -- writing.
+  -- Both parties, as the XML states them. Their data was fixed at issue, and blanks were filled with the data at the
+  -- time of writing.
   parties jsonb NOT NULL,
   sha256 text NOT NULL CONSTRAINT document_e_invoice_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   xml bytea NOT NULL,

@@ -1,11 +1,11 @@
--- The outbox has every e-mail of any kind. An e-mail is queued before it is sent. An e-mail moves from state to state,
--- and each attempt is logged.
+-- The outbox contains every e-mail of any kind. An e-mail is queued before it is sent. An e-mail moves from state to
+-- state, and each attempt is logged.
 
 CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT email_kind_known
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
-                    'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed',
+                    'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed',
                     'approval_request', 'approval_decision')),
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
@@ -13,9 +13,11 @@ CREATE TABLE emails (
   day date,
   payment_id bigint,
   credit_refund_id bigint,
-  checkpoint_number bigint REFERENCES checkpoints,
+  -- The key is deferrable, because a restore fills the table of checkpoints after all facts.
+  checkpoint_size bigint REFERENCES log_checkpoints DEFERRABLE,
   approval_request_id bigint,
-  -- True for an account statement of a month whose books are open. Another statement follows when the books close.
+  -- True for an account statement of a month whose books are still open. In that case, the partner gets another
+  -- statement when the books close.
   preliminary boolean NOT NULL DEFAULT false CONSTRAINT email_preliminary_statement
     CHECK (NOT preliminary OR kind = 'account_statement'),
   -- Why the e-mail was requested, or NULL for the usual e-mail of its kind, except for a document's. addressed_to is an
@@ -39,8 +41,8 @@ CREATE TABLE emails (
   -- The number of attempts with an unknown outcome. After the first unclear attempt, the same bytes are sent again. The
   -- second unclear attempt makes the e-mail uncertain.
   unclear_attempts integer NOT NULL DEFAULT 0,
-  -- When a worker next checks an e-mail that is queued, held or being sent. 'infinity': only a run that checks all
-  -- e-mails.
+  -- The time when a worker next checks an e-mail that is queued, held or being sent. 'infinity' means that only a run
+  -- that checks all e-mails checks it.
   due_at timestamptz NOT NULL DEFAULT now(),
   queued_at timestamptz NOT NULL,
   attempted_at timestamptz,
@@ -57,14 +59,14 @@ CREATE TABLE emails (
     AND (kind IN ('reminder', 'account_statement', 'missing_feeds', 'instructions_changed')) = (day IS NOT NULL)),
   CONSTRAINT email_money_named CHECK (
     (kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
-  CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal', 'books_seal')) = (month IS NOT NULL)),
-  CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_number IS NOT NULL)),
+  CONSTRAINT email_month_named CHECK ((kind = 'close_report') = (month IS NOT NULL)),
+  CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_size IS NOT NULL)),
   CONSTRAINT email_approval_named CHECK (
     (kind IN ('approval_request', 'approval_decision')) = (approval_request_id IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (
     addressed_to IS NULL OR asked_for IS NOT DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (
-    event_id IS NOT NULL OR kind IN ('missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status')
+    event_id IS NOT NULL OR kind IN ('missing_feeds', 'checkpoint', 'status')
     OR asked_for IS NOT DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
@@ -76,13 +78,13 @@ CREATE TABLE emails (
 );
 ALTER TABLE emails ALTER COLUMN message SET STORAGE EXTERNAL;
 
--- Each e-mail below is sent once, apart from resends.
+-- Each e-mail below is sent only once, except when it is resent.
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
 CREATE UNIQUE INDEX account_statement_once ON emails (partner_id, day, preliminary)
   WHERE kind = 'account_statement' AND asked_for IS NULL;
--- A receipt that was withdrawn before it was sent may become due again. A partner that was the payer by mistake may
--- have received its own receipt.
+-- A receipt that was withdrawn before it was sent may become due again. If a partner was named as the payer by mistake,
+-- it may have received its own receipt.
 CREATE UNIQUE INDEX payment_receipt_once ON emails (payment_id, partner_id)
   WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
 CREATE UNIQUE INDEX refund_notice_once ON emails (credit_refund_id)
@@ -95,33 +97,40 @@ CREATE UNIQUE INDEX instructions_changed_once ON emails (event_id)
   WHERE kind = 'instructions_changed' AND asked_for IS NULL;
 CREATE UNIQUE INDEX approval_email_once ON emails (kind, approval_request_id)
   WHERE approval_request_id IS NOT NULL AND asked_for IS NULL;
-CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
-CREATE UNIQUE INDEX books_seal_email_once ON emails (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
-CREATE UNIQUE INDEX checkpoint_email_once ON emails (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
--- The content of a status e-mail is read when it is sent, so a second waiting e-mail would be identical.
+CREATE UNIQUE INDEX checkpoint_email_once ON emails (checkpoint_size) WHERE kind = 'checkpoint' AND asked_for IS NULL;
+-- The status is read when its e-mail is sent, so while one waits, a second one would be the same.
 CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');
 
--- Finds the latest e-mail of a document. Without this index, the preview of a month took 70 s after ten years, because
--- each search read all e-mails.
+-- Finds the latest e-mail of a document. Without this index, the preview of a month took 70 s in a ledger of ten years,
+-- because each search read all e-mails.
 CREATE INDEX emails_of_document ON emails (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails (status) WHERE status <> 'sent';
 CREATE INDEX emails_due ON emails (due_at, email_id) WHERE status IN ('queued', 'sending', 'held');
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
 
+-- Whether only a person was erased from an e-mail: '(erased)' replaces an address, or the mail server's reply with it.
+CREATE FUNCTION is_erased_email(before emails, after emails) RETURNS boolean STABLE LANGUAGE sql
+RETURN to_jsonb(after) - '{addressed_to,reason,recipients}'::text[] = to_jsonb(before) - '{addressed_to,reason,recipients}'::text[]
+  AND after.addressed_to IS NOT DISTINCT FROM CASE after.addressed_to WHEN '(erased)' THEN '(erased)' ELSE before.addressed_to END
+  AND after.reason IS NOT DISTINCT FROM CASE after.reason WHEN '(erased)' THEN '(erased)' ELSE before.reason END
+  AND NOT EXISTS (SELECT FROM unnest(before.recipients, after.recipients) AS r (before, after)
+                  WHERE r.after IS DISTINCT FROM r.before AND (r.before IS NULL OR r.after IS DISTINCT FROM '(erased)'));
+
 -- What an e-mail is about, its Message-ID and whether it was sent never change.
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
-      OLD.checkpoint_number, OLD.approval_request_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+  IF ((OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
+      OLD.checkpoint_size, OLD.approval_request_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
-      NEW.checkpoint_number, NEW.approval_request_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+      NEW.checkpoint_size, NEW.approval_request_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status = 'withdrawn' OR OLD.dismissal_reason IS NOT NULL
      OR (OLD.status IN ('sent', 'bounced')
          AND (NEW.status <> 'bounced' OR (OLD.recipients, OLD.message_sha256, OLD.sent_at, OLD.attempts)
-                                         IS DISTINCT FROM (NEW.recipients, NEW.message_sha256, NEW.sent_at, NEW.attempts)))
+                                         IS DISTINCT FROM (NEW.recipients, NEW.message_sha256, NEW.sent_at, NEW.attempts))))
+     AND NOT is_erased_email(OLD, NEW)
   THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'emails_facts_stay';
@@ -138,7 +147,8 @@ CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails
   FOR EACH ROW WHEN (NEW.status = 'sending' AND OLD.status <> 'sending')
   EXECUTE FUNCTION begin_recording(not_while_paused);
 
--- The sealed log of attempts. `refused` is final. `deferred` was certainly not accepted. `unclear` may have arrived.
+-- How each attempt ended, as facts. The outcome `refused` is final, `deferred` was certainly not accepted, and
+-- `unclear` may have arrived.
 CREATE TABLE email_attempts (
   email_id bigint NOT NULL REFERENCES emails,
   attempt integer NOT NULL,
@@ -156,9 +166,10 @@ CREATE TABLE email_attempts (
 );
 CREATE INDEX email_attempts_by_end ON email_attempts (ended_at);
 CALL make_fact('email_attempts', while_paused => true);
+CALL keep_personal('email_attempts', 'reply', 'recipients');
 
--- Bounces: a server reported that it gave up on a recipient of an e-mail (a delivery status notification, RFC 3464). An
--- e-mail is `bounced` if its first recipient bounced, not if only a copy bounced.
+-- Bounces are reports by a server that it gave up on a recipient of an e-mail (delivery status notifications, RFC
+-- 3464). An e-mail is `bounced` if its first recipient bounced, not if only a copy bounced.
 CREATE TABLE email_bounces (
   email_bounce_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   email_id bigint NOT NULL REFERENCES emails,
@@ -173,6 +184,7 @@ CREATE TABLE email_bounces (
   CONSTRAINT email_bounce_once UNIQUE (email_id, recipient)
 );
 CALL make_fact('email_bounces', while_paused => true);
+CALL keep_personal('email_bounces', 'recipient', 'diagnostic');
 
 -- The e-mails of documents, and the latest e-mail of each document, for views and functions of earlier migrations.
 CREATE VIEW document_emails AS
@@ -188,15 +200,15 @@ CALL grant_to_app('SELECT', 'latest_emails');
 -- The latest e-mail without a document for each partner and day, month, payment, refund, checkpoint, approval request,
 -- or the status.
 CREATE VIEW latest_other_emails AS
-SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id)
-       email_id, kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id,
+SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id)
+       email_id, kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
        addressed_to, status, reason, recipients, queued_at, dismissal_reason
 FROM emails WHERE document_id IS NULL
-ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id,
+ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
          email_id DESC;
 CALL grant_to_app('SELECT', 'latest_other_emails');
 
--- E-mails that were not sent, withdrawn or dismissed, if no later e-mail has the same subject matter.
+-- E-mails that were neither sent, withdrawn nor dismissed, if no later e-mail has the same subject matter.
 CREATE VIEW unfinished_emails AS
 SELECT email_id, document_id FROM emails e
 WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
@@ -204,9 +216,9 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
              SELECT FROM emails later
              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind
                AND (later.partner_id, later.month, later.day, later.payment_id, later.credit_refund_id,
-                    later.checkpoint_number, later.approval_request_id)
+                    later.checkpoint_size, later.approval_request_id)
                    IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-                                         e.checkpoint_number, e.approval_request_id))
+                                         e.checkpoint_size, e.approval_request_id))
            ELSE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 CALL grant_to_app('SELECT', 'unfinished_emails');
@@ -218,7 +230,7 @@ SELECT document_id, 6 AS rank, queued_at AS at, 'sending_asked' AS action,
 FROM document_emails
 UNION ALL
 SELECT e.document_id, 6.5, a.ended_at, 'attempted',
-       jsonb_build_object('attempt', a.attempt::text, 'outcome', a.outcome, 'reply', a.reply), NULL
+       jsonb_build_object('attempt', a.attempt::text, 'outcome', a.outcome, 'reply', personal(a.reply)), NULL
 FROM email_attempts a JOIN document_emails e USING (email_id) WHERE a.attempt < e.attempts
 UNION ALL
 SELECT e.document_id, 7, coalesce(e.sent_at, e.attempted_at, e.queued_at), 'sending',
@@ -226,13 +238,14 @@ SELECT e.document_id, 7, coalesce(e.sent_at, e.attempted_at, e.queued_at), 'send
                                                                                      ELSE 'uncertain' END
                                                   ELSE e.status END,
                           'to', array_to_string(e.recipients, ', '), 'attempts', e.attempts::text,
-                          'reply', CASE e.status WHEN 'bounced' THEN a.reply ELSE e.reason END,
+                          'reply', CASE e.status WHEN 'bounced' THEN personal(a.reply) ELSE e.reason END,
                           'sha256', e.message_sha256), NULL
 FROM document_emails e LEFT JOIN email_attempts a ON a.email_id = e.email_id AND a.attempt = e.attempts
 WHERE e.status <> 'queued' OR e.attempts > 0
 UNION ALL
 SELECT e.document_id, 7.5, b.recorded_at, 'bounced',
-       jsonb_build_object('to', b.recipient, 'status', b.status, 'reply', b.diagnostic, 'server', b.reporting_server),
+       jsonb_build_object('to', personal(b.recipient), 'status', b.status, 'reply', personal(b.diagnostic),
+                          'server', b.reporting_server),
        b.event_id
 FROM email_bounces b JOIN document_emails e USING (email_id);
 CALL grant_to_app('SELECT', 'document_email_history');

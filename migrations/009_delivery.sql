@@ -1,7 +1,7 @@
 CREATE TABLE payment_links (
   document_id bigint PRIMARY KEY REFERENCES documents,
   provider text NOT NULL,
-  -- The end of the page's URL. Whoever knows the token can open the page, so it must be unguessable.
+  -- The end of the page's URL. Anyone who knows the token can open the page, so it must be unguessable.
   token text NOT NULL CONSTRAINT payment_link_token_once UNIQUE
     CONSTRAINT payment_link_token_unguessable CHECK (length(token) >= 32),
   url text NOT NULL,
@@ -9,8 +9,8 @@ CREATE TABLE payment_links (
 );
 CALL make_append_only('payment_links');
 
--- Revocations of a link to our payment page. token is the new token, or NULL for none. Each change follows the previous
--- change, so of two concurrent changes one fails. The document's PDF still prints the first link.
+-- Revocations of links to our payment page. token is the new token, or NULL if there is none. Each change refers to the
+-- previous change, so one of two concurrent changes fails. The document's PDF still contains the first link.
 CREATE TABLE payment_link_changes (
   payment_link_change_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   document_id bigint NOT NULL REFERENCES payment_links,
@@ -34,15 +34,16 @@ LEFT JOIN LATERAL (
   ORDER BY c.payment_link_change_id DESC LIMIT 1) AS c ON true;
 CALL grant_to_app('SELECT', 'current_links');
 
--- Links of a payment processor. The intent is written before the call, the object after the reply, and the closing once
--- the processor has confirmed it. A document's links are numbered versions, because a new amount needs a new link.
+-- Links of a payment processor. The intent is written before the call to the processor, the object after the reply, and
+-- the closing after the processor has confirmed it. A document's links are numbered versions, because a new amount
+-- needs a new link.
 CREATE TABLE payment_link_intents (
   document_id bigint NOT NULL REFERENCES documents,
   version integer NOT NULL CONSTRAINT payment_link_version_positive CHECK (version > 0),
   provider text NOT NULL,
   amount numeric NOT NULL CONSTRAINT payment_link_amount_positive CHECK (amount > 0),
   currency text COLLATE "C" NOT NULL,
-  -- The complete request. The processor repeats its first answer only if the request is identical.
+  -- The complete request. The processor repeats its first answer only if the repeated request is identical.
   request jsonb NOT NULL,
   intended_at timestamptz NOT NULL,
   -- Each version follows a closed version, so a document never has two open links.
@@ -78,9 +79,9 @@ CREATE TABLE payment_link_objects (
 );
 CALL make_append_only('payment_link_objects');
 
--- Written after the processor confirmed the closing. `refused` and `not_made` have no object. `used_up`: the link's
--- only session ended without money, because a bank debit was ordered. If the debit fails, the next version of the link
--- is made. `ordered`: a debit for the document is in progress in another session.
+-- Written after the processor confirmed the closing. For `refused` and `not_made`, there is no object. `used_up`: the
+-- link's only session ended without money, because a bank debit was ordered. If the debit fails, the next version of
+-- the link is made. `ordered`: a debit for the document is in progress in another session.
 CREATE TABLE payment_link_closings (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -94,7 +95,7 @@ CREATE TABLE payment_link_closings (
 );
 CALL make_append_only('payment_link_closings');
 -- Intents and closings refer to each other, so this foreign key comes after both tables. The key is deferrable, so that
--- a restore can fill one table after the other.
+-- a restore can fill the tables one after another.
 ALTER TABLE payment_link_intents ADD CONSTRAINT payment_link_follows_a_closed_one FOREIGN KEY (document_id, follows)
   REFERENCES payment_link_closings (document_id, version) DEFERRABLE;
 
@@ -109,7 +110,7 @@ CREATE TABLE payment_link_orders (
 );
 CALL make_append_only('payment_link_orders');
 
--- The outcome of a link's only session. Events arrive in any order, so the outcome may be known before the order.
+-- The outcome of the only session of a link. Events arrive in any order, so the outcome may be known before the order.
 CREATE TABLE payment_link_outcomes (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -120,14 +121,15 @@ CREATE TABLE payment_link_outcomes (
 );
 CALL make_append_only('payment_link_outcomes');
 
--- Why a document's link is currently wrong. The row is deleted when the cause is gone.
+-- The reason why a document's link is wrong at present. The row is deleted when the cause is gone.
 CREATE TABLE payment_link_waits (
   document_id bigint PRIMARY KEY REFERENCES documents,
-  -- limit: the processor does not accept the amount. refused: it refused the request. unavailable: it cannot be
-  -- reached.
+  -- limit: the processor does not accept the amount. refused: the processor refused the request. unavailable: the
+  -- processor cannot be reached.
   kind text NOT NULL CONSTRAINT payment_link_wait_known CHECK (kind IN ('limit', 'refused', 'unavailable')),
   reason text NOT NULL,
-  -- The wanted link when this was recorded. A link with a different amount or other methods is tried at once.
+  -- The link that was wanted when this row was recorded. If a link with a different amount or other methods is wanted,
+  -- it is tried at once.
   wanted text NOT NULL,
   since timestamptz NOT NULL DEFAULT now(),
   noted_at timestamptz NOT NULL DEFAULT now()
@@ -135,10 +137,10 @@ CREATE TABLE payment_link_waits (
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'payment_link_waits');
 
 -- Checkouts: a partner's contact pays several invoices in one session of the payment processor. The checkout is written
--- before the call, with the balance of each invoice, and the session after the reply.
+-- before the call to the processor, with the balance of each invoice. The session is written after the reply.
 CREATE TABLE checkouts (
   checkout_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The checkout's name in our URLs and in the processor's metadata.
+  -- The name of the checkout in our URLs and in the processor's metadata.
   reference text NOT NULL CONSTRAINT checkout_reference_once UNIQUE
     CONSTRAINT checkout_reference_unguessable CHECK (length(reference) >= 32),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
@@ -192,8 +194,8 @@ CREATE TABLE checkout_orders (
 CALL make_append_only('checkout_orders');
 
 -- paid: the processor reported the payment. replaced, canceled, changed: we ended the session, because another checkout
--- pays its invoices, its contact canceled, or an invoice's balance changed. failed: the ordered debit failed. refused,
--- not_made: there is no session.
+-- pays its invoices, the contact canceled, or the balance of an invoice changed. failed: the ordered debit failed.
+-- refused, not_made: there is no session.
 CREATE TABLE checkout_endings (
   checkout_id bigint PRIMARY KEY REFERENCES checkouts,
   why text NOT NULL CONSTRAINT checkout_ending_known
@@ -203,7 +205,8 @@ CREATE TABLE checkout_endings (
 );
 CALL make_append_only('checkout_endings');
 
--- Ordered payments in progress. No other payment of the document should be requested until the ordered payment fails.
+-- Payments that were ordered and are in progress. No other payment of the document should be requested unless the
+-- ordered payment fails.
 CREATE VIEW ordered_payments AS
 SELECT i.document_id, i.amount, o.ordered_on, c.reference
 FROM checkout_orders o JOIN checkouts c USING (checkout_id) JOIN checkout_invoices i USING (checkout_id)
@@ -216,7 +219,7 @@ WHERE NOT EXISTS (
 CALL grant_to_app('SELECT', 'ordered_payments');
 
 -- Checks that a checkout's invoices add up to its amount, and that no invoice is in two open checkouts. The checks are
--- deferred, so that a restore can fill one table after the other.
+-- deferred, so that a restore can fill the tables one after another.
 CREATE FUNCTION refuse_other_checkout() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(7310, 52);

@@ -20,7 +20,7 @@ CREATE TABLE bank_statements (
   account text COLLATE "C" NOT NULL CONSTRAINT bank_statement_has_account CHECK (account <> ''),
   currency text COLLATE "C" NOT NULL,
   reference text NOT NULL,
-  -- As stated in the file, or NULL if not stated.
+  -- The value that the file states, or NULL if the file states none.
   opening numeric,
   closing numeric,
   -- The day of the closing balance.
@@ -61,6 +61,7 @@ CREATE TABLE bank_lines (
 );
 CREATE INDEX bank_lines_by_amount ON bank_lines (currency, amount, bank_booked_on);
 CALL make_fact('bank_lines');
+CALL keep_personal('bank_lines', 'references:text', 'text', 'payer_name', 'payer_account', 'raw');
 
 CREATE TABLE bank_statement_lines (
   bank_statement_id bigint NOT NULL,
@@ -78,11 +79,11 @@ CREATE TABLE bank_statement_lines (
 CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id);
 CALL make_fact('bank_statement_lines');
 
--- Finds lines that may be duplicates of these lines, with the same day, direction, amount and currency. They are lines
--- of two accounts with the same reference (or text), or lines of one account that are never in the same file. Two lines
--- of one file are always different lines. Lines with the same amount are compared by the sets of files that contain
--- them, not one by one, because a file may have 50,000 of them. The planner has no statistics on lines that were just
--- imported: without the setting it would look up each line among all others.
+-- Finds lines that may be duplicates of the given lines, with the same day, direction, amount and currency. The two
+-- lines are on two accounts and have the same reference (or text), or they are on one account and never in the same
+-- file. Two lines of one file are always different lines. Lines with the same amount are compared by the sets of files
+-- that contain them, not one by one, because a file may have 50,000 of them. The planner has no statistics on lines
+-- that were just imported. Without this setting, it would look up each line among all other lines.
 CREATE FUNCTION equal_bank_lines(line_ids bigint[]) RETURNS TABLE (bank_line_id bigint, equal_line_id bigint)
 STABLE LANGUAGE plpgsql SET enable_nestloop = on AS $$
 #variable_conflict use_column
@@ -137,7 +138,8 @@ CREATE TABLE payments (
   -- The source that reported the payment first. payment_sources has all sources, including this one.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_once UNIQUE,
   source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor', 'opening')),
-  -- The payer, as known when the money arrived, or NULL if not known at that time (payment_assignments).
+  -- The payer that was known when the money arrived, or NULL if no payer was known (payment_assignments has later
+  -- payers).
   partner_id text COLLATE "C" REFERENCES partners,
   currency text COLLATE "C" NOT NULL CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   amount numeric NOT NULL CONSTRAINT payment_amount_positive CHECK (amount > 0),
@@ -152,8 +154,8 @@ CREATE TABLE payments (
   payer_account text,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- For unapplied cash of the previous system: the opening, and the number in the previous system. The cash is entered
-  -- on the day of the cut-over, although the bank received it earlier.
+  -- For unapplied cash of the previous system: the opening, and the payment's number in the previous system. The cash
+  -- is entered on the day of the cut-over, although the bank received it earlier.
   opening_id bigint,
   opening_number text COLLATE "C" CONSTRAINT payment_opening_number_form
     CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
@@ -175,6 +177,7 @@ CREATE INDEX payments_of_partner ON payments (partner_id) WHERE partner_id IS NO
 CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account IS NOT NULL;
 CALL require_open_books('payments');
 CALL make_fact('payments');
+CALL keep_personal('payments', 'reference', 'payer_name', 'payer_account');
 
 -- The sources of a payment. The same payment may be reported by webhook, in a bank file and by hand. A payment reported
 -- in three ways is one payment with three sources.
@@ -192,11 +195,12 @@ CREATE TABLE payment_sources (
 CREATE INDEX payment_sources_of_payment ON payment_sources (payment_id);
 CREATE INDEX payment_sources_by_reference ON payment_sources (reference);
 CALL make_fact('payment_sources');
+CALL keep_personal('payment_sources', 'reference');
 
 -- Assignments: transfers of a payment's unapplied cash from one partner to another.
---   named    finance, or a manual entry, names or corrects the payer.
+--   named    Finance or a manual entry names or corrects the payer.
 --   assumed  The payer was unknown, and is taken from the first invoice that the payment is applied to.
---   part     The part that pays another partner's invoice, and returns to the payer when that is undone.
+--   part     A part pays another partner's invoice. The part returns to the payer when the application is undone.
 -- The latest named or assumed assignment determines the payer. The unapplied part of a payment always belongs to the
 -- payer.
 CREATE TABLE payment_assignments (
@@ -205,7 +209,7 @@ CREATE TABLE payment_assignments (
   from_partner_id text COLLATE "C" REFERENCES partners,
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   kind text NOT NULL CONSTRAINT assignment_kind_known CHECK (kind IN ('named', 'assumed', 'part')),
-  -- The amount of unapplied cash that moved, or 0 if the payment was completely applied.
+  -- The amount of unapplied cash that moved. 0 if the payment was completely applied.
   amount numeric NOT NULL,
   assigned_on date NOT NULL,
   entry_on date NOT NULL,
@@ -219,15 +223,15 @@ CREATE INDEX payment_assignments_of_partner ON payment_assignments (partner_id);
 CALL require_open_books('payment_assignments');
 CALL make_fact('payment_assignments');
 
--- Payers' accounts whose earlier payments no longer identify the payer.
+-- Payers' accounts that were forgotten: their earlier payments no longer identify the payer.
 CREATE TABLE forgotten_payer_accounts (
   forgotten_payer_account_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payer_account text COLLATE "C" NOT NULL CONSTRAINT forgotten_account_not_empty CHECK (payer_account <> ''),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events
 );
-CREATE INDEX forgotten_payer_accounts_of_account ON forgotten_payer_accounts (payer_account);
 CALL make_fact('forgotten_payer_accounts');
+CALL keep_personal('forgotten_payer_accounts', 'payer_account');
 
 -- Cash application.
 
@@ -255,11 +259,21 @@ CREATE TABLE payment_applications (
 CREATE INDEX payment_applications_of_payment ON payment_applications (payment_id);
 CREATE INDEX payment_applications_of_document ON payment_applications (document_id);
 CREATE INDEX payment_applications_by_entry ON payment_applications USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
--- Few applications have this evidence, and the list of exceptions searches for it.
+-- Few applications have such evidence, and the list of exceptions searches for it.
 CREATE INDEX payment_applications_with_swapped_digits ON payment_applications (payment_id)
   WHERE jsonb_exists(evidence, 'digits_swapped');
 CALL require_open_books('payment_applications');
 CALL make_fact('payment_applications');
+-- A match's reason names the payer, and the bank's text where it was found. What a processor's payment names is its link.
+CREATE FUNCTION keep_texts_of_evidence() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.evidence := keep_texts_in(NEW.evidence,
+    CASE NEW.evidence->>'rule' WHEN 'processor' THEN '"why"' ELSE '"(why|found)"' END);
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON payment_applications FOR EACH ROW
+  EXECUTE FUNCTION keep_texts_of_evidence();
 
 -- A shortfall that finance does not pursue. The shortfall is posted to bank charges together with the application, and
 -- undone together with the application.
@@ -294,12 +308,14 @@ CREATE TABLE payment_suggestions (
   CONSTRAINT payment_suggestion_once UNIQUE NULLS NOT DISTINCT (payment_id, document_id, same_as)
 );
 CALL make_fact('payment_suggestions');
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON payment_suggestions FOR EACH ROW
+  EXECUTE FUNCTION keep_texts_of_evidence();
 
 -- Reversals of payments and of applications.
 
 CREATE TABLE payment_reversals (
   payment_reversal_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The cause of the reversal: a bank line, a refund or dispute of the processor, or a command.
+  -- The origin of the reversal: a bank line, a refund or dispute of the processor, or a command.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_reversal_once UNIQUE,
   payment_id bigint NOT NULL,
   -- The partner whose unapplied cash is reduced, or NULL if not known.
@@ -313,8 +329,7 @@ CREATE TABLE payment_reversals (
   reason text NOT NULL CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
   bank_line_id bigint CONSTRAINT payment_reversal_of_a_line_once UNIQUE REFERENCES bank_lines,
   duplicate_of bigint REFERENCES payments,
-  -- For money that stays in the bank but does not pay an invoice: the account that it is booked to, such as
-  -- income:interest.
+  -- For money that stays in the bank but pays no invoice: the account to which it is booked, such as income:interest.
   booked_to text COLLATE "C"
     CONSTRAINT payment_reversal_account_form CHECK (booked_to ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$')
     CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ ('^(assets:(receivable|bank|processor)|'
@@ -335,7 +350,8 @@ CREATE INDEX payment_reversals_of_payment ON payment_reversals (payment_id);
 CALL require_open_books('payment_reversals');
 CALL make_fact('payment_reversals');
 
--- Undone reversals: the processor or the bank returned the money after all, for example because a dispute was won.
+-- Reversals that were undone: the processor or the bank returned the money after all, for example because a dispute was
+-- won.
 CREATE TABLE payment_reinstatements (
   payment_reversal_id bigint PRIMARY KEY REFERENCES payment_reversals,
   partner_id text COLLATE "C" REFERENCES partners,
@@ -379,7 +395,7 @@ CREATE TABLE payouts (
 CALL require_open_books('payouts');
 CALL make_fact('payouts');
 
--- A payout's contents: its payments, and the processor's fees on them.
+-- The contents of a payout: its payments, and the processor's fees on these payments.
 CREATE TABLE payout_settlements (
   payout_id bigint PRIMARY KEY REFERENCES payouts,
   gross numeric NOT NULL,
@@ -420,6 +436,7 @@ CREATE TABLE bank_line_outcomes (
 CREATE INDEX bank_line_outcomes_of_payment ON bank_line_outcomes (payment_id) WHERE payment_id IS NOT NULL;
 CREATE INDEX bank_line_outcomes_to_review ON bank_line_outcomes (bank_line_id) WHERE needs_review;
 CALL make_fact('bank_line_outcomes');
+CALL keep_personal('bank_line_outcomes', 'reason');
 
 -- Credit refunds: open credit, or part of it, paid out to the partner.
 
@@ -443,6 +460,7 @@ ALTER TABLE credit_refunds ADD CONSTRAINT credit_refund_money UNIQUE (credit_ref
 CREATE INDEX credit_refunds_of_document ON credit_refunds (document_id);
 CALL require_open_books('credit_refunds');
 CALL make_fact('credit_refunds');
+CALL keep_personal('credit_refunds', 'reference');
 
 -- The bank returned the refund, or the refund was never sent. The credit is open again.
 CREATE TABLE credit_refund_returns (
@@ -456,8 +474,8 @@ CREATE TABLE credit_refund_returns (
 CALL require_open_books('credit_refund_returns');
 CALL make_fact('credit_refund_returns');
 
--- The bank's debit line that paid the refund of a credit note or payment, which determines the refund's bank account.
--- If the refund was undone, its line may pay a different refund.
+-- The bank's debit line that paid the refund of a credit note or payment. The line determines the refund's bank
+-- account. If the refund was undone, its line may pay a different refund.
 CREATE TABLE refund_matches (
   refund_match_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   bank_line_id bigint NOT NULL,
@@ -469,8 +487,8 @@ CREATE TABLE refund_matches (
   payment_reversal_id bigint CONSTRAINT refund_match_of_payment_once UNIQUE,
   paid_on date NOT NULL,
   entry_on date NOT NULL,
-  -- The reason. `apart_from` lists equal lines that pay other refunds, and from which the reference distinguishes this
-  -- line.
+  -- The reason. `apart_from` lists equal lines that pay other refunds. The reference distinguishes these lines from
+  -- this line.
   evidence jsonb NOT NULL CONSTRAINT refund_match_says_why CHECK (evidence->>'why' IS NOT NULL),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -487,15 +505,17 @@ CREATE TABLE refund_matches (
 CREATE INDEX refund_matches_of_line ON refund_matches (bank_line_id);
 CALL require_open_books('refund_matches');
 CALL make_fact('refund_matches');
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON refund_matches FOR EACH ROW
+  EXECUTE FUNCTION keep_texts_of_evidence();
 
 CREATE FUNCTION payload_hash(payload jsonb) RETURNS text IMMUTABLE STRICT LANGUAGE sql
 RETURN encode(sha256(convert_to(payload::text, 'UTF8')), 'hex');
 
--- Events are stored as received, before processing. An event without an outcome waits to be processed, or for its
--- payment.
+-- Events are stored in the form in which they were received, before they are processed. An event without an outcome
+-- waits to be processed, or for its payment.
 CREATE TABLE processor_events (
   processor_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The connected account; empty means our own account.
+  -- The connected account. Empty for our own account.
   account text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
   type text NOT NULL,
@@ -510,7 +530,8 @@ CREATE TABLE processor_events (
   CONSTRAINT processor_event_payload_is_hashed CHECK (payload_sha256 = payload_hash(payload) OR payload IS NULL)
 );
 
--- The part of an event that a seal covers besides its outcome. Erasing the payload does not change this hash.
+-- The part of an event that the log covers, in addition to the event's outcome. Erasing the payload does not change
+-- this hash.
 CREATE FUNCTION processor_event_sha256(processor_event_id bigint) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created,
            coalesce(payload_hash(e.payload), e.payload_sha256)), 'UTF8')), 'hex')
@@ -519,7 +540,8 @@ $$;
 
 CREATE TABLE processor_event_outcomes (
   processor_event_id bigint PRIMARY KEY REFERENCES processor_events,
-  -- effect: it changed something. nothing: it was already known or is irrelevant. manual_review: finance decides.
+  -- effect: the event changed something. nothing: the event was already known or is irrelevant. manual_review: finance
+  -- decides.
   outcome text NOT NULL CONSTRAINT processor_event_outcome_known CHECK (outcome IN ('effect', 'nothing', 'manual_review')),
   payment_id bigint REFERENCES payments,
   reason text NOT NULL CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
@@ -527,6 +549,7 @@ CREATE TABLE processor_event_outcomes (
   event_id bigint NOT NULL REFERENCES audit_events
 );
 CALL make_fact('processor_event_outcomes');
+CALL keep_personal('processor_event_outcomes', 'reason');
 
 CREATE TABLE disputes (
   dispute_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -547,17 +570,17 @@ CREATE TABLE dispute_outcomes (
   decided_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  -- A lost dispute may be won on appeal. The last recorded outcome counts.
+  -- A dispute that was lost may be won on appeal. The last recorded outcome is valid.
   PRIMARY KEY (dispute_id, outcome)
 );
 CALL make_fact('dispute_outcomes');
 
 CREATE VIEW last_dispute_outcomes AS
-SELECT DISTINCT ON (dispute_id) dispute_id, outcome, decided_on FROM dispute_outcomes ORDER BY dispute_id, fact_id DESC;
+SELECT DISTINCT ON (dispute_id) dispute_id, outcome, decided_on FROM dispute_outcomes ORDER BY dispute_id, log_no DESC;
 CALL grant_to_app('SELECT', 'last_dispute_outcomes');
 
--- Closings of exceptions that nothing else resolves. Examples are a bank line that looks like a return but matches no
--- payment, an unreadable event, or a possible duplicate that is a different payment and pays nothing yet.
+-- Closings of exceptions that can be resolved in no other way. Examples are a bank line that looks like a return but
+-- matches no payment, an unreadable event, or a possible duplicate that is a different payment and pays nothing yet.
 CREATE TABLE payment_exception_closings (
   payment_exception_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   processor_event_id bigint CONSTRAINT payment_exception_event_closed_once UNIQUE REFERENCES processor_event_outcomes,
@@ -585,7 +608,7 @@ RETURN after.payload IS NULL AND to_jsonb(after) - 'payload' = to_jsonb(before) 
   AND EXISTS (SELECT FROM processor_event_erasures x WHERE x.processor_event_id = before.processor_event_id);
 CALL make_append_only('processor_events', 'UPDATE', 'is_erasure(OLD, NEW)');
 
--- Runs as the owner, so that the program needs no right to update events.
+-- The function runs as its owner, so that the program needs no right to update events.
 CREATE FUNCTION erase_payloads(processor_event_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
@@ -602,7 +625,7 @@ $$;
 CREATE TRIGGER payloads_are_erased AFTER INSERT ON processor_event_erasures REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_payloads();
 
--- The facts that were not undone.
+-- The following views contain only facts that were not undone.
 
 CREATE VIEW live_payment_applications AS
 SELECT * FROM payment_applications a
@@ -629,7 +652,7 @@ SELECT * FROM credit_refunds f
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id);
 CALL grant_to_app('SELECT', 'live_credit_refunds');
 
--- Excludes refunds that were returned: their bank lines did not pay these refunds, or not permanently.
+-- Excludes matches of refunds that were returned, because their bank lines did not pay these refunds permanently.
 CREATE VIEW live_refund_matches AS
 SELECT * FROM refund_matches m
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = m.credit_refund_id)
@@ -649,8 +672,8 @@ $$;
 CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds();
 
--- The applied, reversed and unapplied amounts of each payment, and its payer if known. `stays`: some of the payment was
--- not reversed, or was booked to a different account, so its money is in the bank.
+-- The applied, reversed and unapplied amounts of each payment, and its payer if known. `stays`: the money is in the
+-- bank, because a part of the payment was not reversed, or was booked to a different account.
 CREATE VIEW payment_balances AS
 SELECT payment_id, partner_id, currency, amount, applied, reversed, amount - applied - reversed AS unapplied,
        CASE WHEN reversed = amount THEN 'reversed' WHEN applied = amount - reversed THEN 'applied'
@@ -672,9 +695,8 @@ FROM (
 CALL grant_to_app('SELECT', 'payment_balances');
 
 -- The items that were open when the books of a month were closed: documents with their balances, and unapplied cash by
--- payment and partner. Later open items are computed from these and the facts since then, however old the ledger is.
--- The tables book_open_documents and book_unapplied_cash are derived from facts. So their rows are not facts and not
--- sealed, and `verify` derives the rows again.
+-- payment and partner. Later open items are computed from these items and the facts since then, whatever the age of the
+-- ledger. Both tables are derived from facts, so they are not facts of the log, and `verify` derives them again.
 CREATE TABLE book_open_documents (
   month billing_month NOT NULL CONSTRAINT book_open_document_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
@@ -694,7 +716,7 @@ CREATE TABLE book_unapplied_cash (
 );
 CALL make_append_only('book_unapplied_cash');
 
--- The items are stored in the transaction that closes the books, before the close itself. A later row would belong to
+-- The items are stored in the transaction that closes the books, before the close itself. Any later row would belong to
 -- no close, so the trigger refuses later rows.
 CREATE FUNCTION refuse_open_item_of_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -714,13 +736,13 @@ CREATE TRIGGER entry_books_open AFTER INSERT ON book_open_documents REFERENCING 
 CREATE TRIGGER entry_books_open AFTER INSERT ON book_unapplied_cash REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_open_item_of_closed_books();
 
--- The last month with closed books that ended on or before the day, or NULL if none.
+-- The last month with closed books that ended on or before the day. NULL if there is none.
 CREATE FUNCTION books_by(as_of date) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT max(month) FROM book_closes WHERE (month_after(month) || '-01')::date <= as_of + 1
 $$;
 
--- The unapplied cash on a day, by payment and partner. 'infinity': now. Amounts that were undone by that day do not
--- count. The function is PL/pgSQL, so that each query is planned for its starting day.
+-- The unapplied cash on a day, by payment and partner. The day 'infinity' means now. Amounts that were undone by that
+-- day are not counted. The function is PL/pgSQL, so that each query is planned for its starting day.
 CREATE FUNCTION unapplied_cash(as_of date)
 RETURNS TABLE (payment_id bigint, partner_id text, amount numeric) STABLE ROWS 200 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -809,21 +831,21 @@ CALL grant_to_app('SELECT', 'payment_cash');
 -- The accounts that payers have paid from, with their partners. An account is learned from a payment that is applied,
 -- or whose payer was named, after the account was last forgotten. Link payments are excluded, because their money comes
 -- from the processor's account. `by_finance`: finance determined the payer of at least one payment, by naming the
--- payer, applying the payment or entering it.
+-- payer, applying the payment or entering it. An erased account is unknown.
 CREATE VIEW payer_accounts AS
-SELECT p.payer_account, b.partner_id, p.payer_name,
+SELECT t.text AS payer_account, b.partner_id, personal(p.payer_name) AS payer_name,
        bool_or(p.source = 'hand'
          OR EXISTS (SELECT FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named')
          OR EXISTS (SELECT FROM live_payment_applications a
                     WHERE a.payment_id = p.payment_id AND a.evidence->>'rule' = 'by_hand')) AS by_finance,
        count(*) AS payments, max(p.received_on) AS last_received_on
-FROM payments p JOIN payment_balances b USING (payment_id)
-WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> 'link'
+FROM payments p JOIN personal_texts t ON t.commitment = p.payer_account JOIN payment_balances b USING (payment_id)
+WHERE b.partner_id IS NOT NULL AND p.method <> 'link'
   AND coalesce(greatest(
         (SELECT max(a.event_id) FROM live_payment_applications a WHERE a.payment_id = p.payment_id),
         (SELECT max(g.event_id) FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named')), 0)
-    > coalesce((SELECT max(f.event_id) FROM forgotten_payer_accounts f WHERE f.payer_account = p.payer_account), 0)
-GROUP BY p.payer_account, b.partner_id, p.payer_name;
+    > coalesce((SELECT max(f.event_id) FROM forgotten_payer_accounts f WHERE personal(f.payer_account) = t.text), 0)
+GROUP BY t.text, b.partner_id, personal(p.payer_name);
 CALL grant_to_app('SELECT', 'payer_accounts');
 
 -- Every fact that changes the open amount of a document. Balances, open items and the journal are built on this view,
@@ -833,74 +855,74 @@ CALL grant_to_app('SELECT', 'payer_accounts');
 --   the amount (negative if it reduces the open amount), entry date, true date, and fact number
 --   whether the fact is undone, and the undoing fact with its dates, its number and its time of recording
 --   the journal entry: debit, credit, our bank account, and the bank account that a returned amount arrived on, if it
---   is a different account. Undoing the fact reverses the entry. Debit and credit are NULL if another row has the
---   entry: document_amounts for an issue, and the invoice's row for applied credit.
+--   is a different account. If the fact is undone, the entry is reversed. Debit and credit are NULL if another row has
+--   the entry: document_amounts for an issue, and the invoice's row for applied credit.
 --   the payment, the credit note or the text that the entry refers to
--- To select facts that were not undone, filter by NOT undone. PostgreSQL then reads only the index of the table of
--- undoing facts.
+-- To select facts that were not undone, filter by NOT undone. PostgreSQL then reads only the index of the table that has
+-- the undoing facts.
 CREATE VIEW balance_changes (
   document_id, document, changes, fact, id, amount, entry_on, dated_on, recorded,
   undone, undone_by, undone_on, undone_dated_on, undone_recorded, undone_at,
   debit, credit, bank_account, returned_to, payment_id, credit_note_id, reference
 ) AS
 SELECT d.document_id, d.document, 'amount_due', 'document_issued', d.document_id, d.gross,
-       d.entry_on, d.issued_on, d.fact_id,
-       v.document_id IS NOT NULL, 'document_voided', v.entry_on, v.voided_on, v.fact_id, v.recorded_at,
+       d.entry_on, d.issued_on, d.log_no,
+       v.document_id IS NOT NULL, 'document_voided', v.entry_on, v.voided_on, v.log_no, v.recorded_at,
        NULL, NULL, NULL, NULL, NULL::bigint, NULL::bigint, NULL
 FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
 WHERE d.document <> 'statement'
 
 UNION ALL
 SELECT a.invoice_id, 'invoice', 'credited', 'credit_applied', a.credit_application_id, -a.amount,
-       a.entry_on, a.applied_on, a.fact_id,
-       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.fact_id, r.recorded_at,
+       a.entry_on, a.applied_on, a.log_no,
+       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.log_no, r.recorded_at,
        'liabilities:partner-credit', 'assets:receivable:billed', NULL, NULL, NULL, a.credit_note_id, NULL
 FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
 
 UNION ALL
--- The same fact on the side of the credit note.
+-- The same fact from the side of the credit note.
 SELECT a.credit_note_id, 'credit_note', 'credited', 'credit_applied', a.credit_application_id, -a.amount,
-       a.entry_on, a.applied_on, a.fact_id,
-       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.fact_id, r.recorded_at,
+       a.entry_on, a.applied_on, a.log_no,
+       r.credit_application_id IS NOT NULL, 'credit_released', r.entry_on, r.released_on, r.log_no, r.recorded_at,
        NULL, NULL, NULL, NULL, NULL::bigint, NULL::bigint, NULL
 FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
 
 UNION ALL
 SELECT w.document_id, 'invoice', 'credited', 'written_off', w.write_off_id, -w.amount,
-       w.entry_on, w.written_off_on, w.fact_id,
-       r.write_off_id IS NOT NULL, 'write_off_undone', r.entry_on, r.reversed_on, r.fact_id, r.recorded_at,
+       w.entry_on, w.written_off_on, w.log_no,
+       r.write_off_id IS NOT NULL, 'write_off_undone', r.entry_on, r.reversed_on, r.log_no, r.recorded_at,
        'expenses:bad-debts', 'assets:receivable:billed', NULL, NULL, NULL, NULL, NULL
 FROM write_offs w LEFT JOIN write_off_reversals r USING (write_off_id)
 
 UNION ALL
 SELECT a.document_id, 'invoice', 'amount_paid', 'payment_applied', a.payment_application_id, -a.amount,
-       a.entry_on, a.applied_on, a.fact_id,
-       u.payment_application_id IS NOT NULL, 'payment_unapplied', u.entry_on, u.unapplied_on, u.fact_id, u.recorded_at,
+       a.entry_on, a.applied_on, a.log_no,
+       u.payment_application_id IS NOT NULL, 'payment_unapplied', u.entry_on, u.unapplied_on, u.log_no, u.recorded_at,
        'liabilities:unapplied', 'assets:receivable:billed', NULL, NULL, a.payment_id, NULL, NULL
 FROM payment_applications a LEFT JOIN payment_unapplications u USING (payment_application_id)
 
 UNION ALL
 SELECT s.document_id, 'invoice', 'credited', 'small_difference', s.payment_application_id, -s.amount,
-       s.entry_on, a.applied_on, s.fact_id,
-       u.payment_application_id IS NOT NULL, 'small_difference_undone', u.entry_on, u.unapplied_on, u.fact_id, u.recorded_at,
+       s.entry_on, a.applied_on, s.log_no,
+       u.payment_application_id IS NOT NULL, 'small_difference_undone', u.entry_on, u.unapplied_on, u.log_no, u.recorded_at,
        'expenses:bank-charges', 'assets:receivable:billed', NULL, NULL, a.payment_id, NULL, NULL
 FROM small_differences s LEFT JOIN payment_unapplications u USING (payment_application_id)
 LEFT JOIN payment_applications a USING (payment_application_id)
 
 UNION ALL
 SELECT f.document_id, 'credit_note', 'amount_paid', 'credit_refunded', f.credit_refund_id, -f.amount,
-       f.entry_on, f.refunded_on, f.fact_id,
-       b.credit_refund_id IS NOT NULL, 'credit_refund_returned', b.entry_on, b.returned_on, b.fact_id, b.recorded_at,
+       f.entry_on, f.refunded_on, f.log_no,
+       b.credit_refund_id IS NOT NULL, 'credit_refund_returned', b.entry_on, b.returned_on, b.log_no, b.recorded_at,
        'liabilities:partner-credit', 'assets:bank', f.account,
        (SELECT m.account FROM refund_matches m WHERE m.credit_refund_id = f.credit_refund_id), NULL, NULL, f.reference
 FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id);
 CALL grant_to_app('SELECT', 'balance_changes');
 
 -- amount_due = gross - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance of zero
--- means paid. For an invoice, `credited` is the amount settled without cash since its issue: applied credit, write-offs
--- and small differences, less credit applied at issue that was taken back. For a credit note, `credited` is the amount
--- applied to invoices, and `amount_paid` the amount refunded. A statement has nothing due, and nothing is owed on a
--- void document. The view is in this file because it needs the tables of payments.
+-- means paid. For an invoice, `credited` is the amount that was settled without cash since its issue: applied credit,
+-- write-offs and small differences. Credit that was applied at issue and later taken back is subtracted. For a credit
+-- note, `credited` is the amount applied to invoices, and `amount_paid` the amount refunded. Nothing is due on a
+-- statement, and nothing is owed on a void document. The view is in this file because it needs the tables of payments.
 CREATE VIEW document_balances AS
 SELECT d.document_id, due.amount_due, settled.credited, settled.amount_paid,
        CASE WHEN v.document_id IS NULL THEN due.amount_due - settled.credited - settled.amount_paid ELSE 0 END AS balance,
@@ -919,8 +941,8 @@ CROSS JOIN LATERAL (
   OFFSET 0) AS settled;
 CALL grant_to_app('SELECT', 'document_balances');
 
--- The documents open on a day, with their balances. 'infinity': now. A void document is never open, whatever was
--- applied to it and released, so issues are not joined with voids.
+-- The documents that were open on a day, with their balances. The day 'infinity' means now. A void document is never
+-- open, whatever was applied to it and released. Therefore, issues are not joined with voids.
 CREATE FUNCTION open_items(as_of date)
 RETURNS TABLE (document_id bigint, balance numeric) STABLE ROWS 1000 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -960,7 +982,8 @@ CALL grant_to_app('SELECT', 'open_credit');
 -- The effects of payments and refunds on a document, for its history.
 CREATE VIEW payment_history AS
 SELECT a.document_id, a.recorded_at AS at, 'paid' AS action,
-       jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence->>'why') AS facts,
+       jsonb_build_object('amount', a.amount::text, 'reference', personal(p.reference),
+                          'why', personal(a.evidence->>'why')) AS facts,
        a.event_id
 FROM payment_applications a JOIN payments p USING (payment_id)
 UNION ALL
@@ -968,7 +991,7 @@ SELECT s.document_id, s.recorded_at, 'small_difference', jsonb_build_object('amo
 FROM small_differences s
 UNION ALL
 SELECT a.document_id, u.recorded_at, 'unpaid',
-       jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'kind', r.kind, 'code', r.code,
+       jsonb_build_object('amount', a.amount::text, 'reference', personal(p.reference), 'kind', r.kind, 'code', r.code,
          'reason', r.reason, 'charges', s.amount::text),
        u.event_id
 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
@@ -977,7 +1000,7 @@ LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
 LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
 UNION ALL
 SELECT document_id, recorded_at, 'refunded',
-       jsonb_build_object('amount', amount::text, 'reference', reference, 'on', refunded_on::text), event_id
+       jsonb_build_object('amount', amount::text, 'reference', personal(reference), 'on', refunded_on::text), event_id
 FROM credit_refunds
 UNION ALL
 SELECT f.document_id, b.recorded_at, 'refund_returned',
@@ -1056,7 +1079,8 @@ WITH dated AS (
 )
 SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected,
        t.last_on AS expected_on, t.last_on - s.first_on AS days_of_overlap,
-       -- The first day that may lack lines. Without a closing date, the last day of a file may be incomplete.
+       -- The first day for which lines may be missing. If there is no closing date, the last day of a file may be
+       -- incomplete.
        least(s.first_on, coalesce(t.closed_on + 1, t.last_on)) AS gap_from,
        regexp_replace(f.name, '^.*[/\\]', '') AS file, regexp_replace(o.name, '^.*[/\\]', '') AS expected_file
 FROM placed s
@@ -1070,7 +1094,7 @@ WHERE NOT EXISTS (
   SELECT FROM placed e
   WHERE (e.account, e.currency) = (s.account, s.currency) AND e.bank_statement_id <> s.bank_statement_id
     AND e.closing = s.opening AND e.last_on <= s.first_on
-    -- A statement without lines counts only if it comes before this statement.
+    -- A statement without lines is considered only if it comes before this statement.
     AND (e.opening <> e.closing OR e.place < s.place))
   AND t.closing + (
     SELECT coalesce(sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END), 0) FROM bank_lines l
@@ -1081,7 +1105,7 @@ WHERE NOT EXISTS (
     CROSS JOIN LATERAL (
       SELECT e.opening AS one, e.opening AS other
       UNION ALL
-      -- The running balance. A file may have the oldest or the newest line first.
+      -- The running balance. A file may begin with the oldest or with the newest line.
       SELECT e.opening + sum(m.signed) OVER (ORDER BY m.position),
              e.opening + sum(m.signed) OVER (ORDER BY m.position DESC)
       FROM (SELECT p.position, CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END AS signed
@@ -1091,7 +1115,8 @@ WHERE NOT EXISTS (
       AND s.opening IN (inside.one, inside.other));
 CALL grant_to_app('SELECT', 'bank_statement_breaks');
 
--- The payments that a payment may duplicate, as one clause. Excludes payments that finance decided are different.
+-- The payments that a payment may duplicate, written as one clause. Excludes payments that finance decided are
+-- different.
 CREATE VIEW suggested_duplicates AS
 SELECT s.payment_id, p.received_on,
        string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
@@ -1105,18 +1130,18 @@ CREATE VIEW possible_duplicates AS
 SELECT * FROM suggested_duplicates WHERE payment_id IN (SELECT payment_id FROM unapplied_payments);
 CALL grant_to_app('SELECT', 'possible_duplicates');
 
--- Exceptions: money and events that wait for manual review, each with its key in commands and the day since when it
--- waits.
+-- Exceptions: money and events that wait for manual review. Each exception has its key in commands and the day since
+-- which it has been waiting.
 CREATE VIEW payment_exceptions AS
 SELECT CASE WHEN e.of IS NOT NULL THEN 'possible_duplicate' WHEN s.why IS NOT NULL THEN 'suggestion'
             WHEN b.partner_id IS NULL THEN 'unknown_payer' ELSE 'unapplied_cash' END AS kind,
        'payment-' || b.payment_id AS exception, b.partner_id, p.currency, b.unapplied AS amount, p.received_on AS since,
-       coalesce('perhaps the same as ' || e.of, s.why, l.reason,
+       coalesce('perhaps the same as ' || e.of, s.why, personal(l.reason),
          CASE WHEN b.applied > 0 THEN 'the rest of this payment is applied, this part is not'
-              ELSE format('no invoice is known for it: by %s, reference %s', p.method, p.reference) END) AS reason
+              ELSE format('no invoice is known for it: by %s, reference %s', p.method, personal(p.reference)) END) AS reason
 FROM payment_balances b JOIN payments p USING (payment_id)
 CROSS JOIN LATERAL (
-  SELECT (array_agg(format('perhaps %s: %s', d.number, s.evidence->>'why')
+  SELECT (array_agg(format('perhaps %s: %s', d.number, personal(s.evidence->>'why'))
                     ORDER BY s.confidence DESC, s.payment_suggestion_id))[1] AS why
   FROM payment_suggestions s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
   WHERE s.payment_id = b.payment_id AND o.status = 'open') AS s
@@ -1138,12 +1163,12 @@ WHERE NOT EXISTS (SELECT FROM payment_balances b WHERE b.payment_id = a.payment_
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = a.payment_id)
 UNION ALL
 SELECT 'payout', 'payout-' || o.payout_id, NULL, o.currency, o.amount, o.received_on,
-       'not known of which payments: ' || coalesce(nullif(l.text, ''), l.bank_reference, '')
+       'not known of which payments: ' || coalesce(nullif(personal(l.text), ''), l.bank_reference, '')
 FROM payouts o JOIN bank_lines l USING (bank_line_id)
 WHERE NOT EXISTS (SELECT FROM payout_settlements s WHERE s.payout_id = o.payout_id)
 UNION ALL
 SELECT 'bank_line', 'line-' || o.bank_line_id, NULL, l.currency,
-       CASE l.direction WHEN 'debit' THEN -l.amount ELSE l.amount END, l.bank_booked_on, o.reason
+       CASE l.direction WHEN 'debit' THEN -l.amount ELSE l.amount END, l.bank_booked_on, personal(o.reason)
 FROM bank_line_outcomes o JOIN bank_lines l USING (bank_line_id)
 WHERE o.needs_review AND o.outcome = 'ignored'
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_line_id = o.bank_line_id)
@@ -1160,14 +1185,14 @@ FROM bank_statement_breaks s
 WHERE NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_statement_id = s.bank_statement_id)
 UNION ALL
 SELECT CASE WHEN o.processor_event_id IS NULL THEN 'waiting_event' ELSE 'event' END, e.id, NULL, NULL, NULL,
-       e.created::date, format('%s: %s', e.type, coalesce(o.reason, 'waits for another event'))
+       e.created::date, format('%s: %s', e.type, coalesce(personal(o.reason), 'waits for another event'))
 FROM processor_events e LEFT JOIN processor_event_outcomes o USING (processor_event_id)
 WHERE (o.processor_event_id IS NULL OR o.outcome = 'manual_review')
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id);
 CALL grant_to_app('SELECT', 'payment_exceptions');
 
--- Rules over several rows. The rules take the payments' lock (src/payments/context.ts), so that a transaction without
--- the lock waits here and is checked against the state after the wait.
+-- Rules that concern several rows. The rules take the payments' lock (src/payments/context.ts), so that a transaction
+-- without the lock waits here and is checked against the state after the wait.
 
 CREATE FUNCTION refuse_overdrawn_payment() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -1189,7 +1214,7 @@ CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversal
   FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
 
 -- The unapplied part of a payment belongs to the payer. A part that pays a different partner's document must first be
--- assigned to that partner, and must return when the application is undone.
+-- assigned to that partner. When the application is undone, the part must return.
 CREATE FUNCTION refuse_cash_of_another_partner() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   payment bigint := CASE TG_TABLE_NAME
@@ -1269,7 +1294,7 @@ CREATE TABLE reminders (
   email_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- The due date, or the later day on which the document's settlement was undone. The levels then start again.
+  -- The due date, or the later day on which the document's settlement was undone. In that case, the levels start again.
   counted_from date NOT NULL,
   PRIMARY KEY (document_id, dunning_level, counted_from),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails (email_id, partner_id),

@@ -40,13 +40,13 @@ CREATE TABLE settlement_lines (
     CASE kind WHEN 'share' THEN amount > 0 WHEN 'reversal' THEN amount < 0 ELSE amount <> 0 END),
   CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
 );
--- The index includes the partner: without it, the planner may choose an index of the partner's lines and read all of
--- them for each line.
+-- The index includes the partner. Otherwise, the planner may choose an index of the partner's lines and read all of
+-- these lines for each line.
 CREATE INDEX settlement_lines_by_payment ON settlement_lines (payment, partner_id) WHERE payment IS NOT NULL;
 CREATE INDEX settlement_lines_by_transfer ON settlement_lines (transfer, partner_id) WHERE transfer IS NOT NULL;
 CALL make_fact('settlement_lines');
 
--- True if two lines agree in all values that both state, and one of them lacks either the transfer or the payment.
+-- True if two lines agree in all values that both lines state, and one line lacks either the transfer or the payment.
 CREATE FUNCTION is_same_settlement(one settlement_lines, other settlement_lines) RETURNS boolean IMMUTABLE LANGUAGE sql
 RETURN (one.partner_id, one.quote_id, one.kind, one.currency, one.amount)
     = (other.partner_id, other.quote_id, other.kind, other.currency, other.amount)
@@ -77,7 +77,8 @@ $$;
 CREATE TABLE balance_transactions (
   balance_transaction_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL,
-  -- The balance transaction's id. For a settlement line without another source, its payment or transfer.
+  -- The id of the balance transaction. If settlement files are the account's only source, the payment or transfer that
+  -- the line states.
   id text COLLATE "C" NOT NULL,
   reported_by text NOT NULL CONSTRAINT balance_transaction_reported_by_known CHECK (reported_by IN ('processor', 'settlement_file')),
   type text NOT NULL,
@@ -93,7 +94,7 @@ CREATE TABLE balance_transactions (
   source_currency text COLLATE "C",
   source_amount numeric,
   exchange_rate numeric,
-  -- The value for a quote: `net`, converted to the currency in which the money was sent.
+  -- The value that counts for a quote: `net`, converted to the currency in which the money was sent.
   share_currency text COLLATE "C" NOT NULL GENERATED ALWAYS AS (coalesce(source_currency, currency)) STORED,
   share_amount numeric NOT NULL GENERATED ALWAYS AS (
     coalesce(trim_scale(round(source_amount * net / amount, minor_digits(source_currency))), trim_scale(net))) STORED,
@@ -127,9 +128,9 @@ CREATE INDEX balance_transactions_of_one_payment ON balance_transactions (accoun
 CREATE INDEX payouts_at_the_processor ON balance_transactions (account, occurred_at) WHERE type = 'payout';
 CALL make_fact('balance_transactions');
 
--- The only source that reports the balance transactions of an account in a month. Money from before the account's first
--- arrangement follows that arrangement. If several partners share an account, the source is the processor if at least
--- one of them states the processor.
+-- The only source that may report an account's balance transactions in a month. Money from before the account's first
+-- arrangement follows the first arrangement. If several partners share an account, the source is the processor if at
+-- least one of them states the processor.
 CREATE FUNCTION account_source(account text, month text) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT coalesce(min(source), 'processor') FROM (
     SELECT DISTINCT ON (a.partner_id) coalesce(a.balance_transactions_from, 'processor') AS source
@@ -183,9 +184,9 @@ CREATE TABLE processor_readings (
 CREATE INDEX processor_readings_of_account ON processor_readings (account, read_to);
 CALL make_fact('processor_readings');
 
--- Allocations match a balance transaction, or a part of it, to a quote, which is identified by the ledger row of its
--- acceptance. amount is in the quote's currency. settled_amount is that part of the balance transaction in the
--- account's currency.
+-- Allocations match a balance transaction, or a part of it, to a quote. The ledger row of the quote's acceptance
+-- identifies the quote. `amount` is in the quote's currency. `settled_amount` is the same part of the balance
+-- transaction in the account's currency.
 CREATE TABLE share_allocations (
   share_allocation_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   balance_transaction_id bigint NOT NULL,
@@ -203,7 +204,7 @@ CREATE TABLE share_allocations (
   matched_by text NOT NULL CONSTRAINT share_allocation_matched_by_known
     CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'finance')),
   settlement_line_id bigint REFERENCES settlement_lines,
-  -- The reason, if finance matched it.
+  -- If finance made the match, the reason.
   reason text NOT NULL DEFAULT '',
   occurred_on date NOT NULL,
   -- The date of its journal entry: the true date, but never in books that were closed at the time of recording.
@@ -228,10 +229,10 @@ CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transact
   WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
 CREATE INDEX share_allocations_by_entry ON share_allocations USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
--- Money arrives soon after its quote, so the allocations of a month's quotes are close together.
+-- Money arrives soon after its quote, so the allocations for the quotes of one month are close together.
 CREATE INDEX share_allocations_by_month ON share_allocations USING brin (posted_month)
   WITH (pages_per_range = 16, autosummarize = on);
--- Includes the summed column, so that unexplained amounts are found without reading the allocations.
+-- The index includes the summed column, so that unexplained amounts are found without reading the allocations.
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations (balance_transaction_id)
   INCLUDE (settled_amount);
 CREATE INDEX share_allocations_of_event ON share_allocations (event_id);
@@ -277,7 +278,8 @@ CREATE TRIGGER balance_transactions_kept AFTER INSERT ON balance_transactions RE
   FOR EACH STATEMENT EXECUTE FUNCTION keep_balance_transactions();
 
 -- Balance transactions of shares without an allocation. If the settlement files are the source of a month, the
--- processor's list only explains payouts. A transaction that was also imported for a wrong account counts once.
+-- processor's list only explains payouts. A transaction that was also imported for a wrong account is counted only
+-- once.
 CREATE VIEW unattributed_balance_transactions AS
 SELECT t.*, closed FROM unallocated_balance_transactions JOIN balance_transactions t USING (balance_transaction_id)
 WHERE NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = t.balance_transaction_id)
@@ -365,8 +367,8 @@ CREATE TABLE reversal_evidence (
   partner_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
   entry_id bigint NOT NULL,
-  -- The source of the reversal's price: the whole remaining amount was reversed, or the settlement file or finance
-  -- states the price.
+  -- The source of the reversal's price. Either the whole remaining amount was reversed, or the settlement file or
+  -- finance states the price.
   price_from text NOT NULL
     CONSTRAINT reversal_price_from_known CHECK (price_from IN ('whole', 'settlement_file', 'finance')),
   recorded_at timestamptz NOT NULL,
@@ -402,7 +404,7 @@ CREATE TABLE share_payments (
   payment_id bigint NOT NULL,
   payment_reversal_id bigint REFERENCES payment_reversals,
   currency text COLLATE "C" NOT NULL,
-  -- Negative for a negative share.
+  -- The amount is negative for a negative share.
   amount numeric NOT NULL CONSTRAINT share_payment_of_something CHECK (amount <> 0),
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
@@ -419,8 +421,8 @@ CALL make_fact('share_payments');
 -- Payouts of the connected accounts, with their contents as listed by the processor, and their bank lines. With payouts
 -- and bank lines, a share can be traced from its quote to the bank.
 
--- A balance transaction is paid out once. The money of a failed payout becomes a new balance transaction in the next
--- payout.
+-- A balance transaction is paid out only once. The money of a failed payout becomes a new balance transaction in the
+-- next payout.
 CREATE TABLE payout_contents (
   balance_transaction_id bigint PRIMARY KEY,
   payout_transaction_id bigint NOT NULL,
@@ -443,7 +445,7 @@ CREATE TABLE account_payouts (
   payout_id bigint PRIMARY KEY REFERENCES payout_settlements,
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- The payout at the processor, or NULL if we receive no reports of the account's payouts and finance identified the
+  -- The payout at the processor. NULL if we receive no reports of the account's payouts, so that finance identified the
   -- payout.
   balance_transaction_id bigint CONSTRAINT account_payout_arrives_once UNIQUE,
   recorded_at timestamptz NOT NULL,
@@ -454,7 +456,7 @@ CREATE TABLE account_payouts (
 CALL make_fact('account_payouts');
 
 -- Payouts that the processor reported but that were not found in the bank. A failed payout never arrives. `fees` is the
--- amount that the processor kept from the contents; NULL means that the contents are unknown.
+-- amount that the processor kept from the contents. NULL means that the contents are unknown.
 CREATE VIEW expected_account_payouts AS
 SELECT m.balance_transaction_id, m.account, m.payment AS payout, m.currency, -m.net AS amount, m.occurred_at,
        m.payload->'source'->>'automatic' = 'false' AS is_manual, c.fees, coalesce(c.has_unknown, false) AS has_unknown
@@ -485,7 +487,7 @@ $$;
 
 -- The ledger rows that each document bills, with the month that bills them. A month's document bills the rows posted
 -- after the previously closed month, up to its own month. An invoice for missing shares bills only our share of each
--- quote, so the sales and the partner's cut have no amount. A credit note against an invoice bills no rows.
+-- quote, so its amounts for sales and for the partner's cut are empty. A credit note against an invoice bills no rows.
 CREATE VIEW billed_rows AS
 SELECT d.document_id, d.number, d.month AS billed_month, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id,
        e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut, e.invoice_amount, e.entry_id,

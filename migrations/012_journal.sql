@@ -15,7 +15,7 @@
 -- positive amount is debited to the account of the document's balance. Amounts of invoices are positive, and amounts of
 -- credit notes are negative. With tax, one amount of a document can have the opposite sign of the total.
 CREATE VIEW document_amounts AS
-SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS account,
        CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
                       WHEN 'opening' THEN 'equity:opening-balances' ELSE 'assets:receivable:unbilled' END AS billed,
@@ -23,7 +23,7 @@ SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.curren
        document_sign(d.document) * d.invoice_amount AS amount
 FROM documents d WHERE d.document <> 'statement' AND d.invoice_amount <> 0
 UNION ALL
-SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
        'liabilities:tax', concat_ws(':', nullif(t.country, ''), t.category, trim_scale(t.rate)::text),
        document_sign(d.document) * t.tax
@@ -37,7 +37,7 @@ CALL grant_to_app('SELECT', 'document_amounts');
 --   currency, amount, document number, reference, and the fact's number in the order of recording
 -- All amounts are positive, by the tables' constraints or by a WHERE.
 CREATE VIEW journal_entries (
-  fact, fact_id, entry_on, dated_on,
+  fact, log_no, entry_on, dated_on,
   debit, debit_detail, debit_partner,
   credit, credit_detail, credit_partner,
   currency, amount, document, reference, recorded
@@ -48,7 +48,7 @@ SELECT 'document_issued', d.document_id, d.entry_on, d.issued_on,
        CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
        CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
        CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
-       d.currency, abs(d.amount), d.number, NULL, d.fact_id
+       d.currency, abs(d.amount), d.number, NULL, d.log_no
 FROM document_amounts d
 
 UNION ALL
@@ -57,12 +57,12 @@ SELECT 'document_voided', d.document_id, v.entry_on, v.voided_on,
        CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
        CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
        CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
-       d.currency, abs(d.amount), d.number, NULL, v.fact_id
+       d.currency, abs(d.amount), d.number, NULL, v.log_no
 FROM voids v JOIN document_amounts d ON d.document_id = v.document_id
 
 UNION ALL
 -- All other changes of balances (010_payments.sql). Accounts of partners have a subaccount for each partner. Expense
--- accounts have none.
+-- accounts have no subaccounts.
 SELECT c.fact, c.id, c.entry_on, c.dated_on,
        c.debit, CASE WHEN c.debit NOT LIKE 'expenses:%' THEN d.partner_id END, d.partner_id,
        c.credit, coalesce(c.bank_account, d.partner_id), d.partner_id,
@@ -88,14 +88,14 @@ SELECT 'payment_received', p.payment_id, p.entry_on, p.received_on,
             ELSE 'assets:bank' END,
        CASE WHEN p.source = 'opening' OR p.method = 'link' THEN NULL ELSE p.account END, p.partner_id,
        'liabilities:unapplied', p.partner_id, p.partner_id,
-       p.currency, p.amount, NULL, p.reference, p.fact_id
+       p.currency, p.amount, NULL, p.reference, p.log_no
 FROM payments p
 
 UNION ALL
 SELECT 'payment_assigned', g.payment_assignment_id, g.entry_on, g.assigned_on,
        'liabilities:unapplied', g.from_partner_id, g.from_partner_id,
        'liabilities:unapplied', g.partner_id, g.partner_id,
-       p.currency, g.amount, NULL, p.reference, g.fact_id
+       p.currency, g.amount, NULL, p.reference, g.log_no
 FROM payment_assignments g JOIN payments p USING (payment_id)
 WHERE g.amount > 0
 
@@ -109,7 +109,7 @@ SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
        CASE WHEN r.kind = 'other' OR p.method = 'link' THEN NULL
             WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN NULL
             ELSE p.account END, r.partner_id,
-       r.currency, r.amount, NULL, p.reference, r.fact_id
+       r.currency, r.amount, NULL, p.reference, r.log_no
 FROM payment_reversals r JOIN payments p USING (payment_id)
 
 UNION ALL
@@ -117,7 +117,7 @@ SELECT 'payment_reinstated', r.payment_reversal_id, i.entry_on, i.reinstated_on,
        CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
        CASE p.method WHEN 'link' THEN NULL ELSE coalesce(m.account, p.account) END, i.partner_id,
        'liabilities:unapplied', i.partner_id, i.partner_id,
-       r.currency, r.amount, NULL, p.reference, i.fact_id
+       r.currency, r.amount, NULL, p.reference, i.log_no
 FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id) JOIN payments p USING (payment_id)
 LEFT JOIN refund_matches m USING (payment_reversal_id)
 
@@ -125,24 +125,26 @@ UNION ALL
 SELECT 'payout_received', o.payout_id, o.entry_on, o.received_on,
        'assets:bank', o.account, NULL,
        'assets:processor', NULL, NULL,
-       o.currency, o.amount, NULL, l.bank_reference, o.fact_id
+       o.currency, o.amount, NULL, l.bank_reference, o.log_no
 FROM payouts o JOIN bank_lines l USING (bank_line_id)
 
 UNION ALL
--- The processor's fees. Together with the payout itself, the whole amount of its payments leaves the processor.
+-- The processor's fees. Together with the payout itself, this entry removes the whole amount of the payout's payments
+-- from the processor's account.
 SELECT 'payout_settled', t.payout_id, t.entry_on, t.entry_on,
        'expenses:processor-fees', NULL, NULL,
        'assets:processor', NULL, NULL,
-       o.currency, t.fees, NULL, l.bank_reference, t.fact_id
+       o.currency, t.fees, NULL, l.bank_reference, t.log_no
 FROM payout_settlements t JOIN payouts o USING (payout_id) JOIN bank_lines l USING (bank_line_id)
 WHERE t.fees > 0
 
 UNION ALL
--- A bank line showed which account a refund left, which was unknown or booked as a different account.
+-- A bank line showed from which account a refund was paid. Before, this account was unknown or was booked as a
+-- different account.
 SELECT 'refund_matched', m.refund_match_id, m.entry_on, m.paid_on,
        'assets:bank', coalesce(f.account, p.account), coalesce(f.partner_id, r.partner_id),
        'assets:bank', m.account, coalesce(f.partner_id, r.partner_id),
-       m.currency, m.amount, d.number, coalesce(f.reference, p.reference), m.fact_id
+       m.currency, m.amount, d.number, coalesce(f.reference, p.reference), m.log_no
 FROM refund_matches m
 LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
 LEFT JOIN documents d ON d.document_id = f.document_id
@@ -156,7 +158,7 @@ UNION ALL
 SELECT 'share_received', r.share_allocation_id, r.entry_on, r.occurred_on,
        'assets:processor', NULL, r.partner_id,
        'assets:receivable:processor', r.partner_id, r.partner_id,
-       r.currency, r.amount - coalesce(p.amount, 0), NULL, m.id, r.fact_id
+       r.currency, r.amount - coalesce(p.amount, 0), NULL, m.id, r.log_no
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
   USING (share_allocation_id)
@@ -166,7 +168,7 @@ UNION ALL
 SELECT 'share_reversed', r.share_allocation_id, r.entry_on, r.occurred_on,
        'assets:receivable:processor', r.partner_id, r.partner_id,
        'assets:processor', NULL, r.partner_id,
-       r.currency, coalesce(p.amount, 0) - r.amount, NULL, m.id, r.fact_id
+       r.currency, coalesce(p.amount, 0) - r.amount, NULL, m.id, r.log_no
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
   USING (share_allocation_id)
@@ -178,7 +180,7 @@ UNION ALL
 SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
        CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
        CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
-       r.currency, abs(r.amount), NULL, m.id, r.fact_id
+       r.currency, abs(r.amount), NULL, m.id, r.log_no
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 WHERE r.currency <> r.settled_currency
 
@@ -186,28 +188,28 @@ UNION ALL
 SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
        CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
        CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
-       r.settled_currency, abs(r.settled_amount), NULL, m.id, r.fact_id
+       r.settled_currency, abs(r.settled_amount), NULL, m.id, r.log_no
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 WHERE r.currency <> r.settled_currency AND r.settled_amount <> 0;
 
--- The fact number of every fact with a journal entry, with its true date and its entry date.
-CREATE VIEW dated_facts (fact, id, fact_id, dated_on, entry_on) AS
+-- For every fact with a journal entry: its number in the order of recording, its true date and its entry date.
+CREATE VIEW dated_facts (fact, id, log_no, dated_on, entry_on) AS
 SELECT fact, id, recorded, dated_on, entry_on FROM balance_changes WHERE debit IS NOT NULL
 UNION ALL SELECT undone_by, id, undone_recorded, undone_dated_on, undone_on FROM balance_changes
   WHERE debit IS NOT NULL AND undone
-UNION ALL SELECT 'document_issued', document_id, fact_id, issued_on, entry_on FROM documents
-UNION ALL SELECT 'document_voided', document_id, fact_id, voided_on, entry_on FROM voids
-UNION ALL SELECT 'payment_received', payment_id, fact_id, received_on, entry_on FROM payments
-UNION ALL SELECT 'payment_assigned', payment_assignment_id, fact_id, assigned_on, entry_on FROM payment_assignments
-UNION ALL SELECT 'payment_reversed', payment_reversal_id, fact_id, reversed_on, entry_on FROM payment_reversals
-UNION ALL SELECT 'payment_reinstated', payment_reversal_id, fact_id, reinstated_on, entry_on FROM payment_reinstatements
-UNION ALL SELECT 'payout_received', payout_id, fact_id, received_on, entry_on FROM payouts
-UNION ALL SELECT 'payout_settled', payout_id, fact_id, entry_on, entry_on FROM payout_settlements
-UNION ALL SELECT 'refund_matched', refund_match_id, fact_id, paid_on, entry_on FROM refund_matches
-UNION ALL SELECT 'share_received', share_allocation_id, fact_id, occurred_on, entry_on FROM share_allocations;
+UNION ALL SELECT 'document_issued', document_id, log_no, issued_on, entry_on FROM documents
+UNION ALL SELECT 'document_voided', document_id, log_no, voided_on, entry_on FROM voids
+UNION ALL SELECT 'payment_received', payment_id, log_no, received_on, entry_on FROM payments
+UNION ALL SELECT 'payment_assigned', payment_assignment_id, log_no, assigned_on, entry_on FROM payment_assignments
+UNION ALL SELECT 'payment_reversed', payment_reversal_id, log_no, reversed_on, entry_on FROM payment_reversals
+UNION ALL SELECT 'payment_reinstated', payment_reversal_id, log_no, reinstated_on, entry_on FROM payment_reinstatements
+UNION ALL SELECT 'payout_received', payout_id, log_no, received_on, entry_on FROM payouts
+UNION ALL SELECT 'payout_settled', payout_id, log_no, entry_on, entry_on FROM payout_settlements
+UNION ALL SELECT 'refund_matched', refund_match_id, log_no, paid_on, entry_on FROM refund_matches
+UNION ALL SELECT 'share_received', share_allocation_id, log_no, occurred_on, entry_on FROM share_allocations;
 
 CREATE VIEW journal_of_facts AS
-SELECT to_char(j.entry_on, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on, j.fact, j.fact_id, p.control,
+SELECT to_char(j.entry_on, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on, j.fact, j.log_no, p.control,
        p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, p.partner_id, NULL::text AS policy_id,
        j.currency, p.amount, j.document, j.reference
 FROM journal_entries j
@@ -215,9 +217,9 @@ CROSS JOIN LATERAL (VALUES
   (j.debit, j.debit_detail, j.debit_partner, j.amount),
   (j.credit, j.credit_detail, j.credit_partner, -j.amount)) AS p (control, detail, partner_id, amount);
 
--- The postings of a row or of a sum of rows. As supplier, we sell to our partners at the invoice amount, however the
--- money is routed, and the cut is theirs. As principal, we sell at the whole price, and the cut is an expense.
--- PostgreSQL inlines this function.
+-- The postings of one row, or of a sum of rows. If we are the supplier, we sell to our partners at the invoice amount,
+-- however the money is routed. The cut belongs to the partners. If we are the principal, we sell at the whole price,
+-- and the cut is an expense. PostgreSQL inlines this function.
 CREATE FUNCTION row_postings(text, text, text, numeric, numeric, numeric)
 RETURNS TABLE (control text, detail text, amount numeric) STABLE LANGUAGE sql AS $$
   SELECT p.control, p.detail, p.amount
@@ -236,7 +238,7 @@ CREATE VIEW journal_of_rows AS
 SELECT e.posted_month AS month,
        CASE WHEN e.posted_month > e.month THEN (e.posted_month || '-01')::date
             ELSE greatest(day.dated_on, (e.month || '-01')::date) END AS entry_on,
-       day.dated_on, e.kind AS fact, e.entry_id AS fact_id, p.control,
+       day.dated_on, e.kind AS fact, e.entry_id AS log_no, p.control,
        p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.partner_id, e.policy_id, e.currency, p.amount,
        NULL::text AS document, own_id(e) AS reference
 FROM ledger_rows e
@@ -260,11 +262,12 @@ SELECT month, control, account, partner_id, currency, sum(amount) AS amount
 FROM journal_of_facts GROUP BY month, control, account, partner_id, currency;
 
 -- The part of journal_months that comes from rows, for reports. For a closed month, it uses the lines of the month's
--- first documents, which bill all rows of the month. So only the rows of open months are read. journal_months reads the
--- rows themselves, so that both can be compared.
+-- first documents, which bill all rows of the month. Only the rows of open months are therefore read. journal_months
+-- reads all rows themselves, so that the two views can be compared.
 CREATE VIEW journal_of_row_months AS
 SELECT e.month, p.control, p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.currency, p.amount
--- d.month::text is needed: a condition on the month is applied to both parts only if both have the same type.
+-- The cast d.month::text is needed, because a condition on the month is applied to both parts only if both have the
+-- same type.
 FROM (SELECT d.month::text AS month, d.arrangement, d.partner_id, l.policy_id, d.currency,
              sum(s.sign * l.spot_price) AS spot_price, sum(s.sign * l.partner_cut) AS partner_cut,
              sum(s.sign * l.invoice_amount) AS invoice_amount
@@ -298,9 +301,9 @@ CREATE TABLE audit_tasks (
   asked_at timestamptz NOT NULL,
   finished_at timestamptz,
   host text NOT NULL,
-  -- Updated every few seconds while the task runs, by the database's clock.
+  -- While the task runs, this is updated every few seconds, by the database's clock.
   seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- The progress so far: the checks of a verify, or the bytes of an export.
+  -- The progress so far, as the checks of a verify or the bytes of an export.
   progress bigint NOT NULL DEFAULT 0,
   result jsonb,
   problem text

@@ -4,19 +4,15 @@
 -- Recording a ledger row or fact writes nothing here. partner_events is an index of rows and facts in the order of
 -- publishing (src/partner-events/publish.ts).
 
--- For the publisher and for checkpoints, which search for the rows after an id. Rows arrive in the order of their ids,
--- so a block range index is enough, at no cost to an import.
-CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize = on);
-
 CREATE FUNCTION row_event_type(kind text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted'
                  WHEN 'requote_accepted' THEN 'requote.accepted'
                  ELSE 'quote.reversed' END;
 
--- The facts that are published to partners, with their content. Excludes internal matters: holds, write-offs, bank
--- charges, reasons, suggestions, and unapplied cash.
-CREATE VIEW partner_event_facts (fact_id, partner_id, type, recorded_at, data) AS
-SELECT d.fact_id, d.partner_id, d.document || '.issued', d.issued_at,
+-- The facts that are published to partners, with their content. Internal matters are excluded: holds, write-offs, bank
+-- charges, the reasons for all of these, suggestions, and unapplied cash.
+CREATE VIEW partner_event_facts (log_no, partner_id, type, recorded_at, data) AS
+SELECT d.log_no, d.partner_id, d.document || '.issued', d.issued_at,
        jsonb_build_object('number', d.number, 'document', d.document, 'purpose', d.purpose, 'month', d.month,
          'currency', d.currency, 'invoiceAmount', d.invoice_amount::text, 'credit_applied', d.credit_applied::text,
          'amount_due', (CASE d.document WHEN 'statement' THEN 0 ELSE d.gross - d.credit_applied END)::text,
@@ -25,77 +21,77 @@ SELECT d.fact_id, d.partner_id, d.document || '.issued', d.issued_at,
           THEN jsonb_build_object('tax', d.tax::text, 'gross', d.gross::text) ELSE '{}' END
 FROM documents d LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
 UNION ALL
-SELECT a.fact_id, d.partner_id, 'document.sent', a.ended_at,
+SELECT a.log_no, d.partner_id, 'document.sent', a.ended_at,
        jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'to', to_jsonb(a.recipients))
 FROM email_attempts a JOIN emails e USING (email_id) JOIN documents d ON d.document_id = e.document_id
 WHERE a.outcome = 'sent'
 UNION ALL
-SELECT v.fact_id, d.partner_id, 'document.voided', v.recorded_at,
+SELECT v.log_no, d.partner_id, 'document.voided', v.recorded_at,
        jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'voided_on', v.voided_on)
 FROM voids v JOIN documents d USING (document_id)
 UNION ALL
-SELECT a.fact_id, a.partner_id, 'payment.applied', a.recorded_at,
+SELECT a.log_no, a.partner_id, 'payment.applied', a.recorded_at,
        jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method,
          'received_on', p.received_on)
 FROM payment_applications a JOIN documents d USING (document_id) JOIN payments p ON p.payment_id = a.payment_id
 UNION ALL
-SELECT u.fact_id, a.partner_id, 'payment.unapplied', u.recorded_at,
+SELECT u.log_no, a.partner_id, 'payment.unapplied', u.recorded_at,
        jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method,
          'received_on', p.received_on)
 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
 JOIN documents d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
 UNION ALL
-SELECT a.fact_id, d.partner_id, 'credit.applied', a.recorded_at,
+SELECT a.log_no, d.partner_id, 'credit.applied', a.recorded_at,
        jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text)
 FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
 JOIN documents n ON n.document_id = a.credit_note_id
 UNION ALL
-SELECT r.fact_id, d.partner_id, 'credit.unapplied', r.recorded_at,
+SELECT r.log_no, d.partner_id, 'credit.unapplied', r.recorded_at,
        jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text)
 FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
 JOIN documents d ON d.document_id = a.invoice_id JOIN documents n ON n.document_id = a.credit_note_id
 UNION ALL
-SELECT f.fact_id, f.partner_id, 'credit.refunded', f.recorded_at,
+SELECT f.log_no, f.partner_id, 'credit.refunded', f.recorded_at,
        jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method,
          'refunded_on', f.refunded_on)
 FROM credit_refunds f JOIN documents n USING (document_id)
 UNION ALL
-SELECT b.fact_id, f.partner_id, 'credit.refund_returned', b.recorded_at,
+SELECT b.log_no, f.partner_id, 'credit.refund_returned', b.recorded_at,
        jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method,
          'refunded_on', f.refunded_on)
 FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
 JOIN documents n ON n.document_id = f.document_id
 UNION ALL
-SELECT t.fact_id, d.partner_id, 'dispute.opened', t.recorded_at,
+SELECT t.log_no, d.partner_id, 'dispute.opened', t.recorded_at,
        jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text)
 FROM invoice_disputes t JOIN documents d USING (document_id)
 UNION ALL
-SELECT c.fact_id, d.partner_id, 'dispute.closed', c.recorded_at,
+SELECT c.log_no, d.partner_id, 'dispute.closed', c.recorded_at,
        jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text)
 FROM invoice_dispute_closings c JOIN invoice_disputes t USING (invoice_dispute_id)
 JOIN documents d ON d.document_id = c.document_id;
 CALL grant_to_app('SELECT', 'partner_event_facts');
 
--- Positions count from 1 for each partner, so that no partner learns the volume of others.
+-- Positions begin with 1 for each partner, so that no partner learns the volume of other partners.
 CREATE TABLE partner_events (
   partner_id text COLLATE "C" NOT NULL,
   position bigint NOT NULL CONSTRAINT partner_event_position_positive CHECK (position > 0),
   type text COLLATE "C" NOT NULL,
-  -- An event has either posted_month and entry_id of its ledger row, or its fact_id.
+  -- An event has either the posted_month and entry_id of its ledger row, or the log_no of its fact.
   posted_month text COLLATE "C",
   entry_id bigint CONSTRAINT partner_event_of_row_once UNIQUE,
-  fact_id bigint CONSTRAINT partner_event_of_fact_once UNIQUE,
+  -- The number of the fact, if the event has a fact.
+  log_no bigint CONSTRAINT partner_event_of_fact_once UNIQUE,
   PRIMARY KEY (partner_id, position),
   CONSTRAINT partner_event_of_one_thing CHECK (
-    num_nonnulls(entry_id, fact_id) = 1 AND (entry_id IS NULL) = (posted_month IS NULL))
+    num_nonnulls(entry_id, log_no) = 1 AND (entry_id IS NULL) = (posted_month IS NULL))
 );
 CALL make_append_only('partner_events');
 
--- The ids up to which everything is published. The table has one row after the first publication.
+-- The number up to which everything is published. The table has one row after the first publication.
 CREATE TABLE published_marks (
   only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT published_marks_only_one CHECK (only_one),
-  entries_to bigint NOT NULL,
-  facts_to bigint NOT NULL
+  log_no bigint NOT NULL
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'published_marks');
 
@@ -104,14 +100,14 @@ CALL grant_to_app('SELECT, INSERT, UPDATE', 'published_marks');
 -- environment.
 CREATE TABLE webhooks (
   partner_id text COLLATE "C" PRIMARY KEY REFERENCES partners,
-  -- NULL: removed. The row stays, so that no secret is issued twice.
+  -- NULL: removed. The row of a removed webhook stays, so that no secret is issued twice.
   url text,
   secret_version integer NOT NULL CONSTRAINT webhook_secret_version_positive CHECK (secret_version > 0),
   -- Identifies the key that the secrets are derived from, without revealing the key.
   key_check text NOT NULL,
   -- Until this time, deliveries are also signed with the previous secret.
   previous_until timestamptz,
-  -- The position of the last event that was answered with 2xx.
+  -- The position of the last event that the partner answered with 2xx.
   acknowledged bigint NOT NULL CONSTRAINT webhook_acknowledged_not_negative CHECK (acknowledged >= 0),
   attempted_at timestamptz,
   -- The number of failures since the last answer with 2xx.

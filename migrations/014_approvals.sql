@@ -1,6 +1,6 @@
 -- Approvals: a user's request with its preview, and another user's decision.
 
--- The hash of a request, as its event states it.
+-- The hash of a request, in the form in which the request's event states it.
 CREATE FUNCTION approval_digest(
   action text, input jsonb, subject text, partner_ids text[], preview jsonb, expires_at timestamptz
 ) RETURNS text IMMUTABLE LANGUAGE sql
@@ -13,7 +13,7 @@ CREATE TABLE approval_requests (
   action text NOT NULL CONSTRAINT approval_request_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
   input jsonb NOT NULL,
   subject text NOT NULL,
-  -- The partners that the action affects; null means the whole ledger.
+  -- The partners that the action affects. NULL means the whole ledger.
   partner_ids text[] COLLATE "C" CONSTRAINT approval_request_names_partners CHECK (cardinality(partner_ids) > 0),
   -- The effect: changes, amounts, and a report in words. The hash covers changes and amounts.
   preview jsonb NOT NULL,
@@ -41,13 +41,14 @@ CREATE TABLE approval_decisions (
   event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT approval_decision_of_its_request
     FOREIGN KEY (request_id, requested_by) REFERENCES approval_requests (request_id, requested_by),
-  -- The requester can only withdraw, and no one else can withdraw.
+  -- The requester can only withdraw the request, and no other user can withdraw it.
   CONSTRAINT approval_by_a_second_person CHECK ((decision = 'withdraw') = (decided_by = requested_by)),
   CONSTRAINT approval_rejection_has_reason CHECK (decision <> 'reject' OR reason IS NOT NULL)
 );
 CALL make_fact('approval_decisions');
 
--- True if a person is an approver for all of these partners; null partner_ids means the whole ledger.
+-- True if a person is an approver for all of these partners. If partner_ids is NULL, the person must be an approver for
+-- the whole ledger.
 CREATE FUNCTION may_approve(approver bigint, partner_ids text[]) RETURNS boolean STABLE LANGUAGE sql
 RETURN EXISTS (SELECT FROM users u WHERE u.user_id = approver AND u.kind = 'person')
   AND NOT EXISTS (
@@ -56,14 +57,14 @@ RETURN EXISTS (SELECT FROM users u WHERE u.user_id = approver AND u.kind = 'pers
                       WHERE r.user_id = approver AND r.role = 'approver'
                         AND (r.partner_id IS NULL OR r.partner_id = touched.partner_id)));
 
--- The users who were approvers when a fact was recorded, with their partners; null means all partners.
+-- The users who were approvers when a fact was recorded, with their partners. NULL means all partners.
 CREATE FUNCTION approvers_before(fact bigint) RETURNS TABLE (user_id bigint, partner_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
   SELECT DISTINCT r.user_id, r.partner_id
   FROM (SELECT DISTINCT ON (g.user_id, g.partner_id, g.source) g.user_id, g.partner_id, g.action FROM user_roles g
-        WHERE g.role = 'approver' AND g.fact_id < fact
+        WHERE g.role = 'approver' AND g.log_no < fact
         ORDER BY g.user_id, g.partner_id, g.source, g.user_role_id DESC) AS r
-  WHERE r.action = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = r.user_id AND e.fact_id < fact);
+  WHERE r.action = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = r.user_id AND e.log_no < fact);
 END;
 
 CREATE FUNCTION refuse_wrong_approver() RETURNS trigger LANGUAGE plpgsql AS $$

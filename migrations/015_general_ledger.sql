@@ -5,16 +5,16 @@ CREATE TABLE gl_exports (
   month billing_month NOT NULL CONSTRAINT gl_export_after_billing REFERENCES closed_months,
   format text COLLATE "C" NOT NULL
     CONSTRAINT gl_export_format_known CHECK (format IN ('generic', 'quickbooks', 'xero', 'netsuite')),
-  -- The number of the part. All parts of a month and format together are the month's journal.
+  -- The number of the part of the journal. All parts of a month and format together are the month's journal.
   part integer NOT NULL CONSTRAINT gl_export_part_in_range CHECK (part BETWEEN 1 AND 99),
   previous integer,
-  -- A difference contains the postings recorded after the earlier parts. A reclassification moves amounts between
-  -- general-ledger accounts.
+  -- A difference contains the postings that were recorded after the earlier parts. A reclassification moves amounts
+  -- between general-ledger accounts.
   kind text NOT NULL CONSTRAINT gl_export_kind_known CHECK (kind IN ('journal', 'difference', 'reclassification')),
-  -- The seal of the month's books, or of the month while its books are open.
-  seal text NOT NULL CONSTRAINT gl_export_seal_form CHECK (seal ~ '^[0-9a-f]{64}$'),
+  -- The root of the checkpoint that closes the month's books, or the month while they are open. In hexadecimal.
+  checkpoint text NOT NULL CONSTRAINT gl_export_checkpoint_form CHECK (checkpoint ~ '^[0-9a-f]{64}$'),
   books_closed boolean NOT NULL,
-  -- accounts.json as used, with defaults filled in.
+  -- The contents of accounts.json that were used, with defaults filled in.
   accounts jsonb NOT NULL,
   writer integer NOT NULL,
   recorded_at timestamptz NOT NULL,
@@ -36,7 +36,7 @@ CREATE TABLE gl_export_lines (
   policy_id text COLLATE "C",
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT gl_export_line_not_zero CHECK (amount <> 0),
-  -- The general-ledger account, and the class, location and name of the line; '' means none.
+  -- The general-ledger account of the line, and its class, location and name. '' means that there is none.
   to_account text NOT NULL CONSTRAINT gl_export_line_names_an_account CHECK (to_account <> ''),
   class text NOT NULL,
   location text NOT NULL,

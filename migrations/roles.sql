@@ -3,8 +3,8 @@
 --
 --   createdb reckoner && psql -d reckoner -f migrations/roles.sql
 --
--- Then give the logins passwords (\password reckoner_owner, …). This script is safe to repeat. docs/operations.md
--- describes the use of each role.
+-- After that, give the logins passwords (\password reckoner_owner, …). This script is safe to repeat.
+-- docs/operations.md describes the use of each role.
 
 DO $$
 BEGIN
@@ -14,7 +14,7 @@ BEGIN
   IF to_regrole('reckoner_owner') IS NULL THEN CREATE ROLE reckoner_owner LOGIN; END IF;
   -- reckoner_runtime owns nothing. All other commands, the jobs, the workers and the server use this login.
   IF to_regrole('reckoner_runtime') IS NULL THEN CREATE ROLE reckoner_runtime LOGIN; END IF;
-  -- reckoner_reader only reads. It is for DATABASE_URL_READ, and for reports by other programs.
+  -- reckoner_reader only reads. This login is for DATABASE_URL_READ, and for reports by other programs.
   IF to_regrole('reckoner_reader') IS NULL THEN CREATE ROLE reckoner_reader LOGIN; END IF;
 END
 $$;
@@ -35,11 +35,12 @@ BEGIN
   EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
   -- Imports and closes sort their rows in temporary tables.
   EXECUTE format('GRANT CONNECT, TEMPORARY ON DATABASE %I TO reckoner_app', current_database());
-  EXECUTE format('GRANT CONNECT ON DATABASE %I TO reckoner_reader', current_database());
+  -- `verify` runs the rules over temporary tables.
+  EXECUTE format('GRANT CONNECT, TEMPORARY ON DATABASE %I TO reckoner_reader', current_database());
   REVOKE CREATE ON SCHEMA public FROM PUBLIC;
   GRANT USAGE ON SCHEMA public TO reckoner_app, reckoner_reader;
-  -- The reader reads existing tables, and tables that the owner creates later, because 'init' runs after this script.
-  -- Verification also reads the sequences.
+  -- The reader may read existing tables, and tables that the owner creates later, because 'init' runs after this
+  -- script. Verification also reads the sequences.
   FOR target IN
     SELECT oid::regclass FROM pg_class
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
@@ -47,7 +48,7 @@ BEGIN
     EXECUTE format('GRANT SELECT ON %s TO reckoner_reader', target);
   END LOOP;
   -- The reader must not take the program's locks. The lock functions belong to a superuser, and a hosted server may not
-  -- allow revoking them.
+  -- permit revoking them.
   FOR routine IN
     SELECT oid::regprocedure AS name, pg_has_role(current_user, proowner, 'USAGE') AS is_ours FROM pg_proc
     WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^pg_(try_)?advisory_'

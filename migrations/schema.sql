@@ -1,4 +1,4 @@
--- Facts: SHA-256 fd0de307ebf389b397faa2991eb8dd559c13eacfa4140d3fa62277ff2191f401, without the role reckoner_app f6c1dd67b5c4c8ec27983704b8ddc14c225aa8f489ff0809ede90e2d85f508cd
+-- Facts: SHA-256 3859e4af31dc56a00f5db3a0fedfeb3db0beda741ffdfe8ada855c2ef721039f, without the role reckoner_app 96a495f53ba6236951f04c60a4b199dada844c91f22a783647ca4d857dd4b769
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -79,21 +79,12 @@ BEGIN
 END
 $procedure$;
 
-CREATE SEQUENCE fact_numbers AS bigint START 1 INCREMENT 1;
-GRANT SELECT, USAGE ON SEQUENCE fact_numbers TO reckoner_app;
-
-CREATE FUNCTION next_fact_number()
- RETURNS bigint
- LANGUAGE sql
-RETURN nextval('fact_numbers'::regclass);
-GRANT EXECUTE ON FUNCTION next_fact_number TO reckoner_app;
-
 CREATE FUNCTION number_fact()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  NEW.fact_id := next_fact_number();
+  NEW.log_no := next_log_number();
   RETURN NEW;
 END
 $function$;
@@ -105,6 +96,10 @@ AS $function$
 BEGIN
   IF 'in_order' = ANY (TG_ARGV) THEN
     PERFORM pg_advisory_xact_lock_shared(7310, 2);
+    IF NOT log_numbers_ascend() THEN
+      RAISE EXCEPTION '% of % is refused: the next number of the log is one that a checkpoint covers', TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'log_numbers_ascend';
+    END IF;
   END IF;
   IF 'not_while_paused' = ANY (TG_ARGV) AND is_paused() THEN
     RAISE EXCEPTION '% of % is refused: the ledger is paused', TG_OP, TG_TABLE_NAME
@@ -129,9 +124,9 @@ CREATE PROCEDURE make_fact(IN target regclass, IN while_paused boolean DEFAULT f
  LANGUAGE plpgsql
 AS $procedure$
 BEGIN
-  EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL CONSTRAINT %I CHECK (fact_id > 0)', target,
+  EXECUTE format('ALTER TABLE %s ADD COLUMN log_no bigint NOT NULL CONSTRAINT %I CHECK (log_no > 0)', target,
                  target || '_fact_positive');
-  EXECUTE format('CREATE UNIQUE INDEX %I ON %s (fact_id)', target || '_fact', target);
+  EXECUTE format('CREATE UNIQUE INDEX %I ON %s (log_no)', target || '_fact', target);
   EXECUTE format('CREATE TRIGGER facts_in_order BEFORE INSERT ON %s
                   FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(%s)', target,
                  CASE WHEN while_paused THEN 'in_order' ELSE 'in_order, not_while_paused' END);
@@ -171,10 +166,12 @@ CREATE TABLE installation (
   only_one boolean NOT NULL DEFAULT true,
   environment text NOT NULL,
   installation_id text NOT NULL DEFAULT substr(replace((gen_random_uuid())::text, '-', ''), 1, 12),
+  log_host text NOT NULL DEFAULT 'reckoner.invalid',
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT installation_pkey PRIMARY KEY (only_one),
   CONSTRAINT installation_only_one CHECK (only_one),
-  CONSTRAINT installation_environment CHECK (environment = ANY (ARRAY['sandbox', 'production']))
+  CONSTRAINT installation_environment CHECK (environment = ANY (ARRAY['sandbox', 'production'])),
+  CONSTRAINT installation_log_host_form CHECK (log_host ~ '^[a-z0-9]([a-z0-9.-]{0,100}[a-z0-9])?$')
 );
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON installation FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON installation TO reckoner_app;
@@ -243,6 +240,158 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention TO reckoner_app;
 
 -- 002_people ----------------------------------------------------------------------------------------------------------
 
+CREATE FUNCTION commitment_of(salt bytea, value text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ('#' || encode(sha256((salt || convert_to(value, 'UTF8'::name))), 'base64'));
+GRANT EXECUTE ON FUNCTION commitment_of TO reckoner_app;
+
+CREATE FUNCTION is_commitment(value text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (value ~ '^#[A-Za-z0-9+/]{43}=$');
+GRANT EXECUTE ON FUNCTION is_commitment TO reckoner_app;
+
+CREATE TABLE personal_texts (
+  commitment text COLLATE "C" NOT NULL,
+  salt bytea NOT NULL,
+  text text NOT NULL,
+  CONSTRAINT personal_texts_pkey PRIMARY KEY (commitment),
+  CONSTRAINT personal_text_salt_length CHECK (length(salt) = 16),
+  CONSTRAINT personal_text_matches CHECK (commitment = commitment_of(salt, text))
+);
+CREATE INDEX personal_texts_by_text ON personal_texts USING hash (lower(text));
+CREATE TRIGGER append_only BEFORE UPDATE OR TRUNCATE ON personal_texts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER kept_rows BEFORE DELETE ON personal_texts FOR EACH ROW WHEN (is_erased(old.commitment) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON personal_texts TO reckoner_app;
+
+CREATE FUNCTION keep_text(value text)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  salt bytea;
+  commitment text;
+BEGIN
+  IF value IS NULL OR value = '' OR is_commitment(value)
+     AND EXISTS (SELECT FROM personal_texts t WHERE t.commitment = value) THEN RETURN value; END IF;
+  -- A random UUID has 122 random bits; the hash of two has the 128 of the salt.
+  salt := substr(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 1, 16);
+  commitment := commitment_of(salt, value);
+  INSERT INTO personal_texts VALUES (commitment, salt, value);
+  RETURN commitment;
+END
+$function$;
+GRANT EXECUTE ON FUNCTION keep_text TO reckoner_app;
+
+CREATE FUNCTION keep_texts_in(value jsonb, keys text, is_personal boolean DEFAULT false)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NOT is_personal AND value::text !~ keys THEN RETURN value; END IF;
+  RETURN CASE jsonb_typeof(value)
+    WHEN 'string' THEN CASE WHEN is_personal THEN to_jsonb(keep_text(value #>> '{}')) ELSE value END
+    WHEN 'array' THEN (
+      SELECT coalesce(jsonb_agg(keep_texts_in(item, keys, is_personal) ORDER BY position), '[]')
+      FROM jsonb_array_elements(value) WITH ORDINALITY AS items (item, position))
+    WHEN 'object' THEN (
+      SELECT coalesce(jsonb_object_agg(each.key, keep_texts_in(each.value, keys, is_personal
+                        OR format('"%s"', each.key) ~ keys
+                        OR (each.key IN ('old', 'new') AND format('"%s"', keep_texts_in.value->>'field') ~ keys))), '{}')
+      FROM jsonb_each(value) AS each)
+    ELSE value END;
+END
+$function$;
+GRANT EXECUTE ON FUNCTION keep_texts_in TO reckoner_app;
+
+CREATE FUNCTION personal(value text)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE
+AS $function$
+DECLARE
+  found text;
+BEGIN
+  IF value IS NULL OR NOT is_commitment(value) THEN RETURN value; END IF;
+  SELECT t.text INTO found FROM personal_texts t WHERE t.commitment = value;
+  RETURN coalesce(found, '(erased)');
+END
+$function$;
+GRANT EXECUTE ON FUNCTION personal TO reckoner_app;
+
+CREATE FUNCTION personal(texts text[])
+ RETURNS text[]
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE
+AS $function$
+BEGIN
+  FOR position IN 1 .. coalesce(cardinality(texts), 0) LOOP
+    texts[position] := personal(texts[position]);
+  END LOOP;
+  RETURN texts;
+END
+$function$;
+GRANT EXECUTE ON FUNCTION personal TO reckoner_app;
+
+CREATE FUNCTION commitments_to(texts text[])
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE
+RETURN ARRAY(SELECT t.commitment FROM (unnest(commitments_to.texts) given(text) JOIN personal_texts t ON (((lower(t.text) = lower(given.text)) AND (t.text = given.text)))));
+GRANT EXECUTE ON FUNCTION commitments_to TO reckoner_app;
+
+CREATE FUNCTION personal_json(value jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE
+AS $function$
+DECLARE
+  result text := value::text;
+  each text;
+BEGIN
+  IF result IS NULL OR strpos(result, '"#') = 0 THEN RETURN value; END IF;
+  FOR each IN SELECT DISTINCT (regexp_matches(result, '"(#[A-Za-z0-9+/]{43}=)"', 'g'))[1] LOOP
+    result := replace(result, to_json(each)::text, to_json(personal(each))::text);
+  END LOOP;
+  RETURN result;
+END
+$function$;
+GRANT EXECUTE ON FUNCTION personal_json TO reckoner_app;
+
+CREATE FUNCTION keep_texts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  given jsonb := to_jsonb(NEW);
+BEGIN
+  RETURN jsonb_populate_record(NEW, (
+    SELECT jsonb_object_agg(split_part(each, ':', 1), keep_texts_in(given->split_part(each, ':', 1),
+                              format('"(%s)"', split_part(each, ':', 2)), strpos(each, ':') = 0))
+    FROM unnest(TG_ARGV) AS arguments (each)));
+END
+$function$;
+
+CREATE PROCEDURE keep_personal(IN target regclass, VARIADIC columns text[])
+ LANGUAGE plpgsql
+AS $procedure$
+DECLARE
+  name text;
+BEGIN
+  FOR name IN SELECT a.attname FROM pg_attribute a
+    WHERE a.attrelid = target AND a.attname = ANY (columns) AND a.atttypid = 'text'::regtype
+  LOOP
+    EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%I = '''' OR is_commitment(%I))', target,
+                   target || '_' || name || '_kept', name, name);
+  END LOOP;
+  EXECUTE format('CREATE TRIGGER personal_texts_kept BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION keep_texts(%s)',
+                 target, (SELECT string_agg(quote_literal(each), ', ') FROM unnest(columns) AS each));
+END
+$procedure$;
+
 CREATE FUNCTION acting_user()
  RETURNS bigint
  LANGUAGE sql
@@ -268,27 +417,105 @@ CREATE TABLE audit_events (
   host text NOT NULL,
   via text NOT NULL,
   user_id bigint DEFAULT acting_user(),
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT audit_events_pkey PRIMARY KEY (event_id),
   CONSTRAINT event_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
   CONSTRAINT event_via_known CHECK (via = ANY (ARRAY['command', 'job', 'http', 'console'])),
   CONSTRAINT event_of_the_console_has_its_user CHECK (via <> 'console' OR user_id IS NOT NULL),
-  CONSTRAINT audit_events_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT audit_events_fact_positive CHECK (log_no > 0),
+  CONSTRAINT audit_events_claimed_by_kept CHECK (claimed_by = '' OR is_commitment(claimed_by)),
   CONSTRAINT event_of_a_user FOREIGN KEY (user_id) REFERENCES users(user_id) DEFERRABLE INITIALLY DEFERRED
 );
 CREATE INDEX audit_events_of_subject ON audit_events USING btree (subject);
 CREATE INDEX audit_events_of_action ON audit_events USING btree (action, event_id);
 CREATE INDEX audit_events_of_user ON audit_events USING btree (user_id) WHERE user_id IS NOT NULL;
-CREATE INDEX audit_events_of_name ON audit_events USING btree (lower(COALESCE(claimed_by, os_user))) WHERE user_id IS NULL;
+CREATE INDEX audit_events_of_name ON audit_events USING btree (COALESCE(claimed_by, lower(os_user))) WHERE user_id IS NULL;
 CREATE INDEX audit_events_compared ON audit_events USING btree (user_id, occurred_at) WHERE jsonb_exists(details, 'compared');
 CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize='on');
-CREATE UNIQUE INDEX audit_events_fact ON audit_events USING btree (fact_id);
+CREATE UNIQUE INDEX audit_events_fact ON audit_events USING btree (log_no);
 CREATE INDEX audit_events_of_work ON audit_events USING btree (subject, event_id DESC) WHERE action = 'work.assign';
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON audit_events FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON audit_events FOR EACH ROW WHEN (new.claimed_by IS NOT NULL OR (new.action <> ALL (ARRAY['quote.accept', 'requote.accept', 'quote.reverse']))) EXECUTE FUNCTION keep_texts_of_event(); -- enabled: A
 GRANT INSERT, SELECT ON audit_events TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq TO reckoner_app;
+
+CREATE FUNCTION personal_keys(action text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (('"(' || CASE WHEN (action ~~ 'user.%') THEN 'name|reason|subject|network|browser' WHEN (action ~~ 'partner.%') THEN 'invoicing_contact[.](name|email|cc)|contact_email|network' WHEN (action = ANY (ARRAY['payment.record', 'credit.refund'])) THEN 'reference' WHEN (action = ANY (ARRAY['invoice.resend', 'email.resend', 'work.assign'])) THEN 'to' WHEN (action = 'dispute.open') THEN 'owner' ELSE 'payer_name|payer_account' END) || '|approved_by|requested_by)"');
+GRANT EXECUTE ON FUNCTION personal_keys TO reckoner_app;
+
+CREATE FUNCTION acts_on_person(action text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((action ~~ 'user.%') OR (action = 'payment.forget_account'));
+GRANT EXECUTE ON FUNCTION acts_on_person TO reckoner_app;
+
+CREATE FUNCTION keep_texts_of_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  NEW.claimed_by := keep_text(NEW.claimed_by);
+  IF acts_on_person(NEW.action) OR (NEW.action LIKE 'approval.%' AND acts_on_person(NEW.details->>'action')) THEN
+    NEW.subject := keep_text(NEW.subject);
+  END IF;
+  NEW.details := keep_texts_in(NEW.details, personal_keys(NEW.action));
+  RETURN NEW;
+END
+$function$;
+
+CREATE TABLE erasures (
+  commitment text COLLATE "C" NOT NULL,
+  reason text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT erasures_pkey PRIMARY KEY (commitment),
+  CONSTRAINT erasure_commitment_form CHECK (is_commitment(commitment)),
+  CONSTRAINT erasure_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT erasures_fact_positive CHECK (log_no > 0),
+  CONSTRAINT erasures_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX erasures_of_event ON erasures USING btree (event_id);
+CREATE UNIQUE INDEX erasures_fact ON erasures USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON erasures FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON erasures FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON erasures FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+CREATE TRIGGER texts_are_erased AFTER INSERT ON erasures REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_texts(); -- enabled: A
+GRANT INSERT, SELECT ON erasures TO reckoner_app;
+
+CREATE FUNCTION is_erased(commitment text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (EXISTS (SELECT FROM erasures e WHERE (e.commitment = is_erased.commitment)));
+GRANT EXECUTE ON FUNCTION is_erased TO reckoner_app;
+
+CREATE FUNCTION erase_texts(commitments text[])
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+BEGIN ATOMIC
+ DELETE FROM personal_texts t
+   WHERE (t.commitment = ANY (erase_texts.commitments));
+END;
+GRANT EXECUTE ON FUNCTION erase_texts TO reckoner_app;
+
+CREATE FUNCTION erase_recorded_texts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM erase_texts((SELECT array_agg(commitment) FROM added));
+  RETURN NULL;
+END
+$function$;
 
 CREATE TABLE users (
   user_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -298,20 +525,23 @@ CREATE TABLE users (
   follows bigint,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT users_pkey PRIMARY KEY (user_id),
-  CONSTRAINT user_login_once UNIQUE NULLS NOT DISTINCT (login, follows),
+  CONSTRAINT user_followed_once UNIQUE (follows),
   CONSTRAINT user_kind_known CHECK (kind = ANY (ARRAY['person', 'program'])),
-  CONSTRAINT user_login_form CHECK (login = lower(login) AND (kind = 'person') = (strpos(login, '@') > 0)),
   CONSTRAINT user_has_name CHECK (btrim(name) <> ''),
-  CONSTRAINT users_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT users_fact_positive CHECK (log_no > 0),
+  CONSTRAINT users_login_kept CHECK (login = '' OR is_commitment(login)),
+  CONSTRAINT users_name_kept CHECK (name = '' OR is_commitment(name)),
   CONSTRAINT users_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT user_follows_an_ended_one FOREIGN KEY (follows) REFERENCES user_ends(user_id) DEFERRABLE INITIALLY DEFERRED
 );
-CREATE UNIQUE INDEX users_fact ON users USING btree (fact_id);
+CREATE UNIQUE INDEX users_fact ON users USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON users FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON users FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+CREATE TRIGGER login_once BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION refuse_wrong_login(); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION keep_texts('login', 'name'); -- enabled: A
 GRANT INSERT, SELECT ON users TO reckoner_app;
 GRANT SELECT ON SEQUENCE users_user_id_seq TO reckoner_app;
 
@@ -320,17 +550,41 @@ CREATE TABLE user_ends (
   reason text,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT user_ends_pkey PRIMARY KEY (user_id),
-  CONSTRAINT user_ends_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT user_ends_fact_positive CHECK (log_no > 0),
+  CONSTRAINT user_ends_reason_kept CHECK (reason = '' OR is_commitment(reason)),
   CONSTRAINT user_ends_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
   CONSTRAINT user_ends_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX user_ends_fact ON user_ends USING btree (fact_id);
+CREATE UNIQUE INDEX user_ends_fact ON user_ends USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON user_ends FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON user_ends FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON user_ends FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON user_ends FOR EACH ROW EXECUTE FUNCTION keep_texts('reason'); -- enabled: A
 GRANT INSERT, SELECT ON user_ends TO reckoner_app;
+
+CREATE FUNCTION refuse_wrong_login()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  violated text;
+BEGIN
+  -- Two transactions that add users wait for each other (LOCKS.users).
+  PERFORM pg_advisory_xact_lock(7310, 83);
+  IF NEW.login <> lower(NEW.login) OR (NEW.kind = 'person') <> (strpos(NEW.login, '@') > 0) THEN
+    violated := 'user_login_form';
+  ELSIF EXISTS (SELECT FROM users u WHERE personal(u.login) = NEW.login
+                  AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = u.user_id)) THEN
+    violated := 'user_login_once';
+  ELSE
+    RETURN NEW;
+  END IF;
+  RAISE EXCEPTION 'the login of the new user violates %', violated
+    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = violated;
+END
+$function$;
 
 CREATE TABLE user_roles (
   user_role_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -341,19 +595,19 @@ CREATE TABLE user_roles (
   source text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT user_roles_pkey PRIMARY KEY (user_role_id),
   CONSTRAINT user_role_action_known CHECK (action = ANY (ARRAY['grant', 'revoke'])),
   CONSTRAINT user_role_known CHECK (role = ANY (ARRAY['viewer', 'finance', 'approver', 'administrator'])),
   CONSTRAINT user_role_source_known CHECK (source = ANY (ARRAY['administrator', 'claim'])),
   CONSTRAINT administrator_of_all_partners CHECK (role <> 'administrator' OR partner_id IS NULL),
-  CONSTRAINT user_roles_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT user_roles_fact_positive CHECK (log_no > 0),
   CONSTRAINT user_roles_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
   CONSTRAINT user_roles_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT user_role_of_a_partner FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
 );
 CREATE INDEX user_roles_of_user ON user_roles USING btree (user_id, user_role_id);
-CREATE UNIQUE INDEX user_roles_fact ON user_roles USING btree (fact_id);
+CREATE UNIQUE INDEX user_roles_fact ON user_roles USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON user_roles FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON user_roles FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON user_roles FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
@@ -361,7 +615,7 @@ GRANT INSERT, SELECT ON user_roles TO reckoner_app;
 GRANT SELECT ON SEQUENCE user_roles_user_role_id_seq TO reckoner_app;
 
 CREATE VIEW active_users AS
- SELECT user_id, kind, login, name, follows, recorded_at, event_id, fact_id
+ SELECT user_id, kind, personal(login) COLLATE "C" AS login, personal(name) AS name, follows, recorded_at, event_id
    FROM users u
   WHERE NOT (EXISTS ( SELECT
            FROM user_ends e
@@ -385,13 +639,13 @@ CREATE TABLE user_identities (
   subject text COLLATE "C" NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT user_identities_pkey PRIMARY KEY (issuer, subject, user_id),
-  CONSTRAINT user_identities_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT user_identities_fact_positive CHECK (log_no > 0),
   CONSTRAINT user_identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
   CONSTRAINT user_identities_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX user_identities_fact ON user_identities USING btree (fact_id);
+CREATE UNIQUE INDEX user_identities_fact ON user_identities USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON user_identities FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON user_identities FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON user_identities FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
@@ -405,20 +659,22 @@ CREATE TABLE passkeys (
   name text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT passkeys_pkey PRIMARY KEY (passkey_id),
   CONSTRAINT passkey_once UNIQUE (credential_id),
   CONSTRAINT passkey_credential_form CHECK (credential_id ~ '^[A-Za-z0-9_-]+$' AND length(credential_id) >= 16 AND length(credential_id) <= 1400),
   CONSTRAINT passkey_has_name CHECK (btrim(name) <> ''),
-  CONSTRAINT passkeys_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT passkeys_fact_positive CHECK (log_no > 0),
+  CONSTRAINT passkeys_name_kept CHECK (name = '' OR is_commitment(name)),
   CONSTRAINT passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
   CONSTRAINT passkeys_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX passkeys_of_user ON passkeys USING btree (user_id);
-CREATE UNIQUE INDEX passkeys_fact ON passkeys USING btree (fact_id);
+CREATE UNIQUE INDEX passkeys_fact ON passkeys USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON passkeys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON passkeys FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON passkeys FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON passkeys FOR EACH ROW EXECUTE FUNCTION keep_texts('name'); -- enabled: A
 GRANT INSERT, SELECT ON passkeys TO reckoner_app;
 GRANT SELECT ON SEQUENCE passkeys_passkey_id_seq TO reckoner_app;
 
@@ -426,13 +682,13 @@ CREATE TABLE passkey_ends (
   passkey_id bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT passkey_ends_pkey PRIMARY KEY (passkey_id),
-  CONSTRAINT passkey_ends_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT passkey_ends_fact_positive CHECK (log_no > 0),
   CONSTRAINT passkey_ends_passkey_id_fkey FOREIGN KEY (passkey_id) REFERENCES passkeys(passkey_id),
   CONSTRAINT passkey_ends_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX passkey_ends_fact ON passkey_ends USING btree (fact_id);
+CREATE UNIQUE INDEX passkey_ends_fact ON passkey_ends USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON passkey_ends FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON passkey_ends FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON passkey_ends FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
@@ -509,15 +765,15 @@ CREATE TABLE pauses (
   state_of timestamp with time zone,
   paused_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT pauses_pkey PRIMARY KEY (pause_id),
   CONSTRAINT pause_cause_known CHECK (cause = ANY (ARRAY['command', 'restore'])),
   CONSTRAINT pause_has_reason CHECK (btrim(reason) <> ''),
   CONSTRAINT pause_of_a_restore_has_its_state CHECK ((cause = 'restore') = (state_of IS NOT NULL)),
-  CONSTRAINT pauses_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT pauses_fact_positive CHECK (log_no > 0),
   CONSTRAINT pauses_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX pauses_fact ON pauses USING btree (fact_id);
+CREATE UNIQUE INDEX pauses_fact ON pauses USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON pauses FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON pauses FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON pauses FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
@@ -528,20 +784,20 @@ CREATE TABLE resumptions (
   pause_id bigint NOT NULL,
   resumed_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT resumptions_pkey PRIMARY KEY (pause_id),
-  CONSTRAINT resumptions_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT resumptions_fact_positive CHECK (log_no > 0),
   CONSTRAINT resumptions_pause_id_fkey FOREIGN KEY (pause_id) REFERENCES pauses(pause_id),
   CONSTRAINT resumptions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX resumptions_fact ON resumptions USING btree (fact_id);
+CREATE UNIQUE INDEX resumptions_fact ON resumptions USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON resumptions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON resumptions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON resumptions FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
 GRANT INSERT, SELECT ON resumptions TO reckoner_app;
 
 CREATE VIEW open_pauses AS
- SELECT pause_id, cause, reason, state_of, paused_at, event_id, fact_id
+ SELECT pause_id, cause, reason, state_of, paused_at, event_id, log_no
    FROM pauses p
   WHERE NOT (EXISTS ( SELECT
            FROM resumptions r
@@ -710,16 +966,16 @@ CREATE TABLE api_clients (
   partner_id text COLLATE "C" NOT NULL,
   created_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT api_clients_pkey PRIMARY KEY (client_id),
   CONSTRAINT client_of_partner UNIQUE (client_id, partner_id),
   CONSTRAINT client_id_form CHECK (is_identifier(client_id)),
-  CONSTRAINT api_clients_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT api_clients_fact_positive CHECK (log_no > 0),
   CONSTRAINT api_clients_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT api_clients_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX api_clients_of_partner ON api_clients USING btree (partner_id);
-CREATE UNIQUE INDEX api_clients_fact ON api_clients USING btree (fact_id);
+CREATE UNIQUE INDEX api_clients_fact ON api_clients USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON api_clients FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON api_clients FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON api_clients FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
@@ -734,18 +990,18 @@ CREATE TABLE client_secrets (
   previous_sequence integer GENERATED ALWAYS AS (NULLIF((sequence - 1), 0)) STORED,
   previous_ends_at timestamp with time zone,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT client_secrets_pkey PRIMARY KEY (client_id, sequence),
   CONSTRAINT client_secret_sequence_positive CHECK (sequence > 0),
   CONSTRAINT client_secret_is_a_hash CHECK (secret_sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT client_secret_expires_after_issue CHECK (expires_at > issued_at),
   CONSTRAINT client_secret_ends_the_one_before CHECK ((sequence = 1) = (previous_ends_at IS NULL)),
-  CONSTRAINT client_secrets_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT client_secrets_fact_positive CHECK (log_no > 0),
   CONSTRAINT client_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES api_clients(client_id),
   CONSTRAINT client_secrets_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT client_secret_follows FOREIGN KEY (client_id, previous_sequence) REFERENCES client_secrets(client_id, sequence)
 );
-CREATE UNIQUE INDEX client_secrets_fact ON client_secrets USING btree (fact_id);
+CREATE UNIQUE INDEX client_secrets_fact ON client_secrets USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON client_secrets FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON client_secrets FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON client_secrets FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
@@ -755,13 +1011,13 @@ CREATE TABLE client_revocations (
   client_id text COLLATE "C" NOT NULL,
   revoked_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT client_revocations_pkey PRIMARY KEY (client_id),
-  CONSTRAINT client_revocations_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT client_revocations_fact_positive CHECK (log_no > 0),
   CONSTRAINT client_revocations_client_id_fkey FOREIGN KEY (client_id) REFERENCES api_clients(client_id),
   CONSTRAINT client_revocations_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX client_revocations_fact ON client_revocations USING btree (fact_id);
+CREATE UNIQUE INDEX client_revocations_fact ON client_revocations USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON client_revocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON client_revocations FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON client_revocations FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
@@ -862,15 +1118,19 @@ CREATE TABLE closed_months (
   late_entries bigint NOT NULL,
   partners_with_documents bigint NOT NULL,
   partners_without_activity bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT closed_months_pkey PRIMARY KEY (month),
   CONSTRAINT closed_months_chain UNIQUE NULLS NOT DISTINCT (previous),
   CONSTRAINT closed_months_follow CHECK (month::text = month_after(previous::text)),
   CONSTRAINT closed_months_late_are_entries CHECK (late_entries >= 0 AND late_entries <= entries),
+  CONSTRAINT closed_months_fact_positive CHECK (log_no > 0),
   CONSTRAINT closed_months_previous_fkey FOREIGN KEY (previous) REFERENCES closed_months(month)
 );
+CREATE UNIQUE INDEX closed_months_fact ON closed_months USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON closed_months FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 CREATE CONSTRAINT TRIGGER month_has_ended AFTER INSERT ON closed_months DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_running_month(); -- enabled: A
-CREATE TRIGGER not_while_paused BEFORE INSERT ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('not_while_paused'); -- enabled: A
 GRANT INSERT, SELECT ON closed_months TO reckoner_app;
 
 CREATE FUNCTION first_instant(month text, zone text)
@@ -918,19 +1178,16 @@ CREATE TABLE book_closes (
   facts_to bigint NOT NULL,
   closed_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  record text NOT NULL,
-  seal text NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT book_closes_pkey PRIMARY KEY (month),
   CONSTRAINT book_closes_chain UNIQUE NULLS NOT DISTINCT (previous),
   CONSTRAINT book_closes_follow CHECK (month::text = month_after(previous::text)),
-  CONSTRAINT book_close_seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8'::name)), 'hex')),
-  CONSTRAINT book_closes_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT book_closes_fact_positive CHECK (log_no > 0),
   CONSTRAINT book_close_after_billing FOREIGN KEY (month) REFERENCES closed_months(month),
   CONSTRAINT book_closes_previous_fkey FOREIGN KEY (previous) REFERENCES book_closes(month),
   CONSTRAINT book_closes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX book_closes_fact ON book_closes USING btree (fact_id);
+CREATE UNIQUE INDEX book_closes_fact ON book_closes USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON book_closes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -942,13 +1199,13 @@ CREATE TABLE book_balances (
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT book_balances_pkey PRIMARY KEY (month, account, currency),
   CONSTRAINT book_balance_not_zero CHECK (amount <> 0::numeric),
-  CONSTRAINT book_balances_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT book_balances_fact_positive CHECK (log_no > 0),
   CONSTRAINT book_balance_of_closed_books FOREIGN KEY (month) REFERENCES book_closes(month) DEFERRABLE INITIALLY DEFERRED
 );
-CREATE UNIQUE INDEX book_balances_fact ON book_balances USING btree (fact_id);
+CREATE UNIQUE INDEX book_balances_fact ON book_balances USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON book_balances FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -1045,7 +1302,13 @@ CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows FOR EACH STATEM
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month(); -- enabled: A
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy(); -- enabled: A
 GRANT INSERT, SELECT ON ledger_rows TO reckoner_app;
-GRANT SELECT ON SEQUENCE ledger_rows_entry_id_seq TO reckoner_app;
+GRANT SELECT, USAGE ON SEQUENCE log_numbers TO reckoner_app;
+
+CREATE FUNCTION next_log_number()
+ RETURNS bigint
+ LANGUAGE sql
+RETURN nextval('log_numbers'::regclass);
+GRANT EXECUTE ON FUNCTION next_log_number TO reckoner_app;
 
 CREATE DOMAIN identifier AS text COLLATE "C";
 
@@ -1064,10 +1327,16 @@ CREATE FUNCTION refuse_closed_month()
 AS $function$
 DECLARE
   last_closed text;
-  earliest text := (SELECT min(posted_month) FROM added);
+  earliest text;
+  first_number bigint;
 BEGIN
   -- The ledger's lock (src/database/ledger-lock.ts): waits for a close in progress and sees its result.
   PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  SELECT min(posted_month), min(entry_id) INTO earliest, first_number FROM added;
+  IF first_number <= (SELECT max(last_no) FROM log_checkpoints) THEN
+    RAISE EXCEPTION 'row % cannot be recorded: a checkpoint covers this number', first_number
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'ledger_rows_above_checkpoints';
+  END IF;
   SELECT max(month) INTO last_closed FROM closed_months;
   IF earliest <= last_closed THEN
     RAISE EXCEPTION 'rows cannot post to %: months to % are closed', earliest, last_closed
@@ -1169,15 +1438,15 @@ CREATE TABLE quote_acceptances (
   client_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
   entry_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT quote_acceptances_pkey PRIMARY KEY (quote_id),
   CONSTRAINT acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id),
-  CONSTRAINT quote_acceptances_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT quote_acceptances_fact_positive CHECK (log_no > 0),
   CONSTRAINT acceptance_is_of_a_quote FOREIGN KEY (quote_id, partner_id) REFERENCES quotes(quote_id, partner_id),
   CONSTRAINT acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id),
   CONSTRAINT acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
-CREATE UNIQUE INDEX quote_acceptances_fact ON quote_acceptances USING btree (fact_id);
+CREATE UNIQUE INDEX quote_acceptances_fact ON quote_acceptances USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON quote_acceptances FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -1236,17 +1505,17 @@ CREATE TABLE requote_acceptances (
   client_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
   entry_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT requote_one_accepted_per_step PRIMARY KEY (quote_id, step),
   CONSTRAINT requote_accepted_once UNIQUE (requote_id),
   CONSTRAINT requote_acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id),
-  CONSTRAINT requote_acceptances_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT requote_acceptances_fact_positive CHECK (log_no > 0),
   CONSTRAINT requote_acceptance_is_of_a_requote FOREIGN KEY (requote_id, quote_id, partner_id, step) REFERENCES requotes(requote_id, quote_id, partner_id, step),
   CONSTRAINT requote_acceptance_follows FOREIGN KEY (quote_id, previous_step) REFERENCES requote_acceptances(quote_id, step),
   CONSTRAINT requote_acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id),
   CONSTRAINT requote_acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
-CREATE UNIQUE INDEX requote_acceptances_fact ON requote_acceptances USING btree (fact_id);
+CREATE UNIQUE INDEX requote_acceptances_fact ON requote_acceptances USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON requote_acceptances FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -1276,109 +1545,223 @@ CREATE FUNCTION idempotency_key_may_go(kept idempotency_keys)
 RETURN ((kept).recorded_at < (now() - '30 days'::interval));
 GRANT EXECUTE ON FUNCTION idempotency_key_may_go TO reckoner_app;
 
--- 006_seals -----------------------------------------------------------------------------------------------------------
+-- 006_log -------------------------------------------------------------------------------------------------------------
 
-CREATE TABLE seals (
+CREATE FUNCTION log_map_parts(value jsonb)
+ RETURNS TABLE(path text, value jsonb)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  WITH RECURSIVE parts (path, value) AS (
+    SELECT '', log_map_parts.value
+    UNION ALL
+    SELECT CASE p.path WHEN '' THEN '' ELSE p.path || '.' END
+             || replace(replace(replace(replace(replace(c.key, '%', '%25'), '&', '%26'), '=', '%3D'), ':', '%3A'), '.', '%2E'),
+           c.value
+    FROM parts p CROSS JOIN LATERAL (
+      SELECT key, each.value FROM jsonb_each(CASE jsonb_typeof(p.value) WHEN 'object' THEN p.value ELSE '{}' END) AS each
+      UNION ALL
+      SELECT (position - 1)::text, item FROM jsonb_array_elements(CASE jsonb_typeof(p.value) WHEN 'array' THEN p.value
+        ELSE '[]' END) WITH ORDINALITY AS items (item, position)) AS c
+  )
+  SELECT parts.path, parts.value FROM parts
+  WHERE parts.value IN ('{}', '[]') OR jsonb_typeof(parts.value) NOT IN ('object', 'array')
+$function$;
+GRANT EXECUTE ON FUNCTION log_map_parts TO reckoner_app;
+
+CREATE FUNCTION log_map(value jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  SELECT string_agg(p.path || CASE jsonb_typeof(p.value)
+           WHEN 'string' THEN '=' || replace(replace(p.value #>> '{}', '%', '%25'), '&', '%26')
+           ELSE ':' || p.value::text END, '&' ORDER BY p.path COLLATE "C")
+  FROM log_map_parts(log_map.value) AS p
+$function$;
+GRANT EXECUTE ON FUNCTION log_map TO reckoner_app;
+
+CREATE FUNCTION log_map_values(value jsonb)
+ RETURNS TABLE(path text, value text)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  SELECT p.path COLLATE "C", (p.value #>> '{}') COLLATE "C" FROM log_map_parts(log_map_values.value) AS p
+$function$;
+GRANT EXECUTE ON FUNCTION log_map_values TO reckoner_app;
+
+CREATE FUNCTION log_units(currency text)
+ RETURNS numeric
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE minor_digits(currency) WHEN 2 THEN 100 WHEN 0 THEN 1 WHEN 3 THEN 1000 ELSE 10000 END;
+GRANT EXECUTE ON FUNCTION log_units TO reckoner_app;
+
+CREATE TABLE month_totals (
   month billing_month NOT NULL,
-  previous billing_month,
-  facts_to bigint NOT NULL,
-  sealed_at timestamp with time zone NOT NULL,
-  record text NOT NULL,
-  seal text NOT NULL,
-  CONSTRAINT seals_pkey PRIMARY KEY (month),
-  CONSTRAINT seals_chain UNIQUE NULLS NOT DISTINCT (previous),
-  CONSTRAINT seals_follow CHECK (month::text = month_after(previous::text)),
-  CONSTRAINT seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8'::name)), 'hex')),
-  CONSTRAINT seals_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
-  CONSTRAINT seals_previous_fkey FOREIGN KEY (previous) REFERENCES seals(month)
+  currency text COLLATE "C" NOT NULL,
+  entries bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT month_totals_pkey PRIMARY KEY (month, currency),
+  CONSTRAINT month_totals_balance CHECK (spot_price = (partner_cut + invoice_amount)),
+  CONSTRAINT month_totals_fact_positive CHECK (log_no > 0),
+  CONSTRAINT month_totals_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month) DEFERRABLE INITIALLY DEFERRED
 );
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-GRANT INSERT, SELECT ON seals TO reckoner_app;
+CREATE UNIQUE INDEX month_totals_fact ON month_totals USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON month_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON month_totals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON month_totals FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON month_totals TO reckoner_app;
 
-CREATE TABLE checkpoints (
-  checkpoint_number bigint NOT NULL,
-  previous bigint,
-  facts_to bigint NOT NULL,
-  entries_to bigint NOT NULL,
-  taken_at timestamp with time zone NOT NULL,
-  event_id bigint NOT NULL,
-  trees jsonb NOT NULL,
-  record text NOT NULL,
-  seal text NOT NULL,
-  fact_id bigint NOT NULL,
-  CONSTRAINT checkpoints_pkey PRIMARY KEY (checkpoint_number),
-  CONSTRAINT checkpoints_chain UNIQUE NULLS NOT DISTINCT (previous),
-  CONSTRAINT checkpoint_number_positive CHECK (checkpoint_number > 0),
-  CONSTRAINT checkpoints_follow CHECK (checkpoint_number = (COALESCE(previous, 0::bigint) + 1)),
-  CONSTRAINT checkpoint_seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8'::name)), 'hex')),
-  CONSTRAINT checkpoints_fact_positive CHECK (fact_id > 0),
-  CONSTRAINT checkpoints_previous_fkey FOREIGN KEY (previous) REFERENCES checkpoints(checkpoint_number),
-  CONSTRAINT checkpoints_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+CREATE TABLE month_partners (
+  month billing_month NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text COLLATE "C" NOT NULL,
+  entries bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  root text NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT month_partners_pkey PRIMARY KEY (month, partner_id, currency, arrangement),
+  CONSTRAINT month_partner_has_entries CHECK (entries > 0),
+  CONSTRAINT month_partner_root_form CHECK (root ~ '^[A-Za-z0-9+/]{43}=$'),
+  CONSTRAINT month_partners_fact_positive CHECK (log_no > 0),
+  CONSTRAINT month_partners_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month) DEFERRABLE INITIALLY DEFERRED
 );
-CREATE UNIQUE INDEX checkpoints_fact ON checkpoints USING btree (fact_id);
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-CREATE TRIGGER fact_number BEFORE INSERT ON checkpoints FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
-CREATE TRIGGER facts_in_order BEFORE INSERT ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
-GRANT INSERT, SELECT ON checkpoints TO reckoner_app;
+CREATE UNIQUE INDEX month_partners_fact ON month_partners USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON month_partners FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON month_partners FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON month_partners FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON month_partners TO reckoner_app;
 
-CREATE TABLE seal_signatures (
-  kind text NOT NULL,
-  name text COLLATE "C" NOT NULL,
-  seal text NOT NULL,
+CREATE TABLE month_zones (
+  time_zone text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  begins_at timestamp with time zone NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT month_zones_pkey PRIMARY KEY (time_zone, month),
+  CONSTRAINT month_zones_fact_positive CHECK (log_no > 0)
+);
+CREATE UNIQUE INDEX month_zones_fact ON month_zones USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON month_zones FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON month_zones FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON month_zones FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+GRANT INSERT, SELECT ON month_zones TO reckoner_app;
+
+CREATE TABLE log_keys (
   key_name text NOT NULL,
   public_key text NOT NULL,
-  signature text NOT NULL,
-  signed_at timestamp with time zone NOT NULL,
+  previous text,
+  signature text,
+  reason text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
-  CONSTRAINT seal_signatures_pkey PRIMARY KEY (kind, name),
-  CONSTRAINT seal_signature_kind_known CHECK (kind = ANY (ARRAY['month', 'books', 'checkpoint'])),
-  CONSTRAINT seal_signature_key_name_form CHECK (key_name ~ '^[!-*,-~]{1,100}$'),
-  CONSTRAINT seal_signature_public_key_form CHECK (public_key ~ '^[A-Za-z0-9+/]{43}=$'),
-  CONSTRAINT seal_signature_form CHECK (signature ~ '^[A-Za-z0-9+/]{86}==$'),
-  CONSTRAINT seal_signatures_fact_positive CHECK (fact_id > 0),
-  CONSTRAINT seal_signatures_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+  log_no bigint NOT NULL,
+  CONSTRAINT log_keys_pkey PRIMARY KEY (public_key),
+  CONSTRAINT log_keys_chain UNIQUE NULLS NOT DISTINCT (previous),
+  CONSTRAINT log_key_name_form CHECK (key_name ~ '^[!-*,-~]{1,200}$'),
+  CONSTRAINT log_key_public_key_form CHECK (public_key ~ '^[A-Za-z0-9+/]{43}=$'),
+  CONSTRAINT log_key_signature_form CHECK (signature ~ '^[A-Za-z0-9+/]{86}==$'),
+  CONSTRAINT log_key_follows CHECK (signature IS NULL OR previous IS NOT NULL),
+  CONSTRAINT log_key_loss_explained CHECK (previous IS NULL OR signature IS NOT NULL OR reason <> ''),
+  CONSTRAINT log_keys_fact_positive CHECK (log_no > 0),
+  CONSTRAINT log_keys_previous_fkey FOREIGN KEY (previous) REFERENCES log_keys(public_key),
+  CONSTRAINT log_keys_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX seal_signatures_fact ON seal_signatures USING btree (fact_id);
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seal_signatures FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-CREATE TRIGGER fact_number BEFORE INSERT ON seal_signatures FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
-CREATE TRIGGER facts_in_order BEFORE INSERT ON seal_signatures FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
-GRANT INSERT, SELECT ON seal_signatures TO reckoner_app;
+CREATE UNIQUE INDEX log_keys_fact ON log_keys USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON log_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON log_keys FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON log_keys FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+GRANT INSERT, SELECT ON log_keys TO reckoner_app;
 
-CREATE TABLE seal_time_stamps (
-  kind text NOT NULL,
-  name text COLLATE "C" NOT NULL,
-  seal text NOT NULL,
+CREATE TABLE log_continues (
+  origin text COLLATE "C" NOT NULL,
+  follows text COLLATE "C" NOT NULL,
+  lost_size bigint NOT NULL,
+  lost_root text NOT NULL,
+  kept_size bigint NOT NULL,
+  reason text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT log_continues_pkey PRIMARY KEY (origin),
+  CONSTRAINT log_continues_once UNIQUE (follows),
+  CONSTRAINT log_continues_origin_form CHECK (origin ~ '^[a-z0-9.-]+/[0-9a-f]{12}/[1-9][0-9]*$'),
+  CONSTRAINT log_continues_root_form CHECK (lost_root ~ '^[A-Za-z0-9+/]{43}=$'),
+  CONSTRAINT log_continues_kept_not_negative CHECK (kept_size >= 0),
+  CONSTRAINT log_continues_fact_positive CHECK (log_no > 0),
+  CONSTRAINT log_continues_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX log_continues_fact ON log_continues USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON log_continues FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON log_continues FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON log_continues FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+GRANT INSERT, SELECT ON log_continues TO reckoner_app;
+
+CREATE TABLE log_checkpoints (
+  size bigint NOT NULL,
+  origin text COLLATE "C" NOT NULL,
+  last_no bigint NOT NULL,
+  root bytea NOT NULL,
+  edge bytea NOT NULL,
+  span bytea NOT NULL,
+  taken_at timestamp with time zone NOT NULL,
+  closes text COLLATE "C",
+  facts_root bytea NOT NULL,
+  CONSTRAINT log_checkpoints_pkey PRIMARY KEY (size),
+  CONSTRAINT log_checkpoint_last_no_once UNIQUE (last_no),
+  CONSTRAINT log_checkpoint_closes_once UNIQUE (closes),
+  CONSTRAINT log_checkpoint_size_positive CHECK (size > 0),
+  CONSTRAINT log_checkpoint_root_length CHECK (length(root) = 32),
+  CONSTRAINT log_checkpoint_closes_form CHECK (closes ~ '^(month|books) \d{4}-(0[1-9]|1[0-2])$')
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON log_checkpoints FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON log_checkpoints TO reckoner_app;
+
+CREATE TABLE log_signatures (
+  size bigint NOT NULL,
+  key_name text COLLATE "C" NOT NULL,
+  line text NOT NULL,
+  made_at timestamp with time zone NOT NULL,
+  CONSTRAINT log_signatures_pkey PRIMARY KEY (size, key_name, line),
+  CONSTRAINT log_signature_line_form CHECK (line ~ '^— [!-*,-~]+ [A-Za-z0-9+/]+={0,2}$'),
+  CONSTRAINT log_signatures_size_fkey FOREIGN KEY (size) REFERENCES log_checkpoints(size)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON log_signatures FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON log_signatures TO reckoner_app;
+
+CREATE TABLE log_stamps (
+  size bigint NOT NULL,
   authority text NOT NULL,
   response bytea NOT NULL,
   stamped_at timestamp with time zone NOT NULL,
-  recorded_at timestamp with time zone NOT NULL,
-  event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
-  CONSTRAINT seal_time_stamps_pkey PRIMARY KEY (kind, name),
-  CONSTRAINT seal_time_stamp_kind_known CHECK (kind = ANY (ARRAY['month', 'books', 'checkpoint'])),
-  CONSTRAINT seal_time_stamps_fact_positive CHECK (fact_id > 0),
-  CONSTRAINT seal_time_stamps_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+  CONSTRAINT log_stamps_pkey PRIMARY KEY (size),
+  CONSTRAINT log_stamps_size_fkey FOREIGN KEY (size) REFERENCES log_checkpoints(size)
 );
-CREATE UNIQUE INDEX seal_time_stamps_fact ON seal_time_stamps USING btree (fact_id);
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON seal_time_stamps FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-CREATE TRIGGER fact_number BEFORE INSERT ON seal_time_stamps FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
-CREATE TRIGGER facts_in_order BEFORE INSERT ON seal_time_stamps FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
-GRANT INSERT, SELECT ON seal_time_stamps TO reckoner_app;
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON log_stamps FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON log_stamps TO reckoner_app;
 
-CREATE VIEW every_seal AS
- SELECT 'month' AS kind, seals.month::text COLLATE "C" AS name, seals.seal, seals.record, seals.facts_to,
-    seals.sealed_at
-   FROM seals
-UNION ALL
- SELECT 'books' AS kind, book_closes.month::text AS name, book_closes.seal, book_closes.record,
-    book_closes.facts_to, book_closes.closed_at AS sealed_at
-   FROM book_closes
-UNION ALL
- SELECT 'checkpoint' AS kind, checkpoints.checkpoint_number::text AS name, checkpoints.seal, checkpoints.record,
-    checkpoints.facts_to, checkpoints.taken_at AS sealed_at
-   FROM checkpoints;
-GRANT SELECT ON every_seal TO reckoner_app;
+CREATE TABLE partner_edges (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text COLLATE "C" NOT NULL,
+  entries bigint NOT NULL,
+  edge bytea NOT NULL,
+  CONSTRAINT partner_edges_pkey PRIMARY KEY (posted_month, partner_id, currency, arrangement)
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON partner_edges TO reckoner_app;
+
+CREATE FUNCTION log_numbers_ascend()
+ RETURNS boolean
+ LANGUAGE sql
+RETURN ((SELECT (log_numbers.last_value - ((NOT log_numbers.is_called))::integer) FROM log_numbers) >= COALESCE((SELECT max(log_checkpoints.last_no) AS max FROM log_checkpoints), (0)::bigint));
+GRANT EXECUTE ON FUNCTION log_numbers_ascend TO reckoner_app;
 
 -- 007_documents -------------------------------------------------------------------------------------------------------
 
@@ -1403,13 +1786,13 @@ CREATE TABLE issuer_versions (
   content jsonb NOT NULL,
   first_used_at timestamp with time zone NOT NULL,
   logo_sha256 text GENERATED ALWAYS AS ((content #>> '{logo,sha256}'[])) STORED,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT issuer_versions_pkey PRIMARY KEY (issuer_version_id),
   CONSTRAINT issuer_version_once UNIQUE (content),
-  CONSTRAINT issuer_versions_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT issuer_versions_fact_positive CHECK (log_no > 0),
   CONSTRAINT issuer_logo_kept FOREIGN KEY (logo_sha256) REFERENCES logos(sha256)
 );
-CREATE UNIQUE INDEX issuer_versions_fact ON issuer_versions USING btree (fact_id);
+CREATE UNIQUE INDEX issuer_versions_fact ON issuer_versions USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON issuer_versions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -1437,15 +1820,15 @@ CREATE TABLE openings (
   name text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT openings_pkey PRIMARY KEY (opening_id),
   CONSTRAINT opening_on_its_day UNIQUE (opening_id, cut_over_on),
   CONSTRAINT opening_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT opening_has_name CHECK (name <> ''),
-  CONSTRAINT openings_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT openings_fact_positive CHECK (log_no > 0),
   CONSTRAINT openings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX openings_fact ON openings USING btree (fact_id);
+CREATE UNIQUE INDEX openings_fact ON openings USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON openings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON openings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON openings FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -1462,17 +1845,17 @@ CREATE TABLE opening_totals (
   credits numeric NOT NULL,
   cash numeric NOT NULL,
   control numeric NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT opening_totals_pkey PRIMARY KEY (opening_id, currency),
   CONSTRAINT opening_total_of_items CHECK (items > 0),
   CONSTRAINT opening_invoices_not_negative CHECK (invoices >= 0::numeric),
   CONSTRAINT opening_credits_not_negative CHECK (credits >= 0::numeric),
   CONSTRAINT opening_cash_not_negative CHECK (cash >= 0::numeric),
   CONSTRAINT opening_meets_its_control CHECK (control = (invoices - credits - cash)),
-  CONSTRAINT opening_totals_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT opening_totals_fact_positive CHECK (log_no > 0),
   CONSTRAINT opening_totals_opening_id_fkey FOREIGN KEY (opening_id) REFERENCES openings(opening_id)
 );
-CREATE UNIQUE INDEX opening_totals_fact ON opening_totals USING btree (fact_id);
+CREATE UNIQUE INDEX opening_totals_fact ON opening_totals USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON opening_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON opening_totals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON opening_totals FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -1547,7 +1930,7 @@ END) STORED,
   opening_revision integer,
   opening_follows bigint,
   original_amount numeric,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT documents_pkey PRIMARY KEY (document_id),
   CONSTRAINT document_number_once UNIQUE (number),
   CONSTRAINT document_replaced_once UNIQUE (replaces),
@@ -1595,7 +1978,8 @@ CASE
     ELSE true
 END),
   CONSTRAINT opening_revision_follows CHECK ((opening_revision = 1) = (opening_follows IS NULL)),
-  CONSTRAINT documents_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT documents_fact_positive CHECK (log_no > 0),
+  CONSTRAINT documents_contact_name_kept CHECK (contact_name = '' OR is_commitment(contact_name)),
   CONSTRAINT documents_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT documents_issuer_version_id_fkey FOREIGN KEY (issuer_version_id) REFERENCES issuer_versions(issuer_version_id),
   CONSTRAINT opening_follows_its_number FOREIGN KEY (opening_follows, opening_number) REFERENCES documents(document_id, opening_number),
@@ -1611,15 +1995,26 @@ CREATE INDEX documents_by_month ON documents USING btree (month);
 CREATE INDEX documents_by_entry ON documents USING brin (entry_on) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX credit_notes_of_partner ON documents USING btree (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents USING btree (credits) WHERE credits IS NOT NULL;
-CREATE UNIQUE INDEX documents_fact ON documents USING btree (fact_id);
+CREATE UNIQUE INDEX documents_fact ON documents USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON documents DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.tax <> 0::numeric) EXECUTE FUNCTION refuse_untied_tax(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 CREATE TRIGGER number_given_or_skipped AFTER INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number(); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION keep_contact(); -- enabled: A
 GRANT INSERT, SELECT ON documents TO reckoner_app;
 GRANT SELECT ON SEQUENCE documents_document_id_seq TO reckoner_app;
+
+CREATE FUNCTION keep_contact()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  NEW.contact_name := keep_text(NEW.contact_name);
+  RETURN NEW;
+END
+$function$;
 
 CREATE TABLE skipped_numbers (
   series text COLLATE "C" NOT NULL,
@@ -1628,16 +2023,16 @@ CREATE TABLE skipped_numbers (
   pause_id bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT skipped_numbers_pkey PRIMARY KEY (series, first_sequence),
   CONSTRAINT skipped_series_form CHECK (series ~ '^(INV|CN|ST)-\d{4}$'),
   CONSTRAINT skipped_sequence_positive CHECK (first_sequence > 0),
   CONSTRAINT skipped_range CHECK (last_sequence >= first_sequence),
-  CONSTRAINT skipped_numbers_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT skipped_numbers_fact_positive CHECK (log_no > 0),
   CONSTRAINT skipped_numbers_pause_id_fkey FOREIGN KEY (pause_id) REFERENCES resumptions(pause_id),
   CONSTRAINT skipped_numbers_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX skipped_numbers_fact ON skipped_numbers USING btree (fact_id);
+CREATE UNIQUE INDEX skipped_numbers_fact ON skipped_numbers USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON skipped_numbers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON skipped_numbers FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON skipped_numbers FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
@@ -1681,7 +2076,7 @@ CREATE TABLE document_taxes (
   reason_code text NOT NULL,
   taxable numeric NOT NULL,
   tax numeric NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT document_taxes_pkey PRIMARY KEY (document_id, "position"),
   CONSTRAINT document_tax_once UNIQUE (document_id, country, category, rate, reduced),
   CONSTRAINT document_tax_position_positive CHECK ("position" > 0),
@@ -1699,10 +2094,10 @@ CASE
 END),
   CONSTRAINT document_tax_none_without_rate CHECK (rate > 0::numeric OR tax = 0::numeric),
   CONSTRAINT document_tax_digits CHECK (GREATEST(scale(taxable), scale(tax)) <= minor_digits(currency)),
-  CONSTRAINT document_taxes_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT document_taxes_fact_positive CHECK (log_no > 0),
   CONSTRAINT document_taxes_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
 );
-CREATE UNIQUE INDEX document_taxes_fact ON document_taxes USING btree (fact_id);
+CREATE UNIQUE INDEX document_taxes_fact ON document_taxes USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON document_taxes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON document_taxes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_untied_tax(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON document_taxes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -1721,17 +2116,17 @@ CREATE TABLE document_lines (
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
   tax integer,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT document_lines_pkey PRIMARY KEY (document_id, "position"),
   CONSTRAINT line_once UNIQUE NULLS NOT DISTINCT (document_id, policy_id, kind, month, tax),
   CONSTRAINT line_kind_known CHECK (kind = ANY (ARRAY['quote_accepted', 'requote_accepted', 'reversal'])),
   CONSTRAINT line_has_rows CHECK (count > 0),
   CONSTRAINT line_balance CHECK (spot_price = (partner_cut + invoice_amount)),
-  CONSTRAINT document_lines_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT document_lines_fact_positive CHECK (log_no > 0),
   CONSTRAINT document_lines_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT line_tax_of_its_document FOREIGN KEY (document_id, tax) REFERENCES document_taxes(document_id, "position")
 );
-CREATE UNIQUE INDEX document_lines_fact ON document_lines USING btree (fact_id);
+CREATE UNIQUE INDEX document_lines_fact ON document_lines USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON document_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -1785,15 +2180,15 @@ CREATE TABLE voids (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(voided_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT voids_pkey PRIMARY KEY (document_id),
   CONSTRAINT void_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT void_has_reason CHECK (btrim(reason) <> ''),
-  CONSTRAINT voids_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT voids_fact_positive CHECK (log_no > 0),
   CONSTRAINT voids_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT void_is_of_a_document FOREIGN KEY (document_id, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement)
 );
-CREATE UNIQUE INDEX voids_fact ON voids USING btree (fact_id);
+CREATE UNIQUE INDEX voids_fact ON voids USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON voids FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id'); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON voids REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
@@ -1807,22 +2202,12 @@ CREATE VIEW live_documents AS
     partner_name, contact_name, address_line1, address_line2, address_city, address_region, address_postal_code,
     address_country, tax_id, purchase_order, legal_note, e_invoice, buyer_reference, electronic_address,
     issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by, invoice_left, reason, reopened_on,
-    entry_on, opening_id, opening_number, opening_revision, opening_follows, original_amount, fact_id
+    entry_on, opening_id, opening_number, opening_revision, opening_follows, original_amount, log_no
    FROM documents d
   WHERE NOT (EXISTS ( SELECT
            FROM voids v
           WHERE v.document_id = d.document_id));
 GRANT SELECT ON live_documents TO reckoner_app;
-
-CREATE VIEW month_totals AS
- SELECT documents.month, documents.currency, sum(s.sign::numeric * documents.spot_price) AS spot_price,
-    sum(s.sign::numeric * documents.partner_cut) AS partner_cut,
-    sum(s.sign::numeric * documents.invoice_amount) AS invoice_amount
-   FROM documents
-     CROSS JOIN LATERAL ( SELECT document_sign(documents.document) AS sign) s
-  WHERE documents.purpose = 'month' AND documents.replaces IS NULL
-  GROUP BY documents.month, documents.currency;
-GRANT SELECT ON month_totals TO reckoner_app;
 
 CREATE TABLE credit_applications (
   credit_application_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -1835,18 +2220,18 @@ CREATE TABLE credit_applications (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(applied_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT credit_applications_pkey PRIMARY KEY (credit_application_id),
   CONSTRAINT credit_application_of_invoice UNIQUE (credit_application_id, invoice_id),
   CONSTRAINT credit_application_positive CHECK (amount > 0::numeric),
-  CONSTRAINT credit_applications_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT credit_applications_fact_positive CHECK (log_no > 0),
   CONSTRAINT credit_applications_credit_note_id_fkey FOREIGN KEY (credit_note_id) REFERENCES documents(document_id),
   CONSTRAINT credit_applications_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES documents(document_id),
   CONSTRAINT credit_applications_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX credit_applications_of_note ON credit_applications USING btree (credit_note_id);
 CREATE INDEX credit_applications_of_invoice ON credit_applications USING btree (invoice_id);
-CREATE UNIQUE INDEX credit_applications_fact ON credit_applications USING btree (fact_id);
+CREATE UNIQUE INDEX credit_applications_fact ON credit_applications USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id', 'credit_note'); -- enabled: A
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id', 'invoice'); -- enabled: A
@@ -1864,15 +2249,15 @@ CREATE TABLE credit_releases (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(released_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT credit_releases_pkey PRIMARY KEY (credit_application_id),
-  CONSTRAINT credit_releases_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT credit_releases_fact_positive CHECK (log_no > 0),
   CONSTRAINT credit_releases_credit_application_id_fkey FOREIGN KEY (credit_application_id) REFERENCES credit_applications(credit_application_id),
   CONSTRAINT credit_releases_document_id_fkey FOREIGN KEY (document_id) REFERENCES voids(document_id),
   CONSTRAINT credit_releases_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id) REFERENCES credit_applications(credit_application_id, invoice_id)
 );
-CREATE UNIQUE INDEX credit_releases_fact ON credit_releases USING btree (fact_id);
+CREATE UNIQUE INDEX credit_releases_fact ON credit_releases USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER credit_release_leaves_nothing_due BEFORE INSERT ON credit_releases FOR EACH ROW WHEN (new.document_id IS NULL) EXECUTE FUNCTION refuse_release_of_covering_credit(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_releases REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
@@ -1896,7 +2281,7 @@ $function$;
 
 CREATE VIEW live_credit_applications AS
  SELECT credit_application_id, credit_note_id, invoice_id, amount, applied_on, recorded_at, at_issue, event_id,
-    reopened_on, entry_on, fact_id
+    reopened_on, entry_on, log_no
    FROM credit_applications a
   WHERE NOT (EXISTS ( SELECT
            FROM credit_releases r
@@ -1913,16 +2298,16 @@ CREATE TABLE write_offs (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(written_off_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT write_offs_pkey PRIMARY KEY (write_off_id),
   CONSTRAINT write_off_positive CHECK (amount > 0::numeric),
   CONSTRAINT write_off_has_reason CHECK (btrim(reason) <> ''),
-  CONSTRAINT write_offs_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT write_offs_fact_positive CHECK (log_no > 0),
   CONSTRAINT write_offs_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT write_offs_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX write_offs_of_document ON write_offs USING btree (document_id);
-CREATE UNIQUE INDEX write_offs_fact ON write_offs USING btree (fact_id);
+CREATE UNIQUE INDEX write_offs_fact ON write_offs USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice'); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON write_offs REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
@@ -1939,14 +2324,14 @@ CREATE TABLE write_off_reversals (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(reversed_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT write_off_reversals_pkey PRIMARY KEY (write_off_id),
   CONSTRAINT write_off_reversal_has_reason CHECK (btrim(reason) <> ''),
-  CONSTRAINT write_off_reversals_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT write_off_reversals_fact_positive CHECK (log_no > 0),
   CONSTRAINT write_off_reversals_write_off_id_fkey FOREIGN KEY (write_off_id) REFERENCES write_offs(write_off_id),
   CONSTRAINT write_off_reversals_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX write_off_reversals_fact ON write_off_reversals USING btree (fact_id);
+CREATE UNIQUE INDEX write_off_reversals_fact ON write_off_reversals USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON write_off_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON write_off_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON write_off_reversals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -1955,7 +2340,7 @@ GRANT INSERT, SELECT ON write_off_reversals TO reckoner_app;
 
 CREATE VIEW live_write_offs AS
  SELECT write_off_id, document_id, amount, reason, written_off_on, recorded_at, event_id, reopened_on, entry_on,
-    fact_id
+    log_no
    FROM write_offs w
   WHERE NOT (EXISTS ( SELECT
            FROM write_off_reversals r
@@ -1969,16 +2354,16 @@ CREATE TABLE holds (
   reason text NOT NULL,
   held_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT holds_pkey PRIMARY KEY (hold_id),
   CONSTRAINT hold_of_document UNIQUE (hold_id, document_id),
   CONSTRAINT hold_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows),
-  CONSTRAINT holds_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT holds_fact_positive CHECK (log_no > 0),
   CONSTRAINT holds_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT holds_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT hold_follows_a_release FOREIGN KEY (follows, document_id) REFERENCES hold_releases(hold_id, document_id) DEFERRABLE
 );
-CREATE UNIQUE INDEX holds_fact ON holds USING btree (fact_id);
+CREATE UNIQUE INDEX holds_fact ON holds USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON holds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON holds FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
@@ -1990,21 +2375,21 @@ CREATE TABLE hold_releases (
   document_id bigint NOT NULL,
   released_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT hold_releases_pkey PRIMARY KEY (hold_id),
   CONSTRAINT hold_release_stands_for UNIQUE (hold_id, document_id),
-  CONSTRAINT hold_releases_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT hold_releases_fact_positive CHECK (log_no > 0),
   CONSTRAINT hold_releases_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT hold_release_is_of_a_hold FOREIGN KEY (hold_id, document_id) REFERENCES holds(hold_id, document_id)
 );
-CREATE UNIQUE INDEX hold_releases_fact ON hold_releases USING btree (fact_id);
+CREATE UNIQUE INDEX hold_releases_fact ON hold_releases USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON hold_releases FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
 GRANT INSERT, SELECT ON hold_releases TO reckoner_app;
 
 CREATE VIEW current_holds AS
- SELECT hold_id, document_id, follows, reason, held_at, event_id, fact_id
+ SELECT hold_id, document_id, follows, reason, held_at, event_id, log_no
    FROM holds h
   WHERE NOT (EXISTS ( SELECT
            FROM hold_releases r
@@ -2022,22 +2407,24 @@ CREATE TABLE invoice_disputes (
   disputed_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT invoice_disputes_pkey PRIMARY KEY (invoice_dispute_id),
   CONSTRAINT invoice_dispute_of_document UNIQUE (invoice_dispute_id, document_id),
   CONSTRAINT invoice_dispute_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows),
   CONSTRAINT invoice_dispute_positive CHECK (amount > 0::numeric),
   CONSTRAINT invoice_dispute_has_reason CHECK (btrim(reason) <> ''),
   CONSTRAINT invoice_dispute_promise_ahead CHECK (promised_on >= disputed_on),
-  CONSTRAINT invoice_disputes_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT invoice_disputes_fact_positive CHECK (log_no > 0),
+  CONSTRAINT invoice_disputes_owner_kept CHECK (owner = '' OR is_commitment(owner)),
   CONSTRAINT invoice_disputes_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT invoice_disputes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT invoice_dispute_follows_a_closing FOREIGN KEY (follows, document_id) REFERENCES invoice_dispute_closings(invoice_dispute_id, document_id) DEFERRABLE
 );
-CREATE UNIQUE INDEX invoice_disputes_fact ON invoice_disputes USING btree (fact_id);
+CREATE UNIQUE INDEX invoice_disputes_fact ON invoice_disputes USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON invoice_disputes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON invoice_disputes FOR EACH ROW EXECUTE FUNCTION keep_texts('owner'); -- enabled: A
 GRANT INSERT, SELECT ON invoice_disputes TO reckoner_app;
 GRANT SELECT ON SEQUENCE invoice_disputes_invoice_dispute_id_seq TO reckoner_app;
 
@@ -2048,15 +2435,15 @@ CREATE TABLE invoice_dispute_closings (
   closed_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT invoice_dispute_closings_pkey PRIMARY KEY (invoice_dispute_id),
   CONSTRAINT invoice_dispute_closing_stands_for UNIQUE (invoice_dispute_id, document_id),
   CONSTRAINT invoice_dispute_closing_has_reason CHECK (btrim(reason) <> ''),
-  CONSTRAINT invoice_dispute_closings_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT invoice_dispute_closings_fact_positive CHECK (log_no > 0),
   CONSTRAINT invoice_dispute_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT invoice_dispute_closing_is_of_a_dispute FOREIGN KEY (invoice_dispute_id, document_id) REFERENCES invoice_disputes(invoice_dispute_id, document_id)
 );
-CREATE UNIQUE INDEX invoice_dispute_closings_fact ON invoice_dispute_closings USING btree (fact_id);
+CREATE UNIQUE INDEX invoice_dispute_closings_fact ON invoice_dispute_closings USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON invoice_dispute_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -2064,7 +2451,7 @@ GRANT INSERT, SELECT ON invoice_dispute_closings TO reckoner_app;
 
 CREATE VIEW open_invoice_disputes AS
  SELECT invoice_dispute_id, document_id, follows, amount, reason, owner, promised_on, disputed_on, recorded_at,
-    event_id, fact_id
+    event_id, log_no
    FROM invoice_disputes t
   WHERE NOT (EXISTS ( SELECT
            FROM invoice_dispute_closings c
@@ -2078,12 +2465,12 @@ CREATE TABLE instruction_versions (
   currency text COLLATE "C" NOT NULL,
   content jsonb NOT NULL,
   first_used_at timestamp with time zone NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT instruction_versions_pkey PRIMARY KEY (instruction_version_id),
   CONSTRAINT instruction_version_once UNIQUE (currency, content),
-  CONSTRAINT instruction_versions_fact_positive CHECK (fact_id > 0)
+  CONSTRAINT instruction_versions_fact_positive CHECK (log_no > 0)
 );
-CREATE UNIQUE INDEX instruction_versions_fact ON instruction_versions USING btree (fact_id);
+CREATE UNIQUE INDEX instruction_versions_fact ON instruction_versions USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON instruction_versions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -2114,15 +2501,15 @@ CREATE TABLE document_pdfs (
   sha256 text NOT NULL,
   pdf bytea STORAGE EXTERNAL NOT NULL,
   rendered_at timestamp with time zone NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT document_pdfs_pkey PRIMARY KEY (document_id),
   CONSTRAINT document_pdf_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT document_pdf_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex')),
-  CONSTRAINT document_pdfs_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT document_pdfs_fact_positive CHECK (log_no > 0),
   CONSTRAINT document_pdfs_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT document_pdfs_instruction_version_id_fkey FOREIGN KEY (instruction_version_id) REFERENCES instruction_versions(instruction_version_id)
 );
-CREATE UNIQUE INDEX document_pdfs_fact ON document_pdfs USING btree (fact_id);
+CREATE UNIQUE INDEX document_pdfs_fact ON document_pdfs USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON document_pdfs FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -2137,7 +2524,7 @@ BEGIN
   IF NOT EXISTS (
     SELECT FROM instruction_versions v CROSS JOIN LATERAL (
       SELECT details->'instructions' AS instructions FROM audit_events
-      WHERE action = 'instructions.adopt' AND fact_id < NEW.fact_id ORDER BY event_id DESC LIMIT 1) AS f
+      WHERE action = 'instructions.adopt' AND log_no < NEW.log_no ORDER BY event_id DESC LIMIT 1) AS f
     WHERE v.instruction_version_id = NEW.instruction_version_id
       AND v.content = instructions_for(f.instructions, v.currency)) THEN
     RAISE EXCEPTION 'the payment instructions of document % are not in force', NEW.document_id
@@ -2154,14 +2541,14 @@ CREATE TABLE document_e_invoices (
   sha256 text NOT NULL,
   xml bytea NOT NULL,
   written_at timestamp with time zone NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT document_e_invoices_pkey PRIMARY KEY (document_id),
   CONSTRAINT document_e_invoice_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT document_e_invoice_is_its_hash CHECK (sha256 = encode(sha256(xml), 'hex')),
-  CONSTRAINT document_e_invoices_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT document_e_invoices_fact_positive CHECK (log_no > 0),
   CONSTRAINT document_e_invoices_document_id_fkey FOREIGN KEY (document_id) REFERENCES document_pdfs(document_id)
 );
-CREATE UNIQUE INDEX document_e_invoices_fact ON document_e_invoices USING btree (fact_id);
+CREATE UNIQUE INDEX document_e_invoices_fact ON document_e_invoices USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON document_e_invoices FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON document_e_invoices FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON document_e_invoices FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -2178,7 +2565,7 @@ CREATE TABLE emails (
   day date,
   payment_id bigint,
   credit_refund_id bigint,
-  checkpoint_number bigint,
+  checkpoint_size bigint,
   approval_request_id bigint,
   preliminary boolean NOT NULL DEFAULT false,
   asked_for text,
@@ -2201,7 +2588,7 @@ CREATE TABLE emails (
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
-  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed', 'approval_request', 'approval_decision'])),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed', 'approval_request', 'approval_decision'])),
   CONSTRAINT email_preliminary_statement CHECK (NOT preliminary OR kind = 'account_statement'),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced', 'withdrawn'])),
@@ -2213,11 +2600,11 @@ CASE
 END),
   CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement', 'payment_receipt', 'refund_notice'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds', 'instructions_changed'])) = (day IS NOT NULL)),
   CONSTRAINT email_money_named CHECK ((kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
-  CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal', 'books_seal'])) = (month IS NOT NULL)),
-  CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_number IS NOT NULL)),
+  CONSTRAINT email_month_named CHECK ((kind = 'close_report') = (month IS NOT NULL)),
+  CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_size IS NOT NULL)),
   CONSTRAINT email_approval_named CHECK ((kind = ANY (ARRAY['approval_request', 'approval_decision'])) = (approval_request_id IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
-  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
+  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'checkpoint', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
   CONSTRAINT email_sent_has_time CHECK (
 CASE status
@@ -2229,7 +2616,7 @@ END),
   CONSTRAINT emails_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT emails_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT emails_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
-  CONSTRAINT emails_checkpoint_number_fkey FOREIGN KEY (checkpoint_number) REFERENCES checkpoints(checkpoint_number),
+  CONSTRAINT emails_checkpoint_size_fkey FOREIGN KEY (checkpoint_size) REFERENCES log_checkpoints(size) DEFERRABLE,
   CONSTRAINT emails_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT email_of_a_payment FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT email_of_a_refund FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds(credit_refund_id),
@@ -2244,9 +2631,7 @@ CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind =
 CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX instructions_changed_once ON emails USING btree (event_id) WHERE kind = 'instructions_changed' AND asked_for IS NULL;
 CREATE UNIQUE INDEX approval_email_once ON emails USING btree (kind, approval_request_id) WHERE approval_request_id IS NOT NULL AND asked_for IS NULL;
-CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal' AND asked_for IS NULL;
-CREATE UNIQUE INDEX books_seal_email_once ON emails USING btree (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
-CREATE UNIQUE INDEX checkpoint_email_once ON emails USING btree (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
+CREATE UNIQUE INDEX checkpoint_email_once ON emails USING btree (checkpoint_size) WHERE kind = 'checkpoint' AND asked_for IS NULL;
 CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE kind = 'status' AND (status = ANY (ARRAY['queued', 'sending', 'held']));
 CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails USING btree (status) WHERE status <> 'sent';
@@ -2257,22 +2642,30 @@ CREATE TRIGGER not_while_paused BEFORE INSERT ON emails FOR EACH STATEMENT EXECU
 GRANT INSERT, SELECT, UPDATE ON emails TO reckoner_app;
 GRANT SELECT ON SEQUENCE emails_email_id_seq TO reckoner_app;
 
+CREATE FUNCTION is_erased_email(before emails, after emails)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((to_jsonb(after) - '{addressed_to,reason,recipients}'[]) = (to_jsonb(before) - '{addressed_to,reason,recipients}'[])) AND (NOT ((after).addressed_to IS DISTINCT FROM CASE (after).addressed_to WHEN '(erased)' THEN '(erased)' ELSE (before).addressed_to END)) AND (NOT ((after).reason IS DISTINCT FROM CASE (after).reason WHEN '(erased)' THEN '(erased)' ELSE (before).reason END)) AND (NOT (EXISTS (SELECT FROM UNNEST((is_erased_email.before).recipients, (is_erased_email.after).recipients) r(before, after) WHERE ((r.after IS DISTINCT FROM r.before) AND ((r.before IS NULL) OR (r.after IS DISTINCT FROM '(erased)')))))));
+GRANT EXECUTE ON FUNCTION is_erased_email TO reckoner_app;
+
 CREATE FUNCTION refuse_rewritten_email()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
-      OLD.checkpoint_number, OLD.approval_request_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+  IF ((OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
+      OLD.checkpoint_size, OLD.approval_request_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
-      NEW.checkpoint_number, NEW.approval_request_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+      NEW.checkpoint_size, NEW.approval_request_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status = 'withdrawn' OR OLD.dismissal_reason IS NOT NULL
      OR (OLD.status IN ('sent', 'bounced')
          AND (NEW.status <> 'bounced' OR (OLD.recipients, OLD.message_sha256, OLD.sent_at, OLD.attempts)
-                                         IS DISTINCT FROM (NEW.recipients, NEW.message_sha256, NEW.sent_at, NEW.attempts)))
+                                         IS DISTINCT FROM (NEW.recipients, NEW.message_sha256, NEW.sent_at, NEW.attempts))))
+     AND NOT is_erased_email(OLD, NEW)
   THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'emails_facts_stay';
@@ -2293,17 +2686,19 @@ CREATE TABLE email_attempts (
   recipients text[] NOT NULL,
   message_sha256 text NOT NULL,
   pdf_sha256 text,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT email_attempts_pkey PRIMARY KEY (email_id, attempt),
   CONSTRAINT email_attempt_outcome_known CHECK (outcome = ANY (ARRAY['sent', 'refused', 'deferred', 'unclear'])),
-  CONSTRAINT email_attempts_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT email_attempts_fact_positive CHECK (log_no > 0),
+  CONSTRAINT email_attempts_reply_kept CHECK (reply = '' OR is_commitment(reply)),
   CONSTRAINT email_attempts_email_id_fkey FOREIGN KEY (email_id) REFERENCES emails(email_id)
 );
 CREATE INDEX email_attempts_by_end ON email_attempts USING btree (ended_at);
-CREATE UNIQUE INDEX email_attempts_fact ON email_attempts USING btree (fact_id);
+CREATE UNIQUE INDEX email_attempts_fact ON email_attempts USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON email_attempts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON email_attempts FOR EACH ROW EXECUTE FUNCTION keep_texts('reply', 'recipients'); -- enabled: A
 GRANT INSERT, SELECT ON email_attempts TO reckoner_app;
 
 CREATE TABLE email_bounces (
@@ -2316,19 +2711,22 @@ CREATE TABLE email_bounces (
   report_sha256 text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT email_bounces_pkey PRIMARY KEY (email_bounce_id),
   CONSTRAINT email_bounce_once UNIQUE (email_id, recipient),
   CONSTRAINT email_bounce_status_form CHECK (status ~ '^[45]\.\d{1,3}\.\d{1,3}$'),
   CONSTRAINT email_bounce_report_hash CHECK (report_sha256 ~ '^[0-9a-f]{64}$'),
-  CONSTRAINT email_bounces_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT email_bounces_fact_positive CHECK (log_no > 0),
+  CONSTRAINT email_bounces_diagnostic_kept CHECK (diagnostic = '' OR is_commitment(diagnostic)),
+  CONSTRAINT email_bounces_recipient_kept CHECK (recipient = '' OR is_commitment(recipient)),
   CONSTRAINT email_bounces_email_id_fkey FOREIGN KEY (email_id) REFERENCES emails(email_id),
   CONSTRAINT email_bounces_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX email_bounces_fact ON email_bounces USING btree (fact_id);
+CREATE UNIQUE INDEX email_bounces_fact ON email_bounces USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON email_bounces FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON email_bounces FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON email_bounces FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON email_bounces FOR EACH ROW EXECUTE FUNCTION keep_texts('recipient', 'diagnostic'); -- enabled: A
 GRANT INSERT, SELECT ON email_bounces TO reckoner_app;
 GRANT SELECT ON SEQUENCE email_bounces_email_bounce_id_seq TO reckoner_app;
 
@@ -2347,12 +2745,12 @@ CREATE VIEW latest_emails AS
 GRANT SELECT ON latest_emails TO reckoner_app;
 
 CREATE VIEW latest_other_emails AS
- SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id) email_id,
-    kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id, addressed_to,
+ SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id) email_id,
+    kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id, addressed_to,
     status, reason, recipients, queued_at, dismissal_reason
    FROM emails
   WHERE document_id IS NULL
-  ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id, email_id DESC;
+  ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id, email_id DESC;
 GRANT SELECT ON latest_other_emails TO reckoner_app;
 
 CREATE VIEW unfinished_emails AS
@@ -2362,7 +2760,7 @@ CREATE VIEW unfinished_emails AS
         CASE
             WHEN document_id IS NULL THEN NOT (EXISTS ( SELECT
                FROM emails later
-              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id OR later.checkpoint_number IS DISTINCT FROM e.checkpoint_number OR later.approval_request_id IS DISTINCT FROM e.approval_request_id)))
+              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id OR later.checkpoint_size IS DISTINCT FROM e.checkpoint_size OR later.approval_request_id IS DISTINCT FROM e.approval_request_id)))
             ELSE NOT (EXISTS ( SELECT
                FROM voids v
               WHERE v.document_id = e.document_id)) AND NOT (EXISTS ( SELECT
@@ -2378,7 +2776,7 @@ CREATE VIEW document_email_history AS
    FROM document_emails
 UNION ALL
  SELECT e.document_id, 6.5 AS rank, a.ended_at AS at, 'attempted' AS action,
-    jsonb_build_object('attempt', a.attempt::text, 'outcome', a.outcome, 'reply', a.reply) AS facts,
+    jsonb_build_object('attempt', a.attempt::text, 'outcome', a.outcome, 'reply', personal(a.reply)) AS facts,
     NULL::bigint AS event_id
    FROM email_attempts a
      JOIN document_emails e USING (email_id)
@@ -2395,7 +2793,7 @@ UNION ALL
             ELSE e.status
         END, 'to', array_to_string(e.recipients, ', '), 'attempts', e.attempts::text, 'reply',
         CASE e.status
-            WHEN 'bounced' THEN a.reply
+            WHEN 'bounced' THEN personal(a.reply)
             ELSE e.reason
         END, 'sha256', e.message_sha256) AS facts,
     NULL::bigint AS event_id
@@ -2404,7 +2802,7 @@ UNION ALL
   WHERE e.status <> 'queued' OR e.attempts > 0
 UNION ALL
  SELECT e.document_id, 7.5 AS rank, b.recorded_at AS at, 'bounced' AS action,
-    jsonb_build_object('to', b.recipient, 'status', b.status, 'reply', b.diagnostic, 'server', b.reporting_server) AS facts,
+    jsonb_build_object('to', personal(b.recipient), 'status', b.status, 'reply', personal(b.diagnostic), 'server', b.reporting_server) AS facts,
     b.event_id
    FROM email_bounces b
      JOIN document_emails e USING (email_id);
@@ -2824,15 +3222,15 @@ CREATE TABLE bank_files (
   bytes bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT bank_files_pkey PRIMARY KEY (bank_file_id),
   CONSTRAINT bank_file_once UNIQUE (sha256),
   CONSTRAINT bank_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT bank_file_has_format CHECK (format <> ''),
-  CONSTRAINT bank_files_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT bank_files_fact_positive CHECK (log_no > 0),
   CONSTRAINT bank_files_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX bank_files_fact ON bank_files USING btree (fact_id);
+CREATE UNIQUE INDEX bank_files_fact ON bank_files USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_files FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -2852,16 +3250,16 @@ CREATE TABLE bank_statements (
   credits numeric NOT NULL,
   debits numeric NOT NULL,
   lines integer NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT bank_statements_pkey PRIMARY KEY (bank_statement_id),
   CONSTRAINT bank_statement_place_once UNIQUE (bank_file_id, "position"),
   CONSTRAINT bank_statement_of_account UNIQUE (bank_statement_id, account, currency),
   CONSTRAINT bank_statement_has_account CHECK (account <> ''),
   CONSTRAINT bank_statement_adds_up CHECK ((opening + credits - debits) = closing),
-  CONSTRAINT bank_statements_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT bank_statements_fact_positive CHECK (log_no > 0),
   CONSTRAINT bank_statements_bank_file_id_fkey FOREIGN KEY (bank_file_id) REFERENCES bank_files(bank_file_id)
 );
-CREATE UNIQUE INDEX bank_statements_fact ON bank_statements USING btree (fact_id);
+CREATE UNIQUE INDEX bank_statements_fact ON bank_statements USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_statements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -2886,7 +3284,7 @@ CREATE TABLE bank_lines (
   is_reversal boolean NOT NULL,
   return_code text,
   raw text NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT bank_lines_pkey PRIMARY KEY (bank_line_id),
   CONSTRAINT bank_line_once UNIQUE (identity, account),
   CONSTRAINT bank_line_of_account UNIQUE (bank_line_id, account, currency),
@@ -2894,13 +3292,18 @@ CREATE TABLE bank_lines (
   CONSTRAINT bank_line_direction_known CHECK (direction = ANY (ARRAY['credit', 'debit'])),
   CONSTRAINT bank_line_amount_positive CHECK (amount > 0::numeric),
   CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
-  CONSTRAINT bank_lines_fact_positive CHECK (fact_id > 0)
+  CONSTRAINT bank_lines_fact_positive CHECK (log_no > 0),
+  CONSTRAINT bank_lines_text_kept CHECK (text = '' OR is_commitment(text)),
+  CONSTRAINT bank_lines_payer_name_kept CHECK (payer_name = '' OR is_commitment(payer_name)),
+  CONSTRAINT bank_lines_payer_account_kept CHECK (payer_account = '' OR is_commitment(payer_account)),
+  CONSTRAINT bank_lines_raw_kept CHECK (raw = '' OR is_commitment(raw))
 );
 CREATE INDEX bank_lines_by_amount ON bank_lines USING btree (currency, amount, bank_booked_on);
-CREATE UNIQUE INDEX bank_lines_fact ON bank_lines USING btree (fact_id);
+CREATE UNIQUE INDEX bank_lines_fact ON bank_lines USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON bank_lines FOR EACH ROW EXECUTE FUNCTION keep_texts('references:text', 'text', 'payer_name', 'payer_account', 'raw'); -- enabled: A
 GRANT INSERT, SELECT ON bank_lines TO reckoner_app;
 GRANT SELECT ON SEQUENCE bank_lines_bank_line_id_seq TO reckoner_app;
 
@@ -2910,15 +3313,15 @@ CREATE TABLE bank_statement_lines (
   bank_line_id bigint NOT NULL,
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT bank_statement_lines_pkey PRIMARY KEY (bank_statement_id, "position"),
   CONSTRAINT bank_statement_line_once UNIQUE (bank_statement_id, bank_line_id),
-  CONSTRAINT bank_statement_lines_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT bank_statement_lines_fact_positive CHECK (log_no > 0),
   CONSTRAINT bank_statement_line_of_its_account FOREIGN KEY (bank_line_id, account, currency) REFERENCES bank_lines(bank_line_id, account, currency),
   CONSTRAINT bank_statement_line_of_a_statement FOREIGN KEY (bank_statement_id, account, currency) REFERENCES bank_statements(bank_statement_id, account, currency)
 );
 CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines USING btree (bank_line_id);
-CREATE UNIQUE INDEX bank_statement_lines_fact ON bank_statement_lines USING btree (fact_id);
+CREATE UNIQUE INDEX bank_statement_lines_fact ON bank_statement_lines USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_statement_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -2998,7 +3401,7 @@ CREATE TABLE payments (
   event_id bigint NOT NULL,
   opening_id bigint,
   opening_number text COLLATE "C",
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payments_pkey PRIMARY KEY (payment_id),
   CONSTRAINT payment_once UNIQUE (identity),
   CONSTRAINT payment_currency_stays UNIQUE (payment_id, currency),
@@ -3017,7 +3420,10 @@ END AND (source <> 'opening' OR method <> 'link')),
   CONSTRAINT payment_entry_not_before_receipt CHECK (entry_on >= received_on),
   CONSTRAINT payment_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
   CONSTRAINT payment_amount_limit CHECK (amount < '1000000000000000'::numeric),
-  CONSTRAINT payments_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payments_fact_positive CHECK (log_no > 0),
+  CONSTRAINT payments_reference_kept CHECK (reference = '' OR is_commitment(reference)),
+  CONSTRAINT payments_payer_name_kept CHECK (payer_name = '' OR is_commitment(payer_name)),
+  CONSTRAINT payments_payer_account_kept CHECK (payer_account = '' OR is_commitment(payer_account)),
   CONSTRAINT payments_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT payment_entered_at_the_cut_over FOREIGN KEY (opening_id, entry_on) REFERENCES openings(opening_id, cut_over_on)
@@ -3027,11 +3433,12 @@ CREATE INDEX payments_by_amount ON payments USING btree (currency, amount);
 CREATE INDEX payments_by_entry ON payments USING brin (entry_on) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX payments_of_partner ON payments USING btree (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments USING btree (payer_account) WHERE payer_account IS NOT NULL;
-CREATE UNIQUE INDEX payments_fact ON payments USING btree (fact_id);
+CREATE UNIQUE INDEX payments_fact ON payments USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON payments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payments FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION keep_texts('reference', 'payer_name', 'payer_account'); -- enabled: A
 GRANT INSERT, SELECT ON payments TO reckoner_app;
 GRANT SELECT ON SEQUENCE payments_payment_id_seq TO reckoner_app;
 
@@ -3043,22 +3450,24 @@ CREATE TABLE payment_sources (
   bank_line_id bigint,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payment_sources_pkey PRIMARY KEY (identity),
   CONSTRAINT payment_source_of_a_line_once UNIQUE (bank_line_id),
   CONSTRAINT payment_source_kind_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor', 'opening'])),
   CONSTRAINT payment_source_bank_has_line CHECK ((source = 'bank') = (bank_line_id IS NOT NULL)),
-  CONSTRAINT payment_sources_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payment_sources_fact_positive CHECK (log_no > 0),
+  CONSTRAINT payment_sources_reference_kept CHECK (reference = '' OR is_commitment(reference)),
   CONSTRAINT payment_sources_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payment_sources_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
   CONSTRAINT payment_sources_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX payment_sources_of_payment ON payment_sources USING btree (payment_id);
 CREATE INDEX payment_sources_by_reference ON payment_sources USING btree (reference);
-CREATE UNIQUE INDEX payment_sources_fact ON payment_sources USING btree (fact_id);
+CREATE UNIQUE INDEX payment_sources_fact ON payment_sources USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_sources FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON payment_sources FOR EACH ROW EXECUTE FUNCTION keep_texts('reference'); -- enabled: A
 GRANT INSERT, SELECT ON payment_sources TO reckoner_app;
 
 CREATE TABLE payment_assignments (
@@ -3072,12 +3481,12 @@ CREATE TABLE payment_assignments (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payment_assignments_pkey PRIMARY KEY (payment_assignment_id),
   CONSTRAINT assignment_kind_known CHECK (kind = ANY (ARRAY['named', 'assumed', 'part'])),
   CONSTRAINT assignment_changes CHECK (partner_id IS DISTINCT FROM from_partner_id),
   CONSTRAINT assignment_amount_positive CHECK (amount > 0::numeric OR amount = 0::numeric AND kind = 'named'),
-  CONSTRAINT payment_assignments_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payment_assignments_fact_positive CHECK (log_no > 0),
   CONSTRAINT payment_assignments_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payment_assignments_from_partner_id_fkey FOREIGN KEY (from_partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payment_assignments_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
@@ -3085,7 +3494,7 @@ CREATE TABLE payment_assignments (
 );
 CREATE INDEX payment_assignments_of_payment ON payment_assignments USING btree (payment_id);
 CREATE INDEX payment_assignments_of_partner ON payment_assignments USING btree (partner_id);
-CREATE UNIQUE INDEX payment_assignments_fact ON payment_assignments USING btree (fact_id);
+CREATE UNIQUE INDEX payment_assignments_fact ON payment_assignments USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_assignments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_assignments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -3099,17 +3508,18 @@ CREATE TABLE forgotten_payer_accounts (
   payer_account text COLLATE "C" NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT forgotten_payer_accounts_pkey PRIMARY KEY (forgotten_payer_account_id),
   CONSTRAINT forgotten_account_not_empty CHECK (payer_account <> ''),
-  CONSTRAINT forgotten_payer_accounts_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT forgotten_payer_accounts_fact_positive CHECK (log_no > 0),
+  CONSTRAINT forgotten_payer_accounts_payer_account_kept CHECK (payer_account = '' OR is_commitment(payer_account)),
   CONSTRAINT forgotten_payer_accounts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE INDEX forgotten_payer_accounts_of_account ON forgotten_payer_accounts USING btree (payer_account);
-CREATE UNIQUE INDEX forgotten_payer_accounts_fact ON forgotten_payer_accounts USING btree (fact_id);
+CREATE UNIQUE INDEX forgotten_payer_accounts_fact ON forgotten_payer_accounts USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON forgotten_payer_accounts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON forgotten_payer_accounts FOR EACH ROW EXECUTE FUNCTION keep_texts('payer_account'); -- enabled: A
 GRANT INSERT, SELECT ON forgotten_payer_accounts TO reckoner_app;
 GRANT SELECT ON SEQUENCE forgotten_payer_accounts_forgotten_payer_account_id_seq TO reckoner_app;
 
@@ -3126,13 +3536,13 @@ CREATE TABLE payment_applications (
   evidence jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payment_applications_pkey PRIMARY KEY (payment_application_id),
   CONSTRAINT payment_application_document UNIQUE (payment_application_id, document_id, currency),
   CONSTRAINT payment_application_positive CHECK (amount > 0::numeric),
   CONSTRAINT payment_application_confidence_range CHECK (confidence >= 0::numeric AND confidence <= 1::numeric),
   CONSTRAINT payment_application_says_why CHECK ((evidence ->> 'rule') IS NOT NULL AND (evidence ->> 'why') IS NOT NULL),
-  CONSTRAINT payment_applications_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payment_applications_fact_positive CHECK (log_no > 0),
   CONSTRAINT payment_applications_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT payment_application_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments(payment_id, currency),
   CONSTRAINT payment_application_to_its_partner FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
@@ -3141,7 +3551,7 @@ CREATE INDEX payment_applications_of_payment ON payment_applications USING btree
 CREATE INDEX payment_applications_of_document ON payment_applications USING btree (document_id);
 CREATE INDEX payment_applications_by_entry ON payment_applications USING brin (entry_on) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX payment_applications_with_swapped_digits ON payment_applications USING btree (payment_id) WHERE jsonb_exists(evidence, 'digits_swapped');
-CREATE UNIQUE INDEX payment_applications_fact ON payment_applications USING btree (fact_id);
+CREATE UNIQUE INDEX payment_applications_fact ON payment_applications USING btree (log_no);
 CREATE INDEX payment_applications_recorded ON payment_applications USING btree (recorded_at);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice'); -- enabled: A
@@ -3150,8 +3560,20 @@ CREATE TRIGGER fact_number BEFORE INSERT ON payment_applications FOR EACH ROW EX
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner(); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment(); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON payment_applications FOR EACH ROW EXECUTE FUNCTION keep_texts_of_evidence(); -- enabled: A
 GRANT INSERT, SELECT ON payment_applications TO reckoner_app;
 GRANT SELECT ON SEQUENCE payment_applications_payment_application_id_seq TO reckoner_app;
+
+CREATE FUNCTION keep_texts_of_evidence()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  NEW.evidence := keep_texts_in(NEW.evidence,
+    CASE NEW.evidence->>'rule' WHEN 'processor' THEN '"why"' ELSE '"(why|found)"' END);
+  RETURN NEW;
+END
+$function$;
 
 CREATE TABLE small_differences (
   payment_application_id bigint NOT NULL,
@@ -3161,15 +3583,15 @@ CREATE TABLE small_differences (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT small_differences_pkey PRIMARY KEY (payment_application_id),
   CONSTRAINT small_difference_positive CHECK (amount > 0::numeric),
-  CONSTRAINT small_differences_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT small_differences_fact_positive CHECK (log_no > 0),
   CONSTRAINT small_differences_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT small_difference_of_its_application FOREIGN KEY (payment_application_id, document_id, currency) REFERENCES payment_applications(payment_application_id, document_id, currency)
 );
 CREATE INDEX small_differences_of_document ON small_differences USING btree (document_id);
-CREATE UNIQUE INDEX small_differences_fact ON small_differences USING btree (fact_id);
+CREATE UNIQUE INDEX small_differences_fact ON small_differences USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON small_differences DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice'); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON small_differences REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
@@ -3187,7 +3609,7 @@ CREATE TABLE payment_suggestions (
   evidence jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payment_suggestions_pkey PRIMARY KEY (payment_suggestion_id),
   CONSTRAINT payment_suggestion_once UNIQUE NULLS NOT DISTINCT (payment_id, document_id, same_as),
   CONSTRAINT payment_suggestion_positive CHECK (amount > 0::numeric),
@@ -3195,16 +3617,17 @@ CREATE TABLE payment_suggestions (
   CONSTRAINT payment_suggestion_says_why CHECK ((evidence ->> 'why') IS NOT NULL),
   CONSTRAINT payment_suggestion_of_one_thing CHECK (num_nonnulls(document_id, same_as) = 1),
   CONSTRAINT payment_suggestion_not_itself CHECK (same_as <> payment_id),
-  CONSTRAINT payment_suggestions_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payment_suggestions_fact_positive CHECK (log_no > 0),
   CONSTRAINT payment_suggestions_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payment_suggestions_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT payment_suggestions_same_as_fkey FOREIGN KEY (same_as) REFERENCES payments(payment_id),
   CONSTRAINT payment_suggestions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX payment_suggestions_fact ON payment_suggestions USING btree (fact_id);
+CREATE UNIQUE INDEX payment_suggestions_fact ON payment_suggestions USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_suggestions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON payment_suggestions FOR EACH ROW EXECUTE FUNCTION keep_texts_of_evidence(); -- enabled: A
 GRANT INSERT, SELECT ON payment_suggestions TO reckoner_app;
 GRANT SELECT ON SEQUENCE payment_suggestions_payment_suggestion_id_seq TO reckoner_app;
 
@@ -3225,7 +3648,7 @@ CREATE TABLE payment_reversals (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payment_reversals_pkey PRIMARY KEY (payment_reversal_id),
   CONSTRAINT payment_reversal_once UNIQUE (identity),
   CONSTRAINT payment_reversal_of_a_line_once UNIQUE (bank_line_id),
@@ -3238,7 +3661,7 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
   CONSTRAINT payment_reversal_names_the_account CHECK ((kind = 'other') = (booked_to IS NOT NULL)),
   CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id),
-  CONSTRAINT payment_reversals_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payment_reversals_fact_positive CHECK (log_no > 0),
   CONSTRAINT payment_reversals_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payment_reversals_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
   CONSTRAINT payment_reversals_duplicate_of_fkey FOREIGN KEY (duplicate_of) REFERENCES payments(payment_id),
@@ -3246,7 +3669,7 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversal_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments(payment_id, currency)
 );
 CREATE INDEX payment_reversals_of_payment ON payment_reversals USING btree (payment_id);
-CREATE UNIQUE INDEX payment_reversals_fact ON payment_reversals USING btree (fact_id);
+CREATE UNIQUE INDEX payment_reversals_fact ON payment_reversals USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_reversals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -3262,14 +3685,14 @@ CREATE TABLE payment_reinstatements (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payment_reinstatements_pkey PRIMARY KEY (payment_reversal_id),
-  CONSTRAINT payment_reinstatements_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payment_reinstatements_fact_positive CHECK (log_no > 0),
   CONSTRAINT payment_reinstatements_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
   CONSTRAINT payment_reinstatements_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payment_reinstatements_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX payment_reinstatements_fact ON payment_reinstatements USING btree (fact_id);
+CREATE UNIQUE INDEX payment_reinstatements_fact ON payment_reinstatements USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reinstatements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_reinstatements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -3283,15 +3706,15 @@ CREATE TABLE payment_unapplications (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payment_unapplications_pkey PRIMARY KEY (payment_application_id),
-  CONSTRAINT payment_unapplications_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payment_unapplications_fact_positive CHECK (log_no > 0),
   CONSTRAINT payment_unapplications_payment_application_id_fkey FOREIGN KEY (payment_application_id) REFERENCES payment_applications(payment_application_id),
   CONSTRAINT payment_unapplications_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
   CONSTRAINT payment_unapplications_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX payment_unapplications_of_reversal ON payment_unapplications USING btree (payment_reversal_id) WHERE payment_reversal_id IS NOT NULL;
-CREATE UNIQUE INDEX payment_unapplications_fact ON payment_unapplications USING btree (fact_id);
+CREATE UNIQUE INDEX payment_unapplications_fact ON payment_unapplications USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_unapplications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_unapplications FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -3310,15 +3733,15 @@ CREATE TABLE payouts (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payouts_pkey PRIMARY KEY (payout_id),
   CONSTRAINT payout_of_a_line_once UNIQUE (bank_line_id),
   CONSTRAINT payout_comes_in CHECK (direction = 'credit'),
-  CONSTRAINT payouts_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payouts_fact_positive CHECK (log_no > 0),
   CONSTRAINT payouts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT payout_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction) REFERENCES bank_lines(bank_line_id, currency, amount, direction)
 );
-CREATE UNIQUE INDEX payouts_fact ON payouts USING btree (fact_id);
+CREATE UNIQUE INDEX payouts_fact ON payouts USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON payouts REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payouts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -3334,15 +3757,15 @@ CREATE TABLE payout_settlements (
   evidence jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payout_settlements_pkey PRIMARY KEY (payout_id),
   CONSTRAINT payout_fees_not_negative CHECK (fees >= 0::numeric),
   CONSTRAINT payout_settlement_says_why CHECK ((evidence ->> 'why') IS NOT NULL),
-  CONSTRAINT payout_settlements_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payout_settlements_fact_positive CHECK (log_no > 0),
   CONSTRAINT payout_settlements_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payouts(payout_id),
   CONSTRAINT payout_settlements_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX payout_settlements_fact ON payout_settlements USING btree (fact_id);
+CREATE UNIQUE INDEX payout_settlements_fact ON payout_settlements USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON payout_settlements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payout_settlements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -3353,15 +3776,15 @@ CREATE TABLE payout_payments (
   payment_id bigint NOT NULL,
   payout_id bigint NOT NULL,
   amount numeric NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payout_payments_pkey PRIMARY KEY (payment_id),
   CONSTRAINT payout_payment_positive CHECK (amount > 0::numeric),
-  CONSTRAINT payout_payments_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payout_payments_fact_positive CHECK (log_no > 0),
   CONSTRAINT payout_payments_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payout_payments_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payout_settlements(payout_id)
 );
 CREATE INDEX payout_payments_of_payout ON payout_payments USING btree (payout_id);
-CREATE UNIQUE INDEX payout_payments_fact ON payout_payments USING btree (fact_id);
+CREATE UNIQUE INDEX payout_payments_fact ON payout_payments USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payout_payments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -3377,12 +3800,13 @@ CREATE TABLE bank_line_outcomes (
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT bank_line_outcomes_pkey PRIMARY KEY (bank_line_id),
   CONSTRAINT bank_line_outcome_known CHECK (outcome = ANY (ARRAY['payment', 'payout', 'return', 'refund', 'ignored'])),
   CONSTRAINT bank_line_outcome_has_reason CHECK (reason <> ''),
   CONSTRAINT bank_line_outcome_names_its_fact CHECK ((outcome = 'payment') = (payment_id IS NOT NULL) AND (outcome = 'payout') = (payout_id IS NOT NULL) AND (outcome = 'return') = (payment_reversal_id IS NOT NULL)),
-  CONSTRAINT bank_line_outcomes_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT bank_line_outcomes_fact_positive CHECK (log_no > 0),
+  CONSTRAINT bank_line_outcomes_reason_kept CHECK (reason = '' OR is_commitment(reason)),
   CONSTRAINT bank_line_outcomes_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
   CONSTRAINT bank_line_outcomes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT bank_line_outcomes_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payouts(payout_id),
@@ -3391,10 +3815,11 @@ CREATE TABLE bank_line_outcomes (
 );
 CREATE INDEX bank_line_outcomes_of_payment ON bank_line_outcomes USING btree (payment_id) WHERE payment_id IS NOT NULL;
 CREATE INDEX bank_line_outcomes_to_review ON bank_line_outcomes USING btree (bank_line_id) WHERE needs_review;
-CREATE UNIQUE INDEX bank_line_outcomes_fact ON bank_line_outcomes USING btree (fact_id);
+CREATE UNIQUE INDEX bank_line_outcomes_fact ON bank_line_outcomes USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_line_outcomes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON bank_line_outcomes FOR EACH ROW EXECUTE FUNCTION keep_texts('reason'); -- enabled: A
 GRANT INSERT, SELECT ON bank_line_outcomes TO reckoner_app;
 
 CREATE TABLE credit_refunds (
@@ -3410,23 +3835,25 @@ CREATE TABLE credit_refunds (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT credit_refunds_pkey PRIMARY KEY (credit_refund_id),
   CONSTRAINT credit_refund_money UNIQUE (credit_refund_id, currency, amount),
   CONSTRAINT credit_refund_positive CHECK (amount > 0::numeric),
   CONSTRAINT credit_refund_method_known CHECK (method = ANY (ARRAY['ach', 'wire', 'other'])),
-  CONSTRAINT credit_refunds_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT credit_refunds_fact_positive CHECK (log_no > 0),
+  CONSTRAINT credit_refunds_reference_kept CHECK (reference = '' OR is_commitment(reference)),
   CONSTRAINT credit_refunds_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT credit_refund_of_a_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
 );
 CREATE INDEX credit_refunds_of_document ON credit_refunds USING btree (document_id);
-CREATE UNIQUE INDEX credit_refunds_fact ON credit_refunds USING btree (fact_id);
+CREATE UNIQUE INDEX credit_refunds_fact ON credit_refunds USING btree (log_no);
 CREATE INDEX credit_refunds_recorded ON credit_refunds USING btree (recorded_at);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'credit_note'); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refunds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON credit_refunds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON credit_refunds FOR EACH ROW EXECUTE FUNCTION keep_texts('reference'); -- enabled: A
 GRANT INSERT, SELECT ON credit_refunds TO reckoner_app;
 GRANT SELECT ON SEQUENCE credit_refunds_credit_refund_id_seq TO reckoner_app;
 
@@ -3437,14 +3864,14 @@ CREATE TABLE credit_refund_returns (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT credit_refund_returns_pkey PRIMARY KEY (credit_refund_id),
   CONSTRAINT credit_refund_return_has_reason CHECK (btrim(reason) <> ''),
-  CONSTRAINT credit_refund_returns_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT credit_refund_returns_fact_positive CHECK (log_no > 0),
   CONSTRAINT credit_refund_returns_credit_refund_id_fkey FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds(credit_refund_id),
   CONSTRAINT credit_refund_returns_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX credit_refund_returns_fact ON credit_refund_returns USING btree (fact_id);
+CREATE UNIQUE INDEX credit_refund_returns_fact ON credit_refund_returns USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refund_returns REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON credit_refund_returns FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -3465,14 +3892,14 @@ CREATE TABLE refund_matches (
   evidence jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT refund_matches_pkey PRIMARY KEY (refund_match_id),
   CONSTRAINT refund_match_of_credit_once UNIQUE (credit_refund_id),
   CONSTRAINT refund_match_of_payment_once UNIQUE (payment_reversal_id),
   CONSTRAINT refund_match_goes_out CHECK (direction = 'debit'),
   CONSTRAINT refund_match_says_why CHECK ((evidence ->> 'why') IS NOT NULL),
   CONSTRAINT refund_match_of_one_refund CHECK (num_nonnulls(credit_refund_id, payment_reversal_id) = 1),
-  CONSTRAINT refund_matches_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT refund_matches_fact_positive CHECK (log_no > 0),
   CONSTRAINT refund_matches_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT refund_match_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction) REFERENCES bank_lines(bank_line_id, currency, amount, direction),
   CONSTRAINT refund_match_of_its_account FOREIGN KEY (bank_line_id, account, currency) REFERENCES bank_lines(bank_line_id, account, currency),
@@ -3480,11 +3907,12 @@ CREATE TABLE refund_matches (
   CONSTRAINT refund_match_is_its_reversal FOREIGN KEY (payment_reversal_id, currency, amount) REFERENCES payment_reversals(payment_reversal_id, currency, amount)
 );
 CREATE INDEX refund_matches_of_line ON refund_matches USING btree (bank_line_id);
-CREATE UNIQUE INDEX refund_matches_fact ON refund_matches USING btree (fact_id);
+CREATE UNIQUE INDEX refund_matches_fact ON refund_matches USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON refund_matches REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON refund_matches FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON refund_matches FOR EACH ROW EXECUTE FUNCTION keep_texts_of_evidence(); -- enabled: A
 CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds(); -- enabled: A
 GRANT INSERT, SELECT ON refund_matches TO reckoner_app;
 GRANT SELECT ON SEQUENCE refund_matches_refund_match_id_seq TO reckoner_app;
@@ -3533,19 +3961,21 @@ CREATE TABLE processor_event_outcomes (
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT processor_event_outcomes_pkey PRIMARY KEY (processor_event_id),
   CONSTRAINT processor_event_outcome_known CHECK (outcome = ANY (ARRAY['effect', 'nothing', 'manual_review'])),
   CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
-  CONSTRAINT processor_event_outcomes_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT processor_event_outcomes_fact_positive CHECK (log_no > 0),
+  CONSTRAINT processor_event_outcomes_reason_kept CHECK (reason = '' OR is_commitment(reason)),
   CONSTRAINT processor_event_outcomes_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_events(processor_event_id),
   CONSTRAINT processor_event_outcomes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT processor_event_outcomes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX processor_event_outcomes_fact ON processor_event_outcomes USING btree (fact_id);
+CREATE UNIQUE INDEX processor_event_outcomes_fact ON processor_event_outcomes USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON processor_event_outcomes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER personal_texts_kept BEFORE INSERT ON processor_event_outcomes FOR EACH ROW EXECUTE FUNCTION keep_texts('reason'); -- enabled: A
 GRANT INSERT, SELECT ON processor_event_outcomes TO reckoner_app;
 
 CREATE TABLE disputes (
@@ -3557,16 +3987,16 @@ CREATE TABLE disputes (
   opened_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT disputes_pkey PRIMARY KEY (dispute_id),
   CONSTRAINT dispute_once UNIQUE (identity),
   CONSTRAINT dispute_amount_positive CHECK (amount > 0::numeric),
-  CONSTRAINT disputes_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT disputes_fact_positive CHECK (log_no > 0),
   CONSTRAINT disputes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT disputes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX disputes_of_payment ON disputes USING btree (payment_id);
-CREATE UNIQUE INDEX disputes_fact ON disputes USING btree (fact_id);
+CREATE UNIQUE INDEX disputes_fact ON disputes USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON disputes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON disputes FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -3579,14 +4009,14 @@ CREATE TABLE dispute_outcomes (
   decided_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT dispute_outcomes_pkey PRIMARY KEY (dispute_id, outcome),
   CONSTRAINT dispute_outcome_known CHECK (outcome = ANY (ARRAY['won', 'lost', 'closed'])),
-  CONSTRAINT dispute_outcomes_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT dispute_outcomes_fact_positive CHECK (log_no > 0),
   CONSTRAINT dispute_outcomes_dispute_id_fkey FOREIGN KEY (dispute_id) REFERENCES disputes(dispute_id),
   CONSTRAINT dispute_outcomes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX dispute_outcomes_fact ON dispute_outcomes USING btree (fact_id);
+CREATE UNIQUE INDEX dispute_outcomes_fact ON dispute_outcomes USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON dispute_outcomes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -3595,7 +4025,7 @@ GRANT INSERT, SELECT ON dispute_outcomes TO reckoner_app;
 CREATE VIEW last_dispute_outcomes AS
  SELECT DISTINCT ON (dispute_id) dispute_id, outcome, decided_on
    FROM dispute_outcomes
-  ORDER BY dispute_id, fact_id DESC;
+  ORDER BY dispute_id, log_no DESC;
 GRANT SELECT ON last_dispute_outcomes TO reckoner_app;
 
 CREATE TABLE payment_exception_closings (
@@ -3607,7 +4037,7 @@ CREATE TABLE payment_exception_closings (
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payment_exception_closings_pkey PRIMARY KEY (payment_exception_closing_id),
   CONSTRAINT payment_exception_event_closed_once UNIQUE (processor_event_id),
   CONSTRAINT payment_exception_line_closed_once UNIQUE (bank_line_id),
@@ -3615,14 +4045,14 @@ CREATE TABLE payment_exception_closings (
   CONSTRAINT payment_exception_payment_closed_once UNIQUE (payment_id),
   CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
   CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id, payment_id) = 1),
-  CONSTRAINT payment_exception_closings_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payment_exception_closings_fact_positive CHECK (log_no > 0),
   CONSTRAINT payment_exception_closings_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_event_outcomes(processor_event_id),
   CONSTRAINT payment_exception_closings_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_line_outcomes(bank_line_id),
   CONSTRAINT payment_exception_closings_bank_statement_id_fkey FOREIGN KEY (bank_statement_id) REFERENCES bank_statements(bank_statement_id),
   CONSTRAINT payment_exception_closings_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payment_exception_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX payment_exception_closings_fact ON payment_exception_closings USING btree (fact_id);
+CREATE UNIQUE INDEX payment_exception_closings_fact ON payment_exception_closings USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_exception_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -3633,13 +4063,13 @@ CREATE TABLE processor_event_erasures (
   processor_event_id bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT processor_event_erasures_pkey PRIMARY KEY (processor_event_id),
-  CONSTRAINT processor_event_erasures_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT processor_event_erasures_fact_positive CHECK (log_no > 0),
   CONSTRAINT processor_event_erasures_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_event_outcomes(processor_event_id),
   CONSTRAINT processor_event_erasures_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX processor_event_erasures_fact ON processor_event_erasures USING btree (fact_id);
+CREATE UNIQUE INDEX processor_event_erasures_fact ON processor_event_erasures USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON processor_event_erasures FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER erased_payload_is_not_needed BEFORE INSERT ON processor_event_erasures FOR EACH ROW WHEN (payload_may_go(new.processor_event_id) IS NOT TRUE) EXECUTE FUNCTION refuse_erasure(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON processor_event_erasures FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -3677,7 +4107,7 @@ $function$;
 
 CREATE VIEW live_payment_applications AS
  SELECT payment_application_id, payment_id, document_id, partner_id, currency, amount, applied_on, entry_on,
-    confidence, evidence, recorded_at, event_id, fact_id
+    confidence, evidence, recorded_at, event_id, log_no
    FROM payment_applications a
   WHERE NOT (EXISTS ( SELECT
            FROM payment_unapplications u
@@ -3685,7 +4115,7 @@ CREATE VIEW live_payment_applications AS
 GRANT SELECT ON live_payment_applications TO reckoner_app;
 
 CREATE VIEW live_small_differences AS
- SELECT payment_application_id, document_id, currency, amount, entry_on, recorded_at, event_id, fact_id
+ SELECT payment_application_id, document_id, currency, amount, entry_on, recorded_at, event_id, log_no
    FROM small_differences s
   WHERE NOT (EXISTS ( SELECT
            FROM payment_unapplications u
@@ -3700,7 +4130,7 @@ GRANT SELECT ON document_bank_charges TO reckoner_app;
 
 CREATE VIEW live_payment_reversals AS
  SELECT payment_reversal_id, identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id,
-    duplicate_of, booked_to, reversed_on, entry_on, recorded_at, event_id, fact_id
+    duplicate_of, booked_to, reversed_on, entry_on, recorded_at, event_id, log_no
    FROM payment_reversals r
   WHERE NOT (EXISTS ( SELECT
            FROM payment_reinstatements i
@@ -3709,7 +4139,7 @@ GRANT SELECT ON live_payment_reversals TO reckoner_app;
 
 CREATE VIEW live_credit_refunds AS
  SELECT credit_refund_id, document_id, partner_id, currency, amount, method, account, reference, refunded_on, entry_on,
-    recorded_at, event_id, fact_id
+    recorded_at, event_id, log_no
    FROM credit_refunds f
   WHERE NOT (EXISTS ( SELECT
            FROM credit_refund_returns b
@@ -3718,7 +4148,7 @@ GRANT SELECT ON live_credit_refunds TO reckoner_app;
 
 CREATE VIEW live_refund_matches AS
  SELECT refund_match_id, bank_line_id, account, currency, amount, direction, credit_refund_id, payment_reversal_id,
-    paid_on, entry_on, evidence, recorded_at, event_id, fact_id
+    paid_on, entry_on, evidence, recorded_at, event_id, log_no
    FROM refund_matches m
   WHERE NOT (EXISTS ( SELECT
            FROM credit_refund_returns b
@@ -3913,7 +4343,7 @@ CREATE VIEW payment_cash AS
 GRANT SELECT ON payment_cash TO reckoner_app;
 
 CREATE VIEW payer_accounts AS
- SELECT p.payer_account, b.partner_id, p.payer_name,
+ SELECT t.text AS payer_account, b.partner_id, personal(p.payer_name) AS payer_name,
     bool_or(p.source = 'hand' OR (EXISTS ( SELECT
            FROM payment_assignments g
           WHERE g.payment_id = p.payment_id AND g.kind = 'named')) OR (EXISTS ( SELECT
@@ -3921,22 +4351,23 @@ CREATE VIEW payer_accounts AS
           WHERE a.payment_id = p.payment_id AND (a.evidence ->> 'rule') = 'by_hand'))) AS by_finance,
     count(*) AS payments, max(p.received_on) AS last_received_on
    FROM payments p
+     JOIN personal_texts t ON t.commitment = p.payer_account
      JOIN payment_balances b USING (payment_id)
-  WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> 'link' AND COALESCE(GREATEST(( SELECT max(a.event_id) AS max
+  WHERE b.partner_id IS NOT NULL AND p.method <> 'link' AND COALESCE(GREATEST(( SELECT max(a.event_id) AS max
            FROM live_payment_applications a
           WHERE a.payment_id = p.payment_id), ( SELECT max(g.event_id) AS max
            FROM payment_assignments g
           WHERE g.payment_id = p.payment_id AND g.kind = 'named')), 0::bigint) > COALESCE(( SELECT max(f.event_id) AS max
            FROM forgotten_payer_accounts f
-          WHERE f.payer_account = p.payer_account), 0::bigint)
-  GROUP BY p.payer_account, b.partner_id, p.payer_name;
+          WHERE personal(f.payer_account) = t.text), 0::bigint)
+  GROUP BY t.text, b.partner_id, (personal(p.payer_name));
 GRANT SELECT ON payer_accounts TO reckoner_app;
 
 CREATE VIEW balance_changes AS
  SELECT d.document_id, d.document, 'amount_due' AS changes, 'document_issued' AS fact, d.document_id AS id,
-    d.gross AS amount, d.entry_on, d.issued_on AS dated_on, d.fact_id AS recorded, v.document_id IS NOT NULL AS undone,
+    d.gross AS amount, d.entry_on, d.issued_on AS dated_on, d.log_no AS recorded, v.document_id IS NOT NULL AS undone,
     'document_voided' AS undone_by, v.entry_on AS undone_on, v.voided_on AS undone_dated_on,
-    v.fact_id AS undone_recorded, v.recorded_at AS undone_at, NULL::text AS debit, NULL::text AS credit,
+    v.log_no AS undone_recorded, v.recorded_at AS undone_at, NULL::text AS debit, NULL::text AS credit,
     NULL::text AS bank_account, NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id,
     NULL::text AS reference
    FROM documents d
@@ -3945,9 +4376,9 @@ CREATE VIEW balance_changes AS
 UNION ALL
  SELECT a.invoice_id AS document_id, 'invoice' AS document, 'credited' AS changes,
     'credit_applied' AS fact, a.credit_application_id AS id, - a.amount AS amount, a.entry_on,
-    a.applied_on AS dated_on, a.fact_id AS recorded, r.credit_application_id IS NOT NULL AS undone,
+    a.applied_on AS dated_on, a.log_no AS recorded, r.credit_application_id IS NOT NULL AS undone,
     'credit_released' AS undone_by, r.entry_on AS undone_on, r.released_on AS undone_dated_on,
-    r.fact_id AS undone_recorded, r.recorded_at AS undone_at, 'liabilities:partner-credit' AS debit,
+    r.log_no AS undone_recorded, r.recorded_at AS undone_at, 'liabilities:partner-credit' AS debit,
     'assets:receivable:billed' AS credit, NULL::text AS bank_account, NULL::text AS returned_to,
     NULL::bigint AS payment_id, a.credit_note_id, NULL::text AS reference
    FROM credit_applications a
@@ -3955,36 +4386,36 @@ UNION ALL
 UNION ALL
  SELECT a.credit_note_id AS document_id, 'credit_note' AS document, 'credited' AS changes,
     'credit_applied' AS fact, a.credit_application_id AS id, - a.amount AS amount, a.entry_on,
-    a.applied_on AS dated_on, a.fact_id AS recorded, r.credit_application_id IS NOT NULL AS undone,
+    a.applied_on AS dated_on, a.log_no AS recorded, r.credit_application_id IS NOT NULL AS undone,
     'credit_released' AS undone_by, r.entry_on AS undone_on, r.released_on AS undone_dated_on,
-    r.fact_id AS undone_recorded, r.recorded_at AS undone_at, NULL::text AS debit, NULL::text AS credit,
+    r.log_no AS undone_recorded, r.recorded_at AS undone_at, NULL::text AS debit, NULL::text AS credit,
     NULL::text AS bank_account, NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id,
     NULL::text AS reference
    FROM credit_applications a
      LEFT JOIN credit_releases r USING (credit_application_id)
 UNION ALL
  SELECT w.document_id, 'invoice' AS document, 'credited' AS changes, 'written_off' AS fact,
-    w.write_off_id AS id, - w.amount AS amount, w.entry_on, w.written_off_on AS dated_on, w.fact_id AS recorded,
+    w.write_off_id AS id, - w.amount AS amount, w.entry_on, w.written_off_on AS dated_on, w.log_no AS recorded,
     r.write_off_id IS NOT NULL AS undone, 'write_off_undone' AS undone_by, r.entry_on AS undone_on,
-    r.reversed_on AS undone_dated_on, r.fact_id AS undone_recorded, r.recorded_at AS undone_at,
+    r.reversed_on AS undone_dated_on, r.log_no AS undone_recorded, r.recorded_at AS undone_at,
     'expenses:bad-debts' AS debit, 'assets:receivable:billed' AS credit, NULL::text AS bank_account,
     NULL::text AS returned_to, NULL::bigint AS payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
    FROM write_offs w
      LEFT JOIN write_off_reversals r USING (write_off_id)
 UNION ALL
  SELECT a.document_id, 'invoice' AS document, 'amount_paid' AS changes, 'payment_applied' AS fact,
-    a.payment_application_id AS id, - a.amount AS amount, a.entry_on, a.applied_on AS dated_on, a.fact_id AS recorded,
+    a.payment_application_id AS id, - a.amount AS amount, a.entry_on, a.applied_on AS dated_on, a.log_no AS recorded,
     u.payment_application_id IS NOT NULL AS undone, 'payment_unapplied' AS undone_by, u.entry_on AS undone_on,
-    u.unapplied_on AS undone_dated_on, u.fact_id AS undone_recorded, u.recorded_at AS undone_at,
+    u.unapplied_on AS undone_dated_on, u.log_no AS undone_recorded, u.recorded_at AS undone_at,
     'liabilities:unapplied' AS debit, 'assets:receivable:billed' AS credit, NULL::text AS bank_account,
     NULL::text AS returned_to, a.payment_id, NULL::bigint AS credit_note_id, NULL::text AS reference
    FROM payment_applications a
      LEFT JOIN payment_unapplications u USING (payment_application_id)
 UNION ALL
  SELECT s.document_id, 'invoice' AS document, 'credited' AS changes, 'small_difference' AS fact,
-    s.payment_application_id AS id, - s.amount AS amount, s.entry_on, a.applied_on AS dated_on, s.fact_id AS recorded,
+    s.payment_application_id AS id, - s.amount AS amount, s.entry_on, a.applied_on AS dated_on, s.log_no AS recorded,
     u.payment_application_id IS NOT NULL AS undone, 'small_difference_undone' AS undone_by,
-    u.entry_on AS undone_on, u.unapplied_on AS undone_dated_on, u.fact_id AS undone_recorded,
+    u.entry_on AS undone_on, u.unapplied_on AS undone_dated_on, u.log_no AS undone_recorded,
     u.recorded_at AS undone_at, 'expenses:bank-charges' AS debit, 'assets:receivable:billed' AS credit,
     NULL::text AS bank_account, NULL::text AS returned_to, a.payment_id, NULL::bigint AS credit_note_id,
     NULL::text AS reference
@@ -3994,9 +4425,9 @@ UNION ALL
 UNION ALL
  SELECT f.document_id, 'credit_note' AS document, 'amount_paid' AS changes,
     'credit_refunded' AS fact, f.credit_refund_id AS id, - f.amount AS amount, f.entry_on,
-    f.refunded_on AS dated_on, f.fact_id AS recorded, b.credit_refund_id IS NOT NULL AS undone,
+    f.refunded_on AS dated_on, f.log_no AS recorded, b.credit_refund_id IS NOT NULL AS undone,
     'credit_refund_returned' AS undone_by, b.entry_on AS undone_on, b.returned_on AS undone_dated_on,
-    b.fact_id AS undone_recorded, b.recorded_at AS undone_at, 'liabilities:partner-credit' AS debit,
+    b.log_no AS undone_recorded, b.recorded_at AS undone_at, 'liabilities:partner-credit' AS debit,
     'assets:bank' AS credit, f.account AS bank_account,
     ( SELECT m.account
            FROM refund_matches m
@@ -4077,7 +4508,7 @@ GRANT SELECT ON open_credit TO reckoner_app;
 
 CREATE VIEW payment_history AS
  SELECT a.document_id, a.recorded_at AS at, 'paid' AS action,
-    jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence ->> 'why') AS facts,
+    jsonb_build_object('amount', a.amount::text, 'reference', personal(p.reference), 'why', personal(a.evidence ->> 'why')) AS facts,
     a.event_id
    FROM payment_applications a
      JOIN payments p USING (payment_id)
@@ -4087,7 +4518,7 @@ UNION ALL
    FROM small_differences s
 UNION ALL
  SELECT a.document_id, u.recorded_at AS at, 'unpaid' AS action,
-    jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'kind', r.kind, 'code', r.code, 'reason', r.reason, 'charges', s.amount::text) AS facts,
+    jsonb_build_object('amount', a.amount::text, 'reference', personal(p.reference), 'kind', r.kind, 'code', r.code, 'reason', r.reason, 'charges', s.amount::text) AS facts,
     u.event_id
    FROM payment_unapplications u
      JOIN payment_applications a USING (payment_application_id)
@@ -4096,7 +4527,7 @@ UNION ALL
      LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
 UNION ALL
  SELECT credit_refunds.document_id, credit_refunds.recorded_at AS at, 'refunded' AS action,
-    jsonb_build_object('amount', credit_refunds.amount::text, 'reference', credit_refunds.reference, 'on', credit_refunds.refunded_on::text) AS facts,
+    jsonb_build_object('amount', credit_refunds.amount::text, 'reference', personal(credit_refunds.reference), 'on', credit_refunds.refunded_on::text) AS facts,
     credit_refunds.event_id
    FROM credit_refunds
 UNION ALL
@@ -4263,14 +4694,14 @@ CREATE VIEW payment_exceptions AS
         END AS kind,
     'payment-' || b.payment_id AS exception, b.partner_id, p.currency, b.unapplied AS amount,
     p.received_on AS since,
-    COALESCE('perhaps the same as ' || e.of, s.why, l.reason,
+    COALESCE('perhaps the same as ' || e.of, s.why, personal(l.reason),
         CASE
             WHEN b.applied > 0::numeric THEN 'the rest of this payment is applied, this part is not'
-            ELSE format('no invoice is known for it: by %s, reference %s', p.method, p.reference)
+            ELSE format('no invoice is known for it: by %s, reference %s', p.method, personal(p.reference))
         END) AS reason
    FROM payment_balances b
      JOIN payments p USING (payment_id)
-     CROSS JOIN LATERAL ( SELECT (array_agg(format('perhaps %s: %s', d.number, s_1.evidence ->> 'why') ORDER BY s_1.confidence DESC, s_1.payment_suggestion_id))[1] AS why
+     CROSS JOIN LATERAL ( SELECT (array_agg(format('perhaps %s: %s', d.number, personal(s_1.evidence ->> 'why')) ORDER BY s_1.confidence DESC, s_1.payment_suggestion_id))[1] AS why
            FROM payment_suggestions s_1
              JOIN documents d USING (document_id)
              JOIN document_balances o USING (document_id)
@@ -4294,7 +4725,7 @@ UNION ALL
             live_payment_applications.currency, live_payment_applications.amount, live_payment_applications.applied_on,
             live_payment_applications.entry_on, live_payment_applications.confidence,
             live_payment_applications.evidence, live_payment_applications.recorded_at,
-            live_payment_applications.event_id, live_payment_applications.fact_id
+            live_payment_applications.event_id, live_payment_applications.log_no
            FROM live_payment_applications
           WHERE jsonb_exists(live_payment_applications.evidence, 'digits_swapped')
          OFFSET 0) a
@@ -4312,7 +4743,7 @@ UNION ALL
 UNION ALL
  SELECT 'payout' AS kind, 'payout-' || o.payout_id AS exception, NULL::text AS partner_id, o.currency,
     o.amount, o.received_on AS since,
-    'not known of which payments: ' || COALESCE(NULLIF(l.text, ''), l.bank_reference, '') AS reason
+    'not known of which payments: ' || COALESCE(NULLIF(personal(l.text), ''), l.bank_reference, '') AS reason
    FROM payouts o
      JOIN bank_lines l USING (bank_line_id)
   WHERE NOT (EXISTS ( SELECT
@@ -4324,7 +4755,7 @@ UNION ALL
             WHEN 'debit' THEN - l.amount
             ELSE l.amount
         END AS amount,
-    l.bank_booked_on AS since, o.reason
+    l.bank_booked_on AS since, personal(o.reason) AS reason
    FROM bank_line_outcomes o
      JOIN bank_lines l USING (bank_line_id)
   WHERE o.needs_review AND o.outcome = 'ignored' AND NOT (EXISTS ( SELECT
@@ -4353,7 +4784,7 @@ UNION ALL
         END AS kind,
     e.id AS exception, NULL::text AS partner_id, NULL::text AS currency, NULL::numeric AS amount,
     e.created::date AS since,
-    format('%s: %s', e.type, COALESCE(o.reason, 'waits for another event')) AS reason
+    format('%s: %s', e.type, COALESCE(personal(o.reason), 'waits for another event')) AS reason
    FROM processor_events e
      LEFT JOIN processor_event_outcomes o USING (processor_event_id)
   WHERE (o.processor_event_id IS NULL OR o.outcome = 'manual_review') AND NOT (EXISTS ( SELECT
@@ -4438,14 +4869,14 @@ CREATE TABLE reminders (
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   counted_from date NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT reminders_pkey PRIMARY KEY (document_id, dunning_level, counted_from),
-  CONSTRAINT reminders_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT reminders_fact_positive CHECK (log_no > 0),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails(email_id, partner_id),
   CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
 );
 CREATE INDEX reminders_of_email ON reminders USING btree (email_id);
-CREATE UNIQUE INDEX reminders_fact ON reminders USING btree (fact_id);
+CREATE UNIQUE INDEX reminders_fact ON reminders USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON reminders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON reminders FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON reminders FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -4461,16 +4892,16 @@ CREATE TABLE settlement_files (
   lines bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT settlement_files_pkey PRIMARY KEY (settlement_file_id),
   CONSTRAINT settlement_file_once UNIQUE (partner_id, sha256),
   CONSTRAINT settlement_file_of_partner UNIQUE (settlement_file_id, partner_id),
   CONSTRAINT settlement_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
-  CONSTRAINT settlement_files_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT settlement_files_fact_positive CHECK (log_no > 0),
   CONSTRAINT settlement_files_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT settlement_files_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX settlement_files_fact ON settlement_files USING btree (fact_id);
+CREATE UNIQUE INDEX settlement_files_fact ON settlement_files USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON settlement_files FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -4492,7 +4923,7 @@ CREATE TABLE settlement_lines (
   amount numeric NOT NULL,
   refunded numeric,
   occurred_at timestamp with time zone,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT settlement_lines_pkey PRIMARY KEY (settlement_line_id),
   CONSTRAINT settlement_line_once UNIQUE NULLS NOT DISTINCT (partner_id, payment, transfer, quote_id, requote_id),
   CONSTRAINT settlement_line_kind_known CHECK (kind = ANY (ARRAY['share', 'reversal', 'dispute'])),
@@ -4505,12 +4936,12 @@ CASE kind
     ELSE amount <> 0::numeric
 END),
   CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
-  CONSTRAINT settlement_lines_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT settlement_lines_fact_positive CHECK (log_no > 0),
   CONSTRAINT settlement_line_of_its_file FOREIGN KEY (settlement_file_id, partner_id) REFERENCES settlement_files(settlement_file_id, partner_id)
 );
 CREATE INDEX settlement_lines_by_payment ON settlement_lines USING btree (payment, partner_id) WHERE payment IS NOT NULL;
 CREATE INDEX settlement_lines_by_transfer ON settlement_lines USING btree (transfer, partner_id) WHERE transfer IS NOT NULL;
-CREATE UNIQUE INDEX settlement_lines_fact ON settlement_lines USING btree (fact_id);
+CREATE UNIQUE INDEX settlement_lines_fact ON settlement_lines USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON settlement_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -4576,7 +5007,7 @@ CREATE TABLE balance_transactions (
   payload jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT balance_transactions_pkey PRIMARY KEY (balance_transaction_id),
   CONSTRAINT balance_transaction_once UNIQUE (account, id),
   CONSTRAINT balance_transaction_in_its_currency UNIQUE (balance_transaction_id, currency),
@@ -4589,7 +5020,7 @@ CREATE TABLE balance_transactions (
   CONSTRAINT balance_transaction_converted_to_the_same_side CHECK (source_amount <> 0::numeric AND sign(source_amount) = sign(amount) AND exchange_rate > 0::numeric),
   CONSTRAINT balance_transaction_source_minor_digits CHECK (scale(source_amount) <= minor_digits(source_currency)),
   CONSTRAINT balance_transaction_minor_digits CHECK (GREATEST(scale(amount), scale(fee), scale(net)) <= minor_digits(currency)),
-  CONSTRAINT balance_transactions_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT balance_transactions_fact_positive CHECK (log_no > 0),
   CONSTRAINT balance_transactions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX balance_transactions_by_payment ON balance_transactions USING btree (payment, account);
@@ -4597,7 +5028,7 @@ CREATE INDEX balance_transactions_by_time ON balance_transactions USING btree (a
 CREATE INDEX balance_transactions_of_quote ON balance_transactions USING btree (quote_id);
 CREATE INDEX balance_transactions_of_one_payment ON balance_transactions USING btree (account, COALESCE(of_payment, payment, id));
 CREATE INDEX payouts_at_the_processor ON balance_transactions USING btree (account, occurred_at) WHERE type = 'payout';
-CREATE UNIQUE INDEX balance_transactions_fact ON balance_transactions USING btree (fact_id);
+CREATE UNIQUE INDEX balance_transactions_fact ON balance_transactions USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER balance_transactions_kept AFTER INSERT ON balance_transactions REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION keep_balance_transactions(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON balance_transactions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -4649,15 +5080,15 @@ CREATE TABLE processor_readings (
   new_balance_transactions bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT processor_readings_pkey PRIMARY KEY (processor_reading_id),
   CONSTRAINT reading_goes_forward CHECK (read_from < read_to),
   CONSTRAINT reading_new_are_read CHECK (new_balance_transactions >= 0 AND new_balance_transactions <= balance_transactions),
-  CONSTRAINT processor_readings_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT processor_readings_fact_positive CHECK (log_no > 0),
   CONSTRAINT processor_readings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX processor_readings_of_account ON processor_readings USING btree (account, read_to);
-CREATE UNIQUE INDEX processor_readings_fact ON processor_readings USING btree (fact_id);
+CREATE UNIQUE INDEX processor_readings_fact ON processor_readings USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON processor_readings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -4684,7 +5115,7 @@ CREATE TABLE share_allocations (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT share_allocations_pkey PRIMARY KEY (share_allocation_id),
   CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
   CONSTRAINT share_allocation_of_something CHECK (amount <> 0::numeric),
@@ -4696,7 +5127,7 @@ CREATE TABLE share_allocations (
   CONSTRAINT share_allocation_other_account_by_finance CHECK (NOT other_account OR (matched_by = ANY (ARRAY['finance', 'payment']))),
   CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= occurred_on),
   CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency) AND scale(settled_amount) <= minor_digits(settled_currency)),
-  CONSTRAINT share_allocations_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT share_allocations_fact_positive CHECK (log_no > 0),
   CONSTRAINT share_allocations_settlement_line_id_fkey FOREIGN KEY (settlement_line_id) REFERENCES settlement_lines(settlement_line_id),
   CONSTRAINT share_allocations_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, settled_currency) REFERENCES balance_transactions(balance_transaction_id, currency),
@@ -4708,7 +5139,7 @@ CREATE INDEX share_allocations_by_entry ON share_allocations USING brin (entry_o
 CREATE INDEX share_allocations_by_month ON share_allocations USING brin (posted_month) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations USING btree (balance_transaction_id) INCLUDE (settled_amount);
 CREATE INDEX share_allocations_of_event ON share_allocations USING btree (event_id);
-CREATE UNIQUE INDEX share_allocations_fact ON share_allocations USING btree (fact_id);
+CREATE UNIQUE INDEX share_allocations_fact ON share_allocations USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON share_allocations FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -4754,7 +5185,7 @@ CREATE VIEW unattributed_balance_transactions AS
  SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee, t.net,
     t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount, t.occurred_at, t.payment,
     t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload, t.recorded_at, t.event_id,
-    t.fact_id, unallocated_balance_transactions.closed
+    t.log_no, unallocated_balance_transactions.closed
    FROM unallocated_balance_transactions
      JOIN balance_transactions t USING (balance_transaction_id)
   WHERE NOT (EXISTS ( SELECT
@@ -4776,16 +5207,16 @@ CREATE TABLE balance_transaction_closings (
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT balance_transaction_closings_pkey PRIMARY KEY (balance_transaction_closing_id),
   CONSTRAINT balance_transaction_closed_once UNIQUE (balance_transaction_id, amount),
   CONSTRAINT balance_transaction_closing_of_something CHECK (amount <> 0::numeric),
   CONSTRAINT balance_transaction_closing_has_reason CHECK (btrim(reason) <> ''),
-  CONSTRAINT balance_transaction_closings_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT balance_transaction_closings_fact_positive CHECK (log_no > 0),
   CONSTRAINT balance_transaction_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT balance_transaction_closing_in_its_currency FOREIGN KEY (balance_transaction_id, currency) REFERENCES balance_transactions(balance_transaction_id, currency)
 );
-CREATE UNIQUE INDEX balance_transaction_closings_fact ON balance_transaction_closings USING btree (fact_id);
+CREATE UNIQUE INDEX balance_transaction_closings_fact ON balance_transaction_closings USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER balance_transaction_closings_kept AFTER INSERT ON balance_transaction_closings REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON balance_transaction_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -4822,14 +5253,14 @@ CREATE VIEW unexplained_balance_transactions AS
          SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee,
             t.net, t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount,
             t.occurred_at, t.payment, t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload,
-            t.recorded_at, t.event_id, t.fact_id, t.closed, t.net AS unexplained, t.share_currency AS rest_currency,
+            t.recorded_at, t.event_id, t.log_no, t.closed, t.net AS unexplained, t.share_currency AS rest_currency,
             t.share_amount AS rest_amount
            FROM unattributed_balance_transactions t
         UNION ALL
          SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee,
             t.net, t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount,
             t.occurred_at, t.payment, t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload,
-            t.recorded_at, t.event_id, t.fact_id, unallocated_balance_transactions.closed, t.net - s.settled,
+            t.recorded_at, t.event_id, t.log_no, unallocated_balance_transactions.closed, t.net - s.settled,
             t.currency, t.net - s.settled
            FROM unallocated_balance_transactions
              JOIN balance_transactions t USING (balance_transaction_id)
@@ -4840,8 +5271,7 @@ CREATE VIEW unexplained_balance_transactions AS
         )
  SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, source_currency,
     source_amount, exchange_rate, share_currency, share_amount, occurred_at, payment, of_payment, transfer, quote_id,
-    requote_id, enrollment_id, payload, recorded_at, event_id, fact_id, closed, unexplained, rest_currency,
-    rest_amount,
+    requote_id, enrollment_id, payload, recorded_at, event_id, log_no, closed, unexplained, rest_currency, rest_amount,
         CASE
             WHEN closed THEN 'closed'
             WHEN ( SELECT sum(own.rest_amount) = 0::numeric AND min(own.rest_currency) = max(own.rest_currency)
@@ -4860,16 +5290,16 @@ CREATE TABLE reversal_evidence (
   price_from text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT reversal_evidence_pkey PRIMARY KEY (share_allocation_id),
   CONSTRAINT reversal_evidence_once UNIQUE (partner_id, posted_month, entry_id),
   CONSTRAINT reversal_price_from_known CHECK (price_from = ANY (ARRAY['whole', 'settlement_file', 'finance'])),
-  CONSTRAINT reversal_evidence_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT reversal_evidence_fact_positive CHECK (log_no > 0),
   CONSTRAINT reversal_evidence_share_allocation_id_fkey FOREIGN KEY (share_allocation_id) REFERENCES share_allocations(share_allocation_id),
   CONSTRAINT reversal_evidence_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT reversal_evidence_of_a_row FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
-CREATE UNIQUE INDEX reversal_evidence_fact ON reversal_evidence USING btree (fact_id);
+CREATE UNIQUE INDEX reversal_evidence_fact ON reversal_evidence USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON reversal_evidence FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -4883,22 +5313,22 @@ CREATE TABLE missing_shares (
   arrangement text NOT NULL,
   quote_id text COLLATE "C" NOT NULL,
   amount numeric NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT missing_shares_pkey PRIMARY KEY (document_id, quote_id),
   CONSTRAINT missing_share_was_to_be_routed CHECK (arrangement = 'connected_account'),
   CONSTRAINT missing_share_positive CHECK (amount > 0::numeric),
-  CONSTRAINT missing_shares_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT missing_shares_fact_positive CHECK (log_no > 0),
   CONSTRAINT missing_share_on_its_partners_invoice FOREIGN KEY (document_id, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement)
 );
 CREATE INDEX missing_shares_of_quote ON missing_shares USING btree (partner_id, quote_id);
-CREATE UNIQUE INDEX missing_shares_fact ON missing_shares USING btree (fact_id);
+CREATE UNIQUE INDEX missing_shares_fact ON missing_shares USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON missing_shares FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 GRANT INSERT, SELECT ON missing_shares TO reckoner_app;
 
 CREATE VIEW live_missing_shares AS
- SELECT document_id, partner_id, month, currency, arrangement, quote_id, amount, fact_id
+ SELECT document_id, partner_id, month, currency, arrangement, quote_id, amount, log_no
    FROM missing_shares b
   WHERE NOT (EXISTS ( SELECT
            FROM voids v
@@ -4913,18 +5343,18 @@ CREATE TABLE share_payments (
   amount numeric NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT share_payments_pkey PRIMARY KEY (share_allocation_id, payment_id),
   CONSTRAINT share_payment_of_something CHECK (amount <> 0::numeric),
   CONSTRAINT share_payment_below_zero_takes_back CHECK (amount > 0::numeric OR payment_reversal_id IS NOT NULL),
-  CONSTRAINT share_payments_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT share_payments_fact_positive CHECK (log_no > 0),
   CONSTRAINT share_payments_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
   CONSTRAINT share_payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT share_payment_of_a_share FOREIGN KEY (share_allocation_id, currency) REFERENCES share_allocations(share_allocation_id, currency),
   CONSTRAINT share_payment_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments(payment_id, currency)
 );
 CREATE INDEX share_payments_of_payment ON share_payments USING btree (payment_id);
-CREATE UNIQUE INDEX share_payments_fact ON share_payments USING btree (fact_id);
+CREATE UNIQUE INDEX share_payments_fact ON share_payments USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON share_payments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -4937,16 +5367,16 @@ CREATE TABLE payout_contents (
   currency text COLLATE "C" NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT payout_contents_pkey PRIMARY KEY (balance_transaction_id),
   CONSTRAINT payout_content_not_itself CHECK (balance_transaction_id <> payout_transaction_id),
-  CONSTRAINT payout_contents_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT payout_contents_fact_positive CHECK (log_no > 0),
   CONSTRAINT payout_contents_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT payout_content_of_its_account FOREIGN KEY (balance_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency),
   CONSTRAINT payout_content_of_a_payout FOREIGN KEY (payout_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency)
 );
 CREATE INDEX payout_contents_of_payout ON payout_contents USING btree (payout_transaction_id);
-CREATE UNIQUE INDEX payout_contents_fact ON payout_contents USING btree (fact_id);
+CREATE UNIQUE INDEX payout_contents_fact ON payout_contents USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payout_contents FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -4959,15 +5389,15 @@ CREATE TABLE account_payouts (
   balance_transaction_id bigint,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT account_payouts_pkey PRIMARY KEY (payout_id),
   CONSTRAINT account_payout_arrives_once UNIQUE (balance_transaction_id),
-  CONSTRAINT account_payouts_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT account_payouts_fact_positive CHECK (log_no > 0),
   CONSTRAINT account_payouts_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payout_settlements(payout_id),
   CONSTRAINT account_payouts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT account_payout_of_its_account FOREIGN KEY (balance_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency)
 );
-CREATE UNIQUE INDEX account_payouts_fact ON account_payouts USING btree (fact_id);
+CREATE UNIQUE INDEX account_payouts_fact ON account_payouts USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON account_payouts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -5028,7 +5458,7 @@ GRANT SELECT ON billed_rows TO reckoner_app;
 -- 012_journal ---------------------------------------------------------------------------------------------------------
 
 CREATE VIEW document_amounts AS
- SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+ SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
         CASE d.document
             WHEN 'invoice' THEN 'assets:receivable:billed'
             ELSE 'liabilities:partner-credit'
@@ -5047,7 +5477,7 @@ CREATE VIEW document_amounts AS
    FROM documents d
   WHERE d.document <> 'statement' AND d.invoice_amount <> 0::numeric
 UNION ALL
- SELECT d.document_id, d.fact_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+ SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
         CASE d.document
             WHEN 'invoice' THEN 'assets:receivable:billed'
             ELSE 'liabilities:partner-credit'
@@ -5061,7 +5491,7 @@ UNION ALL
 GRANT SELECT ON document_amounts TO reckoner_app;
 
 CREATE VIEW journal_entries AS
- SELECT 'document_issued' AS fact, d.document_id AS fact_id, d.entry_on, d.issued_on AS dated_on,
+ SELECT 'document_issued' AS fact, d.document_id AS log_no, d.entry_on, d.issued_on AS dated_on,
         CASE
             WHEN d.amount > 0::numeric THEN d.account
             ELSE d.billed
@@ -5080,10 +5510,10 @@ CREATE VIEW journal_entries AS
             ELSE d.partner_id
         END AS credit_detail,
     d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference,
-    d.fact_id AS recorded
+    d.log_no AS recorded
    FROM document_amounts d
 UNION ALL
- SELECT 'document_voided' AS fact, d.document_id AS fact_id, v.entry_on, v.voided_on AS dated_on,
+ SELECT 'document_voided' AS fact, d.document_id AS log_no, v.entry_on, v.voided_on AS dated_on,
         CASE
             WHEN d.amount > 0::numeric THEN d.billed
             ELSE d.account
@@ -5102,11 +5532,11 @@ UNION ALL
             ELSE d.billed_detail
         END AS credit_detail,
     d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference,
-    v.fact_id AS recorded
+    v.log_no AS recorded
    FROM voids v
      JOIN document_amounts d ON d.document_id = v.document_id
 UNION ALL
- SELECT c.fact, c.id AS fact_id, c.entry_on, c.dated_on, c.debit,
+ SELECT c.fact, c.id AS log_no, c.entry_on, c.dated_on, c.debit,
         CASE
             WHEN c.debit !~~ 'expenses:%' THEN d.partner_id
             ELSE NULL::text
@@ -5120,9 +5550,9 @@ UNION ALL
      LEFT JOIN documents n ON n.document_id = c.credit_note_id
   WHERE c.debit IS NOT NULL
 UNION ALL
- SELECT c.undone_by AS fact, c.id AS fact_id, c.undone_on AS entry_on, c.undone_dated_on AS dated_on,
-    c.credit AS debit, COALESCE(c.returned_to, c.bank_account, d.partner_id) AS debit_detail,
-    d.partner_id AS debit_partner, c.debit AS credit,
+ SELECT c.undone_by AS fact, c.id AS log_no, c.undone_on AS entry_on, c.undone_dated_on AS dated_on, c.credit AS debit,
+    COALESCE(c.returned_to, c.bank_account, d.partner_id) AS debit_detail, d.partner_id AS debit_partner,
+    c.debit AS credit,
         CASE
             WHEN c.debit !~~ 'expenses:%' THEN d.partner_id
             ELSE NULL::text
@@ -5135,7 +5565,7 @@ UNION ALL
      LEFT JOIN documents n ON n.document_id = c.credit_note_id
   WHERE c.debit IS NOT NULL AND c.undone
 UNION ALL
- SELECT 'payment_received' AS fact, p.payment_id AS fact_id, p.entry_on, p.received_on AS dated_on,
+ SELECT 'payment_received' AS fact, p.payment_id AS log_no, p.entry_on, p.received_on AS dated_on,
         CASE
             WHEN p.source = 'opening' THEN 'equity:opening-balances'
             WHEN p.method = 'link' THEN 'assets:processor'
@@ -5146,18 +5576,18 @@ UNION ALL
             ELSE p.account
         END AS debit_detail,
     p.partner_id AS debit_partner, 'liabilities:unapplied' AS credit, p.partner_id AS credit_detail,
-    p.partner_id AS credit_partner, p.currency, p.amount, NULL::text AS document, p.reference, p.fact_id AS recorded
+    p.partner_id AS credit_partner, p.currency, p.amount, NULL::text AS document, p.reference, p.log_no AS recorded
    FROM payments p
 UNION ALL
- SELECT 'payment_assigned' AS fact, g.payment_assignment_id AS fact_id, g.entry_on, g.assigned_on AS dated_on,
+ SELECT 'payment_assigned' AS fact, g.payment_assignment_id AS log_no, g.entry_on, g.assigned_on AS dated_on,
     'liabilities:unapplied' AS debit, g.from_partner_id AS debit_detail, g.from_partner_id AS debit_partner,
     'liabilities:unapplied' AS credit, g.partner_id AS credit_detail, g.partner_id AS credit_partner, p.currency,
-    g.amount, NULL::text AS document, p.reference, g.fact_id AS recorded
+    g.amount, NULL::text AS document, p.reference, g.log_no AS recorded
    FROM payment_assignments g
      JOIN payments p USING (payment_id)
   WHERE g.amount > 0::numeric
 UNION ALL
- SELECT 'payment_reversed' AS fact, r.payment_reversal_id AS fact_id, r.entry_on, r.reversed_on AS dated_on,
+ SELECT 'payment_reversed' AS fact, r.payment_reversal_id AS log_no, r.entry_on, r.reversed_on AS dated_on,
     'liabilities:unapplied' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
         CASE
             WHEN r.kind = 'other' THEN r.booked_to
@@ -5170,11 +5600,11 @@ UNION ALL
             WHEN p.source = 'opening' AND (r.kind = ANY (ARRAY['mistake', 'duplicate'])) THEN NULL::text
             ELSE p.account
         END AS credit_detail,
-    r.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference, r.fact_id AS recorded
+    r.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference, r.log_no AS recorded
    FROM payment_reversals r
      JOIN payments p USING (payment_id)
 UNION ALL
- SELECT 'payment_reinstated' AS fact, r.payment_reversal_id AS fact_id, i.entry_on, i.reinstated_on AS dated_on,
+ SELECT 'payment_reinstated' AS fact, r.payment_reversal_id AS log_no, i.entry_on, i.reinstated_on AS dated_on,
         CASE p.method
             WHEN 'link' THEN 'assets:processor'
             ELSE 'assets:bank'
@@ -5184,33 +5614,33 @@ UNION ALL
             ELSE COALESCE(m.account, p.account)
         END AS debit_detail,
     i.partner_id AS debit_partner, 'liabilities:unapplied' AS credit, i.partner_id AS credit_detail,
-    i.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference, i.fact_id AS recorded
+    i.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference, i.log_no AS recorded
    FROM payment_reinstatements i
      JOIN payment_reversals r USING (payment_reversal_id)
      JOIN payments p USING (payment_id)
      LEFT JOIN refund_matches m USING (payment_reversal_id)
 UNION ALL
- SELECT 'payout_received' AS fact, o.payout_id AS fact_id, o.entry_on, o.received_on AS dated_on,
+ SELECT 'payout_received' AS fact, o.payout_id AS log_no, o.entry_on, o.received_on AS dated_on,
     'assets:bank' AS debit, o.account AS debit_detail, NULL::text AS debit_partner,
     'assets:processor' AS credit, NULL::text AS credit_detail, NULL::text AS credit_partner, o.currency,
-    o.amount, NULL::text AS document, l.bank_reference AS reference, o.fact_id AS recorded
+    o.amount, NULL::text AS document, l.bank_reference AS reference, o.log_no AS recorded
    FROM payouts o
      JOIN bank_lines l USING (bank_line_id)
 UNION ALL
- SELECT 'payout_settled' AS fact, t.payout_id AS fact_id, t.entry_on, t.entry_on AS dated_on,
+ SELECT 'payout_settled' AS fact, t.payout_id AS log_no, t.entry_on, t.entry_on AS dated_on,
     'expenses:processor-fees' AS debit, NULL::text AS debit_detail, NULL::text AS debit_partner,
     'assets:processor' AS credit, NULL::text AS credit_detail, NULL::text AS credit_partner, o.currency,
-    t.fees AS amount, NULL::text AS document, l.bank_reference AS reference, t.fact_id AS recorded
+    t.fees AS amount, NULL::text AS document, l.bank_reference AS reference, t.log_no AS recorded
    FROM payout_settlements t
      JOIN payouts o USING (payout_id)
      JOIN bank_lines l USING (bank_line_id)
   WHERE t.fees > 0::numeric
 UNION ALL
- SELECT 'refund_matched' AS fact, m.refund_match_id AS fact_id, m.entry_on, m.paid_on AS dated_on,
+ SELECT 'refund_matched' AS fact, m.refund_match_id AS log_no, m.entry_on, m.paid_on AS dated_on,
     'assets:bank' AS debit, COALESCE(f.account, p.account) AS debit_detail,
     COALESCE(f.partner_id, r.partner_id) AS debit_partner, 'assets:bank' AS credit, m.account AS credit_detail,
     COALESCE(f.partner_id, r.partner_id) AS credit_partner, m.currency, m.amount, d.number AS document,
-    COALESCE(f.reference, p.reference) AS reference, m.fact_id AS recorded
+    COALESCE(f.reference, p.reference) AS reference, m.log_no AS recorded
    FROM refund_matches m
      LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
      LEFT JOIN documents d ON d.document_id = f.document_id
@@ -5218,11 +5648,11 @@ UNION ALL
      LEFT JOIN payments p ON p.payment_id = r.payment_id
   WHERE m.account <> COALESCE(f.account, p.account)
 UNION ALL
- SELECT 'share_received' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
+ SELECT 'share_received' AS fact, r.share_allocation_id AS log_no, r.entry_on, r.occurred_on AS dated_on,
     'assets:processor' AS debit, NULL::text AS debit_detail, r.partner_id AS debit_partner,
     'assets:receivable:processor' AS credit, r.partner_id AS credit_detail, r.partner_id AS credit_partner,
     r.currency, r.amount - COALESCE(p.amount, 0::numeric) AS amount, NULL::text AS document, m.id AS reference,
-    r.fact_id AS recorded
+    r.log_no AS recorded
    FROM share_allocations r
      JOIN balance_transactions m USING (balance_transaction_id)
      LEFT JOIN ( SELECT share_payments.share_allocation_id, sum(share_payments.amount) AS amount
@@ -5230,11 +5660,11 @@ UNION ALL
           GROUP BY share_payments.share_allocation_id) p USING (share_allocation_id)
   WHERE r.amount > 0::numeric AND r.amount <> COALESCE(p.amount, 0::numeric)
 UNION ALL
- SELECT 'share_reversed' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
+ SELECT 'share_reversed' AS fact, r.share_allocation_id AS log_no, r.entry_on, r.occurred_on AS dated_on,
     'assets:receivable:processor' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
     'assets:processor' AS credit, NULL::text AS credit_detail, r.partner_id AS credit_partner, r.currency,
     COALESCE(p.amount, 0::numeric) - r.amount AS amount, NULL::text AS document, m.id AS reference,
-    r.fact_id AS recorded
+    r.log_no AS recorded
    FROM share_allocations r
      JOIN balance_transactions m USING (balance_transaction_id)
      LEFT JOIN ( SELECT share_payments.share_allocation_id, sum(share_payments.amount) AS amount
@@ -5242,7 +5672,7 @@ UNION ALL
           GROUP BY share_payments.share_allocation_id) p USING (share_allocation_id)
   WHERE r.amount < 0::numeric AND r.amount <> COALESCE(p.amount, 0::numeric)
 UNION ALL
- SELECT 'share_converted' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
+ SELECT 'share_converted' AS fact, r.share_allocation_id AS log_no, r.entry_on, r.occurred_on AS dated_on,
         CASE
             WHEN r.amount > 0::numeric THEN 'equity:conversion'
             ELSE 'assets:processor'
@@ -5253,12 +5683,12 @@ UNION ALL
             ELSE 'equity:conversion'
         END AS credit,
     NULL::text AS credit_detail, r.partner_id AS credit_partner, r.currency, abs(r.amount) AS amount,
-    NULL::text AS document, m.id AS reference, r.fact_id AS recorded
+    NULL::text AS document, m.id AS reference, r.log_no AS recorded
    FROM share_allocations r
      JOIN balance_transactions m USING (balance_transaction_id)
   WHERE r.currency <> r.settled_currency
 UNION ALL
- SELECT 'share_converted' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
+ SELECT 'share_converted' AS fact, r.share_allocation_id AS log_no, r.entry_on, r.occurred_on AS dated_on,
         CASE
             WHEN r.amount > 0::numeric THEN 'assets:processor'
             ELSE 'equity:conversion'
@@ -5269,67 +5699,67 @@ UNION ALL
             ELSE 'assets:processor'
         END AS credit,
     NULL::text AS credit_detail, r.partner_id AS credit_partner, r.settled_currency AS currency,
-    abs(r.settled_amount) AS amount, NULL::text AS document, m.id AS reference, r.fact_id AS recorded
+    abs(r.settled_amount) AS amount, NULL::text AS document, m.id AS reference, r.log_no AS recorded
    FROM share_allocations r
      JOIN balance_transactions m USING (balance_transaction_id)
   WHERE r.currency <> r.settled_currency AND r.settled_amount <> 0::numeric;
 GRANT SELECT ON journal_entries TO reckoner_app;
 
 CREATE VIEW dated_facts AS
- SELECT balance_changes.fact, balance_changes.id, balance_changes.recorded AS fact_id, balance_changes.dated_on,
+ SELECT balance_changes.fact, balance_changes.id, balance_changes.recorded AS log_no, balance_changes.dated_on,
     balance_changes.entry_on
    FROM balance_changes
   WHERE balance_changes.debit IS NOT NULL
 UNION ALL
- SELECT balance_changes.undone_by AS fact, balance_changes.id, balance_changes.undone_recorded AS fact_id,
+ SELECT balance_changes.undone_by AS fact, balance_changes.id, balance_changes.undone_recorded AS log_no,
     balance_changes.undone_dated_on AS dated_on, balance_changes.undone_on AS entry_on
    FROM balance_changes
   WHERE balance_changes.debit IS NOT NULL AND balance_changes.undone
 UNION ALL
- SELECT 'document_issued' AS fact, documents.document_id AS id, documents.fact_id,
+ SELECT 'document_issued' AS fact, documents.document_id AS id, documents.log_no,
     documents.issued_on AS dated_on, documents.entry_on
    FROM documents
 UNION ALL
- SELECT 'document_voided' AS fact, voids.document_id AS id, voids.fact_id, voids.voided_on AS dated_on,
+ SELECT 'document_voided' AS fact, voids.document_id AS id, voids.log_no, voids.voided_on AS dated_on,
     voids.entry_on
    FROM voids
 UNION ALL
- SELECT 'payment_received' AS fact, payments.payment_id AS id, payments.fact_id,
-    payments.received_on AS dated_on, payments.entry_on
+ SELECT 'payment_received' AS fact, payments.payment_id AS id, payments.log_no, payments.received_on AS dated_on,
+    payments.entry_on
    FROM payments
 UNION ALL
- SELECT 'payment_assigned' AS fact, payment_assignments.payment_assignment_id AS id, payment_assignments.fact_id,
+ SELECT 'payment_assigned' AS fact, payment_assignments.payment_assignment_id AS id, payment_assignments.log_no,
     payment_assignments.assigned_on AS dated_on, payment_assignments.entry_on
    FROM payment_assignments
 UNION ALL
- SELECT 'payment_reversed' AS fact, payment_reversals.payment_reversal_id AS id, payment_reversals.fact_id,
+ SELECT 'payment_reversed' AS fact, payment_reversals.payment_reversal_id AS id, payment_reversals.log_no,
     payment_reversals.reversed_on AS dated_on, payment_reversals.entry_on
    FROM payment_reversals
 UNION ALL
  SELECT 'payment_reinstated' AS fact, payment_reinstatements.payment_reversal_id AS id,
-    payment_reinstatements.fact_id, payment_reinstatements.reinstated_on AS dated_on, payment_reinstatements.entry_on
+    payment_reinstatements.log_no, payment_reinstatements.reinstated_on AS dated_on, payment_reinstatements.entry_on
    FROM payment_reinstatements
 UNION ALL
- SELECT 'payout_received' AS fact, payouts.payout_id AS id, payouts.fact_id, payouts.received_on AS dated_on,
+ SELECT 'payout_received' AS fact, payouts.payout_id AS id, payouts.log_no, payouts.received_on AS dated_on,
     payouts.entry_on
    FROM payouts
 UNION ALL
- SELECT 'payout_settled' AS fact, payout_settlements.payout_id AS id, payout_settlements.fact_id,
+ SELECT 'payout_settled' AS fact, payout_settlements.payout_id AS id, payout_settlements.log_no,
     payout_settlements.entry_on AS dated_on, payout_settlements.entry_on
    FROM payout_settlements
 UNION ALL
- SELECT 'refund_matched' AS fact, refund_matches.refund_match_id AS id, refund_matches.fact_id,
+ SELECT 'refund_matched' AS fact, refund_matches.refund_match_id AS id, refund_matches.log_no,
     refund_matches.paid_on AS dated_on, refund_matches.entry_on
    FROM refund_matches
 UNION ALL
- SELECT 'share_received' AS fact, share_allocations.share_allocation_id AS id, share_allocations.fact_id,
+ SELECT 'share_received' AS fact, share_allocations.share_allocation_id AS id, share_allocations.log_no,
     share_allocations.occurred_on AS dated_on, share_allocations.entry_on
    FROM share_allocations;
 GRANT SELECT ON dated_facts TO reckoner_app;
 
 CREATE VIEW journal_of_facts AS
  SELECT to_char(j.entry_on::timestamp with time zone, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on,
-    j.fact, j.fact_id, p.control, p.control || COALESCE(':' || NULLIF(p.detail, ''), '') AS account,
+    j.fact, j.log_no, p.control, p.control || COALESCE(':' || NULLIF(p.detail, ''), '') AS account,
     p.partner_id, NULL::text AS policy_id, j.currency, p.amount, j.document, j.reference
    FROM journal_entries j
      CROSS JOIN LATERAL ( VALUES (j.debit,j.debit_detail,j.debit_partner,j.amount), (j.credit,j.credit_detail,j.credit_partner,- j.amount)) p(control, detail, partner_id, amount);
@@ -5356,7 +5786,7 @@ CREATE VIEW journal_of_rows AS
             WHEN e.posted_month > e.month THEN (e.posted_month || '-01')::date
             ELSE GREATEST(day.dated_on, (e.month || '-01')::date)
         END AS entry_on,
-    day.dated_on, e.kind AS fact, e.entry_id AS fact_id, p.control,
+    day.dated_on, e.kind AS fact, e.entry_id AS log_no, p.control,
     p.control || COALESCE(':' || NULLIF(p.detail, ''), '') AS account, e.partner_id, e.policy_id,
     e.currency, p.amount, NULL::text AS document, own_id(e.*) AS reference
    FROM ledger_rows e
@@ -5367,13 +5797,13 @@ GRANT SELECT ON journal_of_rows TO reckoner_app;
 
 CREATE VIEW journal AS
  SELECT journal_of_rows.month, journal_of_rows.entry_on, journal_of_rows.dated_on, journal_of_rows.fact,
-    journal_of_rows.fact_id, journal_of_rows.control, journal_of_rows.account, journal_of_rows.partner_id,
+    journal_of_rows.log_no, journal_of_rows.control, journal_of_rows.account, journal_of_rows.partner_id,
     journal_of_rows.policy_id, journal_of_rows.currency, journal_of_rows.amount, journal_of_rows.document,
     journal_of_rows.reference
    FROM journal_of_rows
 UNION ALL
  SELECT journal_of_facts.month, journal_of_facts.entry_on, journal_of_facts.dated_on, journal_of_facts.fact,
-    journal_of_facts.fact_id, journal_of_facts.control, journal_of_facts.account, journal_of_facts.partner_id,
+    journal_of_facts.log_no, journal_of_facts.control, journal_of_facts.account, journal_of_facts.partner_id,
     journal_of_facts.policy_id, journal_of_facts.currency, journal_of_facts.amount, journal_of_facts.document,
     journal_of_facts.reference
    FROM journal_of_facts;
@@ -5450,7 +5880,7 @@ RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted' WHEN 'requote_accep
 GRANT EXECUTE ON FUNCTION row_event_type TO reckoner_app;
 
 CREATE VIEW partner_event_facts AS
- SELECT d.fact_id, d.partner_id, d.document || '.issued' AS type, d.issued_at AS recorded_at,
+ SELECT d.log_no, d.partner_id, d.document || '.issued' AS type, d.issued_at AS recorded_at,
     jsonb_build_object('number', d.number, 'document', d.document, 'purpose', d.purpose, 'month', d.month, 'currency', d.currency, 'invoiceAmount', d.invoice_amount::text, 'credit_applied', d.credit_applied::text, 'amount_due',
         CASE d.document
             WHEN 'statement' THEN 0::numeric
@@ -5466,61 +5896,61 @@ CREATE VIEW partner_event_facts AS
      LEFT JOIN documents r ON r.document_id = d.replaces
      LEFT JOIN documents c ON c.document_id = d.credits
 UNION ALL
- SELECT a.fact_id, d.partner_id, 'document.sent' AS type, a.ended_at AS recorded_at,
+ SELECT a.log_no, d.partner_id, 'document.sent' AS type, a.ended_at AS recorded_at,
     jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'to', to_jsonb(a.recipients)) AS data
    FROM email_attempts a
      JOIN emails e USING (email_id)
      JOIN documents d ON d.document_id = e.document_id
   WHERE a.outcome = 'sent'
 UNION ALL
- SELECT v.fact_id, d.partner_id, 'document.voided' AS type, v.recorded_at,
+ SELECT v.log_no, d.partner_id, 'document.voided' AS type, v.recorded_at,
     jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'voided_on', v.voided_on) AS data
    FROM voids v
      JOIN documents d USING (document_id)
 UNION ALL
- SELECT a.fact_id, a.partner_id, 'payment.applied' AS type, a.recorded_at,
+ SELECT a.log_no, a.partner_id, 'payment.applied' AS type, a.recorded_at,
     jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method, 'received_on', p.received_on) AS data
    FROM payment_applications a
      JOIN documents d USING (document_id)
      JOIN payments p ON p.payment_id = a.payment_id
 UNION ALL
- SELECT u.fact_id, a.partner_id, 'payment.unapplied' AS type, u.recorded_at,
+ SELECT u.log_no, a.partner_id, 'payment.unapplied' AS type, u.recorded_at,
     jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method, 'received_on', p.received_on) AS data
    FROM payment_unapplications u
      JOIN payment_applications a USING (payment_application_id)
      JOIN documents d ON d.document_id = a.document_id
      JOIN payments p ON p.payment_id = a.payment_id
 UNION ALL
- SELECT a.fact_id, d.partner_id, 'credit.applied' AS type, a.recorded_at,
+ SELECT a.log_no, d.partner_id, 'credit.applied' AS type, a.recorded_at,
     jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text) AS data
    FROM credit_applications a
      JOIN documents d ON d.document_id = a.invoice_id
      JOIN documents n ON n.document_id = a.credit_note_id
 UNION ALL
- SELECT r.fact_id, d.partner_id, 'credit.unapplied' AS type, r.recorded_at,
+ SELECT r.log_no, d.partner_id, 'credit.unapplied' AS type, r.recorded_at,
     jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text) AS data
    FROM credit_releases r
      JOIN credit_applications a USING (credit_application_id)
      JOIN documents d ON d.document_id = a.invoice_id
      JOIN documents n ON n.document_id = a.credit_note_id
 UNION ALL
- SELECT f.fact_id, f.partner_id, 'credit.refunded' AS type, f.recorded_at,
+ SELECT f.log_no, f.partner_id, 'credit.refunded' AS type, f.recorded_at,
     jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method, 'refunded_on', f.refunded_on) AS data
    FROM credit_refunds f
      JOIN documents n USING (document_id)
 UNION ALL
- SELECT b.fact_id, f.partner_id, 'credit.refund_returned' AS type, b.recorded_at,
+ SELECT b.log_no, f.partner_id, 'credit.refund_returned' AS type, b.recorded_at,
     jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method, 'refunded_on', f.refunded_on) AS data
    FROM credit_refund_returns b
      JOIN credit_refunds f USING (credit_refund_id)
      JOIN documents n ON n.document_id = f.document_id
 UNION ALL
- SELECT t.fact_id, d.partner_id, 'dispute.opened' AS type, t.recorded_at,
+ SELECT t.log_no, d.partner_id, 'dispute.opened' AS type, t.recorded_at,
     jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text) AS data
    FROM invoice_disputes t
      JOIN documents d USING (document_id)
 UNION ALL
- SELECT c.fact_id, d.partner_id, 'dispute.closed' AS type, c.recorded_at,
+ SELECT c.log_no, d.partner_id, 'dispute.closed' AS type, c.recorded_at,
     jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text) AS data
    FROM invoice_dispute_closings c
      JOIN invoice_disputes t USING (invoice_dispute_id)
@@ -5533,20 +5963,19 @@ CREATE TABLE partner_events (
   type text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C",
   entry_id bigint,
-  fact_id bigint,
+  log_no bigint,
   CONSTRAINT partner_events_pkey PRIMARY KEY (partner_id, "position"),
   CONSTRAINT partner_event_of_row_once UNIQUE (entry_id),
-  CONSTRAINT partner_event_of_fact_once UNIQUE (fact_id),
+  CONSTRAINT partner_event_of_fact_once UNIQUE (log_no),
   CONSTRAINT partner_event_position_positive CHECK ("position" > 0),
-  CONSTRAINT partner_event_of_one_thing CHECK (num_nonnulls(entry_id, fact_id) = 1 AND (entry_id IS NULL) = (posted_month IS NULL))
+  CONSTRAINT partner_event_of_one_thing CHECK (num_nonnulls(entry_id, log_no) = 1 AND (entry_id IS NULL) = (posted_month IS NULL))
 );
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON partner_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON partner_events TO reckoner_app;
 
 CREATE TABLE published_marks (
   only_one boolean NOT NULL DEFAULT true,
-  entries_to bigint NOT NULL,
-  facts_to bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT published_marks_pkey PRIMARY KEY (only_one),
   CONSTRAINT published_marks_only_one CHECK (only_one)
 );
@@ -5596,18 +6025,18 @@ CREATE TABLE approval_requests (
   requested_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT approval_requests_pkey PRIMARY KEY (request_id),
   CONSTRAINT approval_request_of_its_user UNIQUE (request_id, requested_by),
   CONSTRAINT approval_request_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
   CONSTRAINT approval_request_names_partners CHECK (cardinality(partner_ids) > 0),
   CONSTRAINT approval_request_hash_form CHECK (preview_hash ~ '^[0-9a-f]{64}$'),
   CONSTRAINT approval_request_expires_later CHECK (expires_at > requested_at),
-  CONSTRAINT approval_requests_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT approval_requests_fact_positive CHECK (log_no > 0),
   CONSTRAINT approval_requests_requested_by_fkey FOREIGN KEY (requested_by) REFERENCES users(user_id),
   CONSTRAINT approval_requests_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE UNIQUE INDEX approval_requests_fact ON approval_requests USING btree (fact_id);
+CREATE UNIQUE INDEX approval_requests_fact ON approval_requests USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON approval_requests FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON approval_requests FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON approval_requests FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -5622,17 +6051,17 @@ CREATE TABLE approval_decisions (
   reason text,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT approval_decisions_pkey PRIMARY KEY (request_id),
   CONSTRAINT approval_decision_known CHECK (decision = ANY (ARRAY['approve', 'reject', 'withdraw'])),
   CONSTRAINT approval_by_a_second_person CHECK ((decision = 'withdraw') = (decided_by = requested_by)),
   CONSTRAINT approval_rejection_has_reason CHECK (decision <> 'reject' OR reason IS NOT NULL),
-  CONSTRAINT approval_decisions_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT approval_decisions_fact_positive CHECK (log_no > 0),
   CONSTRAINT approval_decisions_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES users(user_id),
   CONSTRAINT approval_decisions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT approval_decision_of_its_request FOREIGN KEY (request_id, requested_by) REFERENCES approval_requests(request_id, requested_by)
 );
-CREATE UNIQUE INDEX approval_decisions_fact ON approval_decisions USING btree (fact_id);
+CREATE UNIQUE INDEX approval_decisions_fact ON approval_decisions USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON approval_decisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER approval_by_an_approver BEFORE INSERT ON approval_decisions FOR EACH ROW WHEN (new.decision <> 'withdraw') EXECUTE FUNCTION refuse_wrong_approver(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON approval_decisions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -5657,11 +6086,11 @@ BEGIN ATOMIC
              g.partner_id,
              g.action
             FROM user_roles g
-           WHERE ((g.role = 'approver') AND (g.fact_id < approvers_before.fact))
+           WHERE ((g.role = 'approver') AND (g.log_no < approvers_before.fact))
            ORDER BY g.user_id, g.partner_id, g.source, g.user_role_id DESC) r
    WHERE ((r.action = 'grant') AND (NOT (EXISTS ( SELECT
             FROM user_ends e
-           WHERE ((e.user_id = r.user_id) AND (e.fact_id < approvers_before.fact))))));
+           WHERE ((e.user_id = r.user_id) AND (e.log_no < approvers_before.fact))))));
 END;
 GRANT EXECUTE ON FUNCTION approvers_before TO reckoner_app;
 
@@ -5694,27 +6123,27 @@ CREATE TABLE gl_exports (
   part integer NOT NULL,
   previous integer,
   kind text NOT NULL,
-  seal text NOT NULL,
+  checkpoint text NOT NULL,
   books_closed boolean NOT NULL,
   accounts jsonb NOT NULL,
   writer integer NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT gl_exports_pkey PRIMARY KEY (gl_export_id),
   CONSTRAINT gl_export_parts_differ UNIQUE (month, format, part),
   CONSTRAINT gl_export_format_known CHECK (format = ANY (ARRAY['generic', 'quickbooks', 'xero', 'netsuite'])),
   CONSTRAINT gl_export_part_in_range CHECK (part >= 1 AND part <= 99),
   CONSTRAINT gl_export_kind_known CHECK (kind = ANY (ARRAY['journal', 'difference', 'reclassification'])),
-  CONSTRAINT gl_export_seal_form CHECK (seal ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT gl_export_checkpoint_form CHECK (checkpoint ~ '^[0-9a-f]{64}$'),
   CONSTRAINT gl_export_follows CHECK (NOT previous IS DISTINCT FROM NULLIF(part - 1, 0)),
   CONSTRAINT gl_export_first_is_the_journal CHECK ((part = 1) = (kind = 'journal')),
-  CONSTRAINT gl_exports_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT gl_exports_fact_positive CHECK (log_no > 0),
   CONSTRAINT gl_export_after_billing FOREIGN KEY (month) REFERENCES closed_months(month),
   CONSTRAINT gl_exports_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT gl_export_part_before FOREIGN KEY (month, format, previous) REFERENCES gl_exports(month, format, part)
 );
-CREATE UNIQUE INDEX gl_exports_fact ON gl_exports USING btree (fact_id);
+CREATE UNIQUE INDEX gl_exports_fact ON gl_exports USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON gl_exports FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON gl_exports FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_exports FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -5735,15 +6164,15 @@ CREATE TABLE gl_export_lines (
   location text NOT NULL,
   name text NOT NULL,
   memo text NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT gl_export_lines_pkey PRIMARY KEY (gl_export_id, line),
   CONSTRAINT gl_export_line_positive CHECK (line > 0),
   CONSTRAINT gl_export_line_not_zero CHECK (amount <> 0::numeric),
   CONSTRAINT gl_export_line_names_an_account CHECK (to_account <> ''),
-  CONSTRAINT gl_export_lines_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT gl_export_lines_fact_positive CHECK (log_no > 0),
   CONSTRAINT gl_export_lines_gl_export_id_fkey FOREIGN KEY (gl_export_id) REFERENCES gl_exports(gl_export_id)
 );
-CREATE UNIQUE INDEX gl_export_lines_fact ON gl_export_lines USING btree (fact_id);
+CREATE UNIQUE INDEX gl_export_lines_fact ON gl_export_lines USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON gl_export_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON gl_export_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_export_lines FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
@@ -5755,16 +6184,16 @@ CREATE TABLE gl_export_files (
   name text NOT NULL,
   sha256 text NOT NULL,
   content bytea NOT NULL,
-  fact_id bigint NOT NULL,
+  log_no bigint NOT NULL,
   CONSTRAINT gl_export_files_pkey PRIMARY KEY (gl_export_id, "position"),
   CONSTRAINT gl_export_file_names_differ UNIQUE (gl_export_id, name),
   CONSTRAINT gl_export_file_position CHECK ("position" > 0),
   CONSTRAINT gl_export_file_name_form CHECK (name ~ '^[A-Za-z0-9.-]{1,80}$'),
   CONSTRAINT gl_export_file_is_its_hash CHECK (sha256 = encode(sha256(content), 'hex')),
-  CONSTRAINT gl_export_files_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT gl_export_files_fact_positive CHECK (log_no > 0),
   CONSTRAINT gl_export_files_gl_export_id_fkey FOREIGN KEY (gl_export_id) REFERENCES gl_exports(gl_export_id)
 );
-CREATE UNIQUE INDEX gl_export_files_fact ON gl_export_files USING btree (fact_id);
+CREATE UNIQUE INDEX gl_export_files_fact ON gl_export_files USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON gl_export_files FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A

@@ -32,7 +32,7 @@ const SCREENS = [
   ...['invoices', 'invoices/INV-2026-000002', 'invoices/INV-2026-000009', 'invoices/CN-2026-000001'],
   ...['partners', 'partners/p-harbour-lights', 'partners/p-harbour-lights/statement'],
   ...['partners/p-harbour-lights/terms', 'partners/p-harbour-lights/emails', 'aging', 'reports/coverage'],
-  ...['reports/close', 'reports/trial-balance', 'accounts', 'audit', 'audit/seals', 'audit/seals/month/2026-08'],
+  ...['reports/close', 'reports/trial-balance', 'accounts', 'audit', 'audit/checkpoints'],
   ...['audit/checks', 'audit/settings', 'audit/packs', 'audit/packs/2026-08', 'settings', 'account', 'approvals'],
   ...['actions/invoice.void?number=INV-2026-000009', 'actions/payment.import', 'search?q=harbour', 'nothing'],
 ];
@@ -43,7 +43,7 @@ const home = join(folder, 'reckoner-demo');
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
 const env = {
   ...{ ...inherited, RECKONER_HOME: home, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: NOW, RECKONER_USER: USER },
-  SEAL_SIGNING_KEY_FILE: join(home, 'seal-signing-key.pem'),
+  LOG_SIGNING_KEY_FILE: join(home, 'log-signing-key.pem'),
 };
 
 function reckoner(args, changed = {}) {

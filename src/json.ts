@@ -9,7 +9,10 @@ const DEEPEST = 100;
 /** PostgreSQL refuses numbers with more than 131,072 digits. */
 const LONGEST_NUMBER = 1000;
 const LONGEST_EXPONENT = /[eE][+-]?\d{5}/;
-/** The most commas in a request body. No call needs twenty. Reading and refusing 6,500 commas took 40 ms. */
+/**
+ * The maximum number of commas in a request body. No call needs even twenty commas. Reading and refusing 6,500 commas
+ * took 40 ms.
+ */
 const MOST_COMMAS = 500;
 
 /** Parses JSON, with each number as a string of its source text. Throws SyntaxError as JSON.parse does. */
@@ -19,8 +22,8 @@ export function parseExactJson(text: string): unknown {
 }
 
 /**
- * Parses JSON from outside. Also throws SyntaxError for text that would take long to parse or that PostgreSQL cannot
- * store.
+ * Parses JSON that comes from outside. Also throws SyntaxError for text that would take long to parse or that
+ * PostgreSQL cannot store.
  */
 export function parseExactJsonOfOthers(text: string): unknown {
   refuseDeep(text);
@@ -32,7 +35,7 @@ export function parseExactJsonOfOthers(text: string): unknown {
 export function refuseDeep(text: string): void {
   let opened = 0;
   for (let at = 0; at < text.length && opened <= DEEPEST; at += 1) if (isOpening(text.charCodeAt(at))) opened += 1;
-  // A text with so few brackets cannot be nested too deep. Nearly all texts end here.
+  // A text with so few brackets cannot be nested too deep. For nearly all texts, the check ends here.
   if (opened <= DEEPEST) return;
   let depth = 0;
   let inString = false;
@@ -102,7 +105,8 @@ export class ExactNumber {
   }
 }
 
-// A value that begins with U+0000 has a marker of its type. Strings that begin with U+0000 or an escape are marked too.
+// A value that begins with U+0000 carries a marker of its type. Strings that begin with U+0000 or an escape are marked
+// too.
 const NUMBER = '\u0000number:';
 const STRING = '\u0000string:';
 

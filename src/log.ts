@@ -1,6 +1,6 @@
 /**
  * The log of jobs and servers, with one JSON line per fact on stderr. Logging never waits and never fails. If the disk
- * is full, or the reader is slow or gone, lines are dropped and counted.
+ * is full, or if the reader is slow or has gone, lines are dropped and counted.
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
@@ -9,12 +9,12 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 /** The levels in ascending order. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** Opens the logger of this process. Every line includes `base`, such as the name of a job. */
+/** Opens the logger of this process. Every line includes the fields of `base`, such as the name of a job. */
 export function openLog(
   base: Readonly<Record<string, string>> | null,
   destination: DestinationStream = stderrLog(),
 ): Logger {
-  // readEnvironment refuses an invalid level, and needs a log to report it.
+  // readEnvironment refuses an invalid log level, and needs a log to report it.
   const level = LOG_LEVELS.find((each) => each === process.env['LOG_LEVEL']) ?? 'info';
   return pino(
     {
@@ -22,7 +22,7 @@ export function openLog(
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // A safeguard: no line logs headers or credentials.
+      // A safeguard only: no line contains headers or credentials.
       redact: ['*.headers.authorization', '*.headers.cookie', '*.client_secret', '*.access_token'],
     },
     destination,
@@ -37,7 +37,10 @@ function stderrLog(): LogDestination {
   return stderr;
 }
 
-/** Accepts a line, or returns false without room for it. Calls `lost` if an accepted line is lost later. */
+/**
+ * Accepts a line, or returns false if there is no room for the line. Calls `lost` if a line is lost after it was
+ * accepted.
+ */
 type Sink = (line: string, lost: () => void) => boolean;
 
 interface LogDestination extends DestinationStream {
@@ -68,7 +71,7 @@ export function dropping(sink: Sink): LogDestination {
   };
 }
 
-/** If a slow reader has more than these bytes to read, lines are dropped. */
+/** If the unread lines exceed this number of bytes, further lines are dropped. */
 const QUEUE_BYTES = 1024 * 1024;
 
 function sinkOf(fd: number, stream: NodeJS.WriteStream): Sink {
@@ -76,17 +79,20 @@ function sinkOf(fd: number, stream: NodeJS.WriteStream): Sink {
   return file.isFIFO() || file.isSocket() ? streamSink(stream) : fileSink(unblocked(fd));
 }
 
-/** Opens the terminal again, without blocking. Otherwise Ctrl-S in the terminal would stop the process. */
+/** Opens the terminal again in nonblocking mode. In blocking mode, Ctrl-S in the terminal would stop the process. */
 function unblocked(fd: number): number {
   if (!isatty(fd)) return fd;
   try {
     return openSync(`/dev/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    return fd; // The terminal belongs to another user.
+    return fd; // The terminal belongs to a different user.
   }
 }
 
-/** For pipes and sockets, to which Node writes without blocking. Node buffers the lines that are not read yet. */
+/**
+ * The sink for pipes and sockets, to which Node writes without blocking. Node buffers the lines that the reader has not
+ * read yet.
+ */
 function streamSink(stream: NodeJS.WriteStream): Sink {
   let closed = false;
   stream.on('error', () => {
@@ -99,7 +105,7 @@ function streamSink(stream: NodeJS.WriteStream): Sink {
   };
 }
 
-/** For files and terminals. */
+/** The sink for files and terminals. */
 export function fileSink(fd: number): Sink {
   /** Whether the last line was cut because the disk was full. */
   let cut = false;

@@ -31,7 +31,7 @@ export const minorDigits = (currency: string): number | undefined => MINOR_DIGIT
 
 export const isCurrency = (code: string): boolean => MINOR_DIGITS.has(code);
 
-/** Returns ISO 4217 codes by minor digits, for the database's check. */
+/** Returns ISO 4217 codes by minor digits, for a check in the database. */
 export function currenciesByMinorDigits(): ReadonlyMap<number, readonly string[]> {
   return new Map(CODES_BY_MINOR_DIGITS.map(([digits, codes]) => [digits, codes.split(/\s+/)]));
 }
@@ -44,8 +44,8 @@ export interface AmountProblem {
 const PLAIN_DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
 
 /**
- * Returns why a text is not an amount with that many minor digits, or undefined if it is one (contract, Amounts).
- * Compares characters, because an import calls this function three times per row.
+ * Returns the reason why a text is not an amount with that many minor digits, or undefined if it is such an amount
+ * (contract, Amounts). Compares characters, because an import calls this function three times per row.
  */
 export function amountProblem(text: string, digits: number): AmountProblem | undefined {
   const match = PLAIN_DECIMAL.exec(text);
@@ -74,7 +74,7 @@ export function isZero(text: string): boolean {
 /** Zero amounts are shared, because a report of ten thousand partners has a hundred thousand of them. */
 const ZEROS = new Map<string, Amount>();
 
-/** An immutable amount in one currency. Adding different currencies is a bug and throws. */
+/** An immutable amount in one currency. Adding amounts in different currencies is a bug, and throws an error. */
 export class Amount {
   readonly currency: string;
   private readonly value: InstanceType<typeof Decimal>;
@@ -84,7 +84,9 @@ export class Amount {
     this.currency = currency;
   }
 
-  /** Parses a plain decimal text, such as a NUMERIC from the database. Throws on other texts, which are a bug. */
+  /**
+   * Parses a plain decimal text, such as a NUMERIC from the database. Throws for any other text, which would be a bug.
+   */
   static of(text: string, currency: string): Amount {
     if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is not a plain decimal`);
     if (!isCurrency(currency)) throw new TypeError(`'${currency}' is not an ISO 4217 currency`);
@@ -126,8 +128,8 @@ export class Amount {
   }
 
   /**
-   * Converts amounts to one currency and adds them up. A rate is the value of one unit of the amount's currency. Only
-   * the sum is rounded, half away from zero.
+   * Converts amounts to one currency and adds them up. A rate is the value of one unit of the amount's currency in that
+   * one currency. Only the sum is rounded, half away from zero.
    */
   static converted(given: readonly { readonly amount: Amount; readonly rate: string }[], currency: string): Amount {
     const exact = given.reduce((sum, { amount, rate }) => sum.plus(amount.value.times(rate)), new Decimal(0));

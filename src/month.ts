@@ -9,7 +9,7 @@ export type Month = string & { readonly brand: 'month' };
 
 const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
 
-/** The last month is 9999-11, so that every month has a next one that sorts after it as text. */
+/** The last month is 9999-11, so that every month has a next month that sorts after it as text. */
 export const isMonth = (text: string): text is Month => MONTH.test(text) && text >= '0001-01' && text < '9999-12';
 
 /** Returns whether a text is an existing day, `YYYY-MM-DD`. */
@@ -28,9 +28,9 @@ const valid = (at: DateTime): DateTime<true> => {
 };
 
 /**
- * Returns the first instant of a month's first day. If the clocks skip midnight that day (Asunción on 2017-10-01), the
- * first instant is that of the jump. If the clocks go back to midnight (Havana on 2026-11-01), the first of the two
- * midnights counts.
+ * Returns the first instant of a month's first day. If the clocks skip midnight on that day (Asunción on 2017-10-01),
+ * the first instant is the instant of the jump. If the clocks go back to midnight (Havana on 2026-11-01), the first
+ * instant is the first of the two midnights.
  */
 function startOfLocalMonth(year: number, month: number, zone: string): DateTime<true> {
   const start = valid(DateTime.fromObject({ year, month, day: 1 }, { zone }).startOf('day'));
@@ -56,7 +56,7 @@ export function monthBefore(month: Month): Month {
   return shift(month, -1);
 }
 
-/** Returns the months from `first` to `last`, both included. Empty if `first` is later. */
+/** Returns the months from `first` to `last`, both included. The result is empty if `first` is later. */
 export function monthsBetween(first: Month, last: Month): Month[] {
   const months: Month[] = [];
   for (let month = first; month <= last; month = monthAfter(month)) months.push(month);
@@ -98,7 +98,7 @@ function shift(month: Month, by: number): Month {
   return `${String(Math.floor(index / 12)).padStart(4, '0')}-${String((index % 12) + 1).padStart(2, '0')}` as Month;
 }
 
-/** Returns the days between two dates, `YYYY-MM-DD`. Negative if the second date is earlier. */
+/** Returns the days between two dates, `YYYY-MM-DD`. The result is negative if the second date is earlier. */
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / 86_400_000);
 }

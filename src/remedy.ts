@@ -1,6 +1,6 @@
 /**
- * A remedy as data. The command line shows it as a command to copy (cli/remedies.ts), the console as a button
- * (console/remedies.tsx), and an e-mail as a link. The label of a remedy is in the imperative: `Release it`.
+ * A remedy in the form of data. The command line shows it as a command to copy (cli/remedies.ts), the console as a
+ * button (console/remedies.tsx), and an e-mail as a link. The label of a remedy is in the imperative: `Release it`.
  */
 export type Remedy = ToDo | ToRun;
 
@@ -10,25 +10,28 @@ interface RemedyLabel {
   readonly when?: string | undefined;
 }
 
-/** An action with known input. A test compares both with the action's definition. */
+/** An action with known input. A test compares the action and its input with the action's definition. */
 export interface ToDo extends RemedyLabel {
   readonly action: string;
   readonly input: KnownInput;
 }
 
 /**
- * A command that is not an action: it only reads, or it maintains the installation. The console page of such a command,
- * if any, shows the same.
+ * A command that is not an action: the command only reads, or it maintains the installation. If the console has a page
+ * for such a command, the page shows the same.
  */
 export interface ToRun extends RemedyLabel {
-  /** Without the program's name: `deliver`. */
+  /** The command without the program's name, such as `deliver`. */
   readonly command: string;
   readonly page?: string;
   /** The page is only for users who may read the whole ledger. */
   readonly ofAll?: true;
 }
 
-/** Known values of an action's input. An array has the values of a field with several values. A flag is `yes`. */
+/**
+ * The values of an action's input that are known. If a field has several values, an array contains them. The value of a
+ * flag is `yes`.
+ */
 export type KnownInput = Readonly<Record<string, string | readonly string[]>>;
 
 export const toDo = (label: string, action: string, input: KnownInput = {}, when?: string): ToDo => ({
@@ -42,7 +45,7 @@ export const toRun = (label: string, command: string, page?: string): ToRun => (
 
 export const DELIVER = toRun('Deliver it', 'deliver');
 
-/** Commands and pages for looking something up. */
+/** Commands and pages with which people look something up. */
 export const SEE = {
   documents: toRun('See all documents', 'invoice list', '/console/invoices'),
   open: toRun('See what is open', 'invoice list --status open', '/console/invoices?status=open'),

@@ -16,8 +16,8 @@ export function table(headings: readonly string[], all: readonly Row[], width = 
     const padding = ' '.repeat((widths[at] as number) - stringWidth(text));
     return headings[at]?.startsWith('>') ? padding + text : text + padding;
   };
-  // A table package took minutes for 50,000 lines and ignored signals. For a non-ASCII cell, string-width 8 takes 79
-  // µs, and version 4 takes 5 µs.
+  // A table package took minutes for 50,000 lines and ignored signals. For a cell that is not ASCII, string-width 8
+  // takes 79 µs, and version 4 takes 5 µs.
   return lines.map((line) => line.map(cell).join(GAP).trimEnd()).join('\n');
 }
 
@@ -26,7 +26,7 @@ export const EMAIL_TEXT_WIDTH = 78;
 const GAP = '  ';
 const LEAST_WIDTH = 8;
 
-/** Shortens the '~' columns, widest first, until the table fits. */
+/** Shortens the columns with '~', the widest column first, until the table fits. */
 function fitted(headings: readonly string[], names: readonly string[], rows: readonly Row[], width: number): Row[] {
   const widths = names.map((name, at) =>
     rows.reduce((most, row) => Math.max(most, String(row[at] ?? '').length), name.length),
@@ -49,7 +49,7 @@ function fitted(headings: readonly string[], names: readonly string[], rows: rea
 /** Characters that move a terminal's cursor, change its colors or reorder text. */
 const ACTING = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu;
 
-/** Makes outside text harmless to a terminal, on one line. */
+/** Makes a text from outside harmless to a terminal, on one line. */
 export const printable = (text: string): string => text.replace(ACTING, '\uFFFD');
 
 /** Makes a whole output harmless to a terminal, and keeps its lines. */
@@ -79,7 +79,7 @@ export function wrapped(text: string, width: number, indent = ''): string[] {
   return lines;
 }
 
-/** Wraps longer lines. Continuation lines are indented to the text after the label or dash. */
+/** Wraps longer lines. Continuation lines are indented to the column where the text after the label or dash begins. */
 export function fitLines(text: string, width = Number.POSITIVE_INFINITY): string {
   return text
     .split('\n')

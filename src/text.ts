@@ -9,7 +9,10 @@ export function plural(count: number, noun: string, nouns = `${noun}s`): string 
 /** Returns `2026-08-01 11:00 UTC` for an ISO instant in UTC. */
 export const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 
-/** Returns a text such as `40 days`, in the largest unit with at least 1, rounded down. */
+/**
+ * Returns a text such as `40 days`. The unit is the largest unit of which there is at least 1, and the count is rounded
+ * down.
+ */
 export function duration(seconds: number): string {
   const units = [
     ['day', 86_400],
@@ -20,7 +23,7 @@ export function duration(seconds: number): string {
   return plural(Math.floor(seconds / size), unit);
 }
 
-/** Spreadsheets skip blanks before a sign. East Asian versions also accept full-width signs. */
+/** Spreadsheets ignore blanks before a sign. East Asian versions also accept full-width signs. */
 const FORMULA = /^([\t\r\n]|[ \t\r\n]*[=+@＝＋－＠-])/;
 
 /** Returns whether a spreadsheet could read a text as a formula. Numbers are safe. */
@@ -28,7 +31,7 @@ export const couldRun = (text: string): boolean => FORMULA.test(text) && !/^-?\d
 
 /**
  * Returns a cell of CSV. Text that could be a formula, or that begins with an apostrophe, gets a leading apostrophe.
- * Removing one leading apostrophe therefore restores every text.
+ * Therefore, every original text can be restored by removing one leading apostrophe.
  */
 export function cellOf(value: unknown): string {
   const text = value === null || value === undefined ? '' : String(value);

@@ -9,7 +9,7 @@ import { ROOT } from './support/modules.ts';
 import { CODE, proseOf } from './support/prose.ts';
 
 /** Only ever lowered. */
-const MOST = 27;
+const MOST = 4;
 
 const PHRASES: readonly RegExp[] = [
   /\bwhom?(?:so)?ever\b/,
@@ -28,10 +28,16 @@ const PHRASES: readonly RegExp[] = [
 
 /** `file: phrase` */
 const RIGHT: Readonly<Record<string, string>> = {
+  'migrations/010_payments.sql: of which': 'a text in SQL',
+  'migrations/014_approvals.sql: is no approver': 'a text in SQL',
   'src/audit/checks/documents.ts: told': 'a name in SQL',
   'src/console/screens/queue.tsx: nobody': 'a value in addresses',
   'src/database/cluster.ts: nobody': 'a user of the system',
+  'src/findings/payments.ts: told': 'the name of a file',
+  'src/lists/invoices.ts: of which': 'the heading of a column',
+  'src/cli/commands/report/aging.ts: of which': 'the heading of a column',
   'src/payments/remind.sql.ts: told': 'a name in SQL',
+  'src/reports/status-text.ts: told': 'the name of a file',
   'src/splits/payouts.sql.ts: told': 'a name in SQL',
 };
 

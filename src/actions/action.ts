@@ -1,7 +1,7 @@
 /**
- * The definition of an action, which changes the books. The command line, the console and approvals perform it with
- * `runAction` and preview it with `previewAction` (run.ts), so all callers get the same refusals, previews, events and
- * texts.
+ * The definition of an action, which changes the books. The command line, the console and approvals perform an action
+ * with `runAction` and preview it with `previewAction` (run.ts). All callers therefore get the same refusals, previews,
+ * events and texts.
  *
  * To add an action:
  * 1. Write the function that changes the books, in the folder of its noun (`documents/void.ts`). The function's first
@@ -40,17 +40,19 @@ import type { ActionCommand } from './command.ts';
 
 export interface ActionContext extends ActorContext {
   readonly database: Database;
-  /** The terminal's width in columns. Without it, the report's tables are not shortened. */
+  /** The terminal's width in columns. Without a width, the report's tables are not shortened. */
   readonly width?: number | undefined;
-  /** The names of input fields in reports and refusals. By default, the names of the action's command. */
+  /** The names of input fields in reports and refusals. The default is the names that the action's command uses. */
   readonly namesOf?: ((action: Pick<Action, 'input' | 'command'>) => NameOf) | undefined;
-  /** Set in a preview, whose transaction is rolled back. */
+  /** This is set in a preview, whose transaction is rolled back. */
   readonly undone?: true | undefined;
-  /** Set in a command's dry run, which also shows what is not possible yet, such as closing the current month. */
+  /**
+   * This is set in a command's dry run, which also shows what is not possible yet, such as closing the current month.
+   */
   readonly forecast?: boolean | undefined;
 }
 
-/** The context after an action's transaction, with a listener for deliveries. */
+/** The context for the steps after an action's transaction, with a listener for deliveries. */
 export interface AfterContext extends ActionContext {
   readonly reporter: Reporter;
 }
@@ -59,13 +61,13 @@ export interface AfterContext extends ActionContext {
 interface RunContext extends AfterContext {
   /** The database handle for all writes of the action, which checks permission before each transaction. */
   readonly permitted: Database;
-  /** Whether e-mails are sent too, by `run` or by `after`. */
+  /** Whether the action also sends e-mails, in `run` or in `after`. */
   readonly deliver: boolean;
 }
 
 /**
- * The fields that an action changes, by thing: `{ 'INV-2026-000176': { status: 'open' } }`. Times and new ids are left
- * out.
+ * The fields that an action changes, grouped by thing: `{ 'INV-2026-000176': { status: 'open' } }`. Times and new ids
+ * are left out.
  */
 export type Facts = Readonly<Record<string, Readonly<Record<string, Amount | string | null>>>>;
 
@@ -89,20 +91,23 @@ export interface Report<Json = unknown> {
 export interface ActionOutcome<Input, Result, Followed> {
   readonly input: Input;
   readonly result: Result;
-  /** Whether the run sent the action's e-mails. If it did, any unsent e-mail needs attention. */
+  /**
+   * Whether the run sent the action's e-mails. If the run sent e-mails, any e-mail that is still unsent needs
+   * attention.
+   */
   readonly delivered: boolean;
-  /** The result of `after`. Undefined if e-mails were left to the job `deliver`. */
+  /** The result of `after`. The result is undefined if e-mails were left to the job `deliver`. */
   readonly followed: Followed | undefined;
   readonly preview: boolean;
 }
 
-// Methods instead of properties make an action with a specific input type assignable to Action.
+// These are methods and not properties, so that an action with a specific input type is assignable to Action.
 interface Parts<Input, Result, Followed, Json> {
   /** A noun and a verb, as in its audit event: `invoice.void`. */
   readonly name: string;
   /** A heading such as `Void a document`. */
   readonly title: string;
-  /** The words of the action's command. An action without them has a command written by hand (cli/commands/). */
+  /** The words of the action's command. An action without such words has a command written by hand (cli/commands/). */
   readonly command?: ActionCommand;
   readonly role: Role;
   /** Returns whether the actor needs no role, such as a user who ends their own sessions. */
@@ -114,7 +119,7 @@ interface Parts<Input, Result, Followed, Json> {
   /** Refuses contradictory fields before anything is read. */
   check?(input: Input): void;
   /**
-   * Reads the files of the input (contents.ts) outside a transaction, and refuses invalid ones. Users who may not do
+   * Reads the files of the input (contents.ts) outside a transaction, and refuses invalid files. Users who may not do
    * the action are refused before files are read, so `partners` must not open files.
    */
   read?(context: ActionContext, input: Input): Promise<unknown>;
@@ -124,18 +129,24 @@ interface Parts<Input, Result, Followed, Json> {
    * and approved actions use `perform` instead.
    */
   run?(context: RunContext, input: Input): Promise<Result>;
-  /** Runs before the transaction, in transactions of its own. */
+  /** Runs before the action's transaction, in separate transactions. */
   begin?(context: ActionContext, input: Input): Promise<void>;
-  /** Runs right after the transaction, even if e-mails are left to the job `deliver`: failpoint, payment link. */
+  /**
+   * Runs right after the transaction, even if the job `deliver` sends the e-mails later. Used for failpoints and
+   * payment links.
+   */
   committed?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;
-  /** Sends e-mails after `committed`, unless they are left to the job `deliver`. */
+  /** Sends e-mails after `committed`, unless e-mails are left to the job `deliver`. */
   after?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<Followed>;
   /**
-   * The facts that a preview compares. `result` is undefined before the action. After the action, `result` names new
-   * things.
+   * The facts that a preview compares. `result` is undefined before the action. After the action, `result` names the
+   * new things that the action created.
    */
   facts(tx: Transaction, input: Input, result: Result | undefined, context: ActionContext): Promise<Facts>;
-  /** The money moved, one amount for each currency, for the thresholds of approval rules. */
+  /**
+   * The amounts of money that the action moves, one for each currency. Approval rules compare these amounts with
+   * thresholds.
+   */
   amounts(seen: FactsChange, input: Input, result: Result): readonly Amount[];
   report(tx: Transaction, context: ActionContext, done: ActionOutcome<Input, Result, Followed>): Promise<Report<Json>>;
 }

@@ -1,5 +1,5 @@
 /**
- * Decisions on requests for approval. Approving performs the action in the requester's name. Refusals: those of
+ * Decisions on requests for approval. An approval performs the action in the requester's name. Refusals: those of
  * approvals/requests.ts.
  */
 
@@ -14,7 +14,7 @@ import type { Consequence } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
 import { previewAction, type RunOptions, runAction } from './run.ts';
 
-/** Records the approval and performs the action in one transaction. E-mails are sent afterwards. */
+/** Records the approval and performs the action in one transaction. E-mails are sent after this transaction. */
 export async function approveRequest(
   context: ActionContext,
   requestId: number,
@@ -47,8 +47,8 @@ export function endRequest(
 }
 
 /**
- * Withdraws a program's own requests that are no longer needed, because a person did the action meanwhile or no rule
- * applied. Keeps the request `waiting`. Returns the ids of the withdrawn requests.
+ * Withdraws a program's own pending requests for an action, except the request `waiting`. These requests are no longer
+ * needed, because a person did the action meanwhile or no rule applied. Returns the ids of the withdrawn requests.
  */
 export function withdrawDone(context: ActionContext, action: Action, waiting: number | undefined): Promise<number[]> {
   const { actor, environment, database } = context;
@@ -77,7 +77,7 @@ async function readAsked(
   const request = await requestNumbered(tx, requestId);
   const { requester: login, requested_by } = request;
   const user = await readActiveUser(tx, login);
-  // The login may belong to a different user by now.
+  // The login may belong to a different user today.
   if (user?.user_id !== requested_by) throw refuse('user_unknown', { login, acting: false });
   return { request, requester: { ...context, actor: { ...context.actor, claimedBy: login, user } } };
 }

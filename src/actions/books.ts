@@ -4,6 +4,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
+import { factsOf as sizeOf } from '../log/text.ts';
 import { groupThousands } from '../money.ts';
 import { lastDay, type Month, monthName } from '../month.ts';
 import { type BooksReport, readBooksReport } from '../reports/books.ts';
@@ -36,7 +37,7 @@ export const booksClose = defineAction({
   partners: async () => 'all',
   perform: (tx, context, input) => closeBooks(tx, context, requestOf(input)),
   committed: () => failpoint('books.committed'),
-  /** Sends the seal to the auditor, and account statements to partners with an account. */
+  /** Sends the letters to the auditor, and the account statements. A partner without an account gets no statement. */
   after({ reporter, ...context }) {
     const { onEmail } = reporter;
     const told: typeof onEmail = (result) => {
@@ -45,8 +46,8 @@ export const booksClose = defineAction({
     return sendDue({ ...context, reporter: { ...reporter, onEmail: told } });
   },
   async facts(tx, input, _closed, context) {
-    const { status, seal } = await readBooksReport(tx, context, requestOf(input));
-    return { [`the books of ${input.month}`]: { status, sealed: seal === null ? 'no' : 'yes' } };
+    const { status, checkpoint } = await readBooksReport(tx, context, requestOf(input));
+    return { [`the books of ${input.month}`]: { status, checkpoint: checkpoint === null ? 'no' : 'yes' } };
   },
   amounts: () => [],
   async report(tx, context, { input, result: now, followed: emails = [] }) {
@@ -71,7 +72,7 @@ export function checkBooks({ without, reason }: Omit<BooksInput, 'month'>): void
   }
 }
 
-/** Reports the books. A dry run lists every obstacle to closing them, whereas the action is refused. */
+/** Reports the books. If the books cannot be closed, the action is refused, but a dry run lists every obstacle. */
 export async function reportBooks(
   tx: Transaction,
   context: ActionContext,
@@ -105,13 +106,13 @@ function describeBooks(
   report: BooksReport,
   { dryRun, title, width }: { dryRun: boolean; title: string; width: number | undefined },
 ): string {
-  const { status, seal, obstacles } = report;
+  const { status, checkpoint, obstacles } = report;
   const refused = obstacles.map(({ message }) => `- ${message}`).join('\n');
   return [
     title,
     facts(report),
     describeTrialBalance(report.trial_balance, width),
-    ...(seal === null ? [] : [`Seal ${seal}`]),
+    ...(checkpoint === null ? [] : [`Checkpoint ${sizeOf(checkpoint)}, ${checkpoint.root}`]),
     ...(status === 'closed' || !dryRun
       ? []
       : [refused === '' ? 'Nothing prevents closing the books.' : `The books cannot be closed yet:\n${refused}`]),

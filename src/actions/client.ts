@@ -59,7 +59,7 @@ export const clientRotate = defineAction({
     clientId: CLIENT(),
     overlapDays: whole(
       'Overlap days',
-      `How long the previous secret stays valid. Default: ${OVERLAP_DAYS}. With 0 it expires now, and its tokens ` +
+      `How long the previous secret stays valid. Default: ${OVERLAP_DAYS}. With 0 that secret expires now, and its tokens ` +
         'within an hour.',
       { least: 0, most: 3650, value: 'days' },
     ).optional(),

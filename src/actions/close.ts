@@ -27,12 +27,12 @@ import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
+import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
+import { factsOf as sizeOf } from '../log/text.ts';
 import { countNeedingAttention } from '../mail/outbox.sql.ts';
 import { Amount, groupThousands, moneyText as money } from '../money.ts';
 import type { Month } from '../month.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
-import { readSealsOf, type SignedSeal } from '../seals/seals.sql.ts';
-import { keyIdOf } from '../seals/signature.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { type ActionContext, defineAction, type Facts, type Report } from './action.ts';
@@ -53,7 +53,7 @@ interface CloseOutcome {
    * thrown.
    */
   readonly failure?: unknown;
-  /** Set if all months were closed in one transaction. */
+  /** This is set if all months were closed in one transaction. */
   readonly together?: true;
 }
 
@@ -64,7 +64,7 @@ export const monthClose = defineAction({
   role: 'finance',
   input: {
     month: month('Month', 'The month. Default: all months that are due.').optional(),
-    firstMonth: month('First month', 'The first month, at the first close.').optional(),
+    firstMonth: month('First month', 'The first month that is billed here. Only at the first close.').optional(),
     without: several(text('Without', 'Close even though this partner sent no rows.')).optional(),
     allowEmpty: flag('Allow empty', 'Close without the missing feeds, or without any rows.').optional(),
   },
@@ -138,7 +138,9 @@ export const monthClose = defineAction({
     preview ? reportPreview(tx, context, input, result.months) : reportClosed(tx, input, result.months),
 });
 
-/** The names of a month's document totals by kind, to which the currency is added: `invoices in USD`. */
+/**
+ * The names of the totals of a month's documents, one for each kind. The currency is appended, as in `invoices in USD`.
+ */
 const SUMS = { invoice: 'invoices in ', credit_note: 'credit notes in ' } as const;
 const isSum = (field: string): boolean => Object.values(SUMS).some((name) => field.startsWith(name));
 
@@ -161,15 +163,15 @@ const factsOf = (counts: MonthFacts, sums: readonly MonthSum[], content: string 
 async function reportClosed(tx: Transaction, { month }: CloseInput, closed: readonly Month[]): Promise<Report> {
   const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
   const months = await readMonthFacts(tx, named);
-  const seals = await readSealsOf(tx, named);
+  const checkpoints = await readCheckpointsOf(tx, 'month', named);
   const needing = await countNeedingAttention(tx);
   const others = await readOtherCurrencies(tx, named);
   const days = await readIssueDays(tx, named);
   const verb = ({ month: each }: MonthFacts) =>
     closed.includes(each) ? 'closed' : `was already closed on ${days.get(each)}; nothing was issued now`;
   return {
-    json: { months: months.map((facts) => monthJson(facts, 'closed', seals)), ...otherCurrenciesJson(others) },
-    text: [describeMonths(months, verb, seals), ...describeOtherCurrencies(others)].join('\n\n'),
+    json: { months: months.map((facts) => monthJson(facts, 'closed', checkpoints)), ...otherCurrenciesJson(others) },
+    text: [describeMonths(months, verb, checkpoints), ...describeOtherCurrencies(others)].join('\n\n'),
     attention: needing.documents > 0,
   };
 }
@@ -220,7 +222,7 @@ const describeDocuments = (documents: readonly DocumentRow[], width: number | un
       row.partner_name,
       row.month,
       row.lines.reduce((count, line) => count + line.count, 0),
-      // Shown as a negative amount, because a credit note is owed to the partner.
+      // The total is negative, because a credit note is owed to the partner.
       `${row.document === 'credit_note' ? '-' : ''}${money(row.amount_due, row.currency)}`,
     ]),
     width,
@@ -279,13 +281,13 @@ function describeMissing(feeds: Feeds, decision: FeedDecision): string {
   ].join('\n');
 }
 
-/** Returns a month of the close report in the contract's format. Totals are those of the month's rows. */
+/** Returns a month of the close report in the contract's format. The totals are sums of the month's ledger rows. */
 export function monthJson(
   facts: MonthFacts,
   status: 'closed' | 'preview',
-  seals: ReadonlyMap<Month, SignedSeal> = new Map(),
+  checkpoints: ReadonlyMap<Month, CheckpointOf> = new Map(),
 ): Record<string, unknown> {
-  const seal = seals.get(facts.month);
+  const checkpoint = checkpoints.get(facts.month);
   const { totals, deliveries, ...counts } = facts;
   return {
     month: counts.month,
@@ -306,23 +308,23 @@ export function monthJson(
       }),
     ),
     deliveries,
-    // A preview has no seal.
-    ...(seal !== undefined && { seal: seal.seal, ...(seal.signed_by !== null && { signed_by: seal.signed_by }) }),
+    // A preview has no checkpoint.
+    ...(checkpoint !== undefined && { checkpoint }),
   };
 }
 
 function describeMonths(
   months: readonly MonthFacts[],
   verb: (facts: MonthFacts) => string,
-  seals: ReadonlyMap<Month, SignedSeal> = new Map(),
+  checkpoints: ReadonlyMap<Month, CheckpointOf> = new Map(),
 ): string {
   if (months.length === 0) {
     return 'Nothing to do: no month is due.\nThe first month with rows is due once it has ended everywhere, then each month.';
   }
-  return months.map((facts) => describeMonth(facts, verb(facts), seals.get(facts.month))).join('\n\n');
+  return months.map((facts) => describeMonth(facts, verb(facts), checkpoints.get(facts.month))).join('\n\n');
 }
 
-function describeMonth(facts: MonthFacts, verb: string, seal: SignedSeal | undefined): string {
+function describeMonth(facts: MonthFacts, verb: string, checkpoint: CheckpointOf | undefined): string {
   const { sent, pending, held, failed, uncertain } = facts.deliveries;
   const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
     `  ${currency}`,
@@ -335,8 +337,7 @@ function describeMonth(facts: MonthFacts, verb: string, seal: SignedSeal | undef
     `  Rows        ${facts.entries}, ${facts.late_entries} of them late`,
     `  Partners    ${facts.partners_without_activity} without activity`,
     `  Deliveries  ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
-    ...(seal === undefined ? [] : [`  Seal        ${seal.seal}`]),
-    ...(seal?.signed_by ? [`  Signed by   ${keyIdOf(seal.signed_by)}`] : []),
+    ...(checkpoint === undefined ? [] : [`  Checkpoint  ${sizeOf(checkpoint)}, ${checkpoint.root}`]),
     ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
   ].join('\n');
 }

@@ -9,20 +9,20 @@ import { type Field, fieldsOf } from './fields.ts';
 export interface CommandWords {
   /** Fields that are positional arguments: `{ number: '<number>' }`. */
   readonly arguments?: Readonly<Record<string, string>>;
-  /** Options named differently from their field: `{ numbers: '--invoice <number>' }`. */
+  /** Options whose names differ from their fields: `{ numbers: '--invoice <number>' }`. */
   readonly options?: Readonly<Record<string, string>>;
 }
 
 export interface ActionCommand extends CommandWords {
   /** The command's words, if they differ from the action's name: `close` runs `month.close`. */
   readonly called?: string;
-  /** The summary in the list of commands and above the options. By default, the action's title. */
+  /** The summary in the list of commands and above the options. The default is the action's title. */
   readonly summary?: string;
   readonly help?: string;
   readonly deliver?: true;
   /** Adds the option --dry-run, with this help. */
   readonly dryRun?: string;
-  /** Allows runs without a user, as `cron`. */
+  /** Allows the command to run without a user, as `cron`. */
   readonly unattended?: true;
 }
 

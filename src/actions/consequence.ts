@@ -49,8 +49,8 @@ export async function reportOf<Input, Result, Followed, Json>(
 
 /**
  * Performs the action and returns its changes. A preview reads the state before the action first, in the same
- * transaction. Otherwise, the state before is read on another connection after the action, where uncommitted changes
- * are invisible. Changed rows are locked until the commit, so the state before is current.
+ * transaction. Outside a preview, the state before the action is read after the action, on another connection, which
+ * does not see uncommitted changes. Changed rows are locked until the commit, so the state read there is current.
  */
 export async function performSeen<Input, Result>(
   tx: Transaction,
@@ -85,7 +85,7 @@ const amountsOf = ({ amounts }: Pick<Figures, 'amounts'>) =>
 
 /**
  * Returns a digest of a preview's figures. A confirmed or approved action is done only if the digest is the same. The
- * report is not included, because it may name new ids.
+ * digest does not cover the report, because a report may name new ids.
  */
 export const digestOf = (figures: Figures): string =>
   createHash('sha256')
@@ -112,7 +112,7 @@ function changesOf({ before, after }: FactsChange): Change[] {
   );
 }
 
-/** Returns whether a new thing's value is the default: no amount, no hold. */
+/** Returns whether a field of a new thing has its default value, such as no amount or no hold. */
 const isNothing = (before: object | undefined, after: Amount | string | null | undefined): boolean =>
   before === undefined && (after instanceof Amount ? after.isZero() : after === 'no');
 

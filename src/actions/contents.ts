@@ -1,4 +1,6 @@
-/** The contents of an input's files. Each file is read once, in a separate process, when an action first needs it. */
+/**
+ * The contents of an input's files. Each file is read once, in a separate process, when an action first needs the file.
+ */
 import { type FileReader, type GivenFile, readAllAside, readAside } from '../reading/aside.ts';
 import type { FileInput } from './fields.ts';
 
@@ -23,7 +25,7 @@ export function contentsOf<Content>(
   return Promise.all(files.map((file, index) => contentBy(file, () => contentAt(index))));
 }
 
-/** Returns the content of a file from a reader that queries the database first. */
+/** Returns the content of a file. The file's reader queries the database first. */
 export function contentBy<Content>(file: FileInput, read: () => Promise<Content>): Promise<Content> {
   const content = (contents.get(file) as Promise<Content> | undefined) ?? read();
   contents.set(file, content);

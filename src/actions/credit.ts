@@ -113,7 +113,7 @@ export const creditRefundReturned = defineAction({
   input: {
     number: CREDIT_NOTE(),
     reason: line('Reason', 'Why the latest refund came back. It is recorded.'),
-    amount: amount('Amount', 'The latest refund of this amount. Default: the latest.').optional(),
+    amount: amount('Amount', 'Only the latest refund of this amount. Default: the latest refund.').optional(),
     on: date('On', 'The date of the return. Default: today.').optional(),
   },
   subject: ({ number }) => number,

@@ -23,7 +23,7 @@ export const disputeOpen = defineAction({
     number: INVOICE(),
     reason: reason(),
     amount: amount('Amount', 'The disputed amount. Default: all that is open.').optional(),
-    owner: line('Owner', 'Who works on it.', { value: 'name' }).optional(),
+    owner: line('Owner', 'Who works on the dispute.', { value: 'name' }).optional(),
     promisedOn: date('Promised on', 'The date by which an answer is promised.').optional(),
   },
   subject: ({ number }) => number,

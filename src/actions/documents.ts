@@ -20,7 +20,7 @@ export async function documentNumbered(
 const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
   numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
 
-/** Returns NOBODY for an unknown document, which the action then refuses. */
+/** Returns no real partner for an unknown document; the action then refuses the document. */
 export async function partnersOfDocuments(tx: Transaction, numbers: readonly string[]): Promise<string[]> {
   const found = await documentsNumbered(tx, numbers);
   const known = new Set(found.map(({ number }) => number));
@@ -51,8 +51,8 @@ export function factsOf(row: DocumentRow): Facts[string] {
 }
 
 /**
- * Returns the sums of fields over things, one for each currency. Absolute values are added, so that outgoing money
- * cannot keep the sum under an approval threshold.
+ * Returns the sums of fields over several things, one sum for each currency. Absolute values are added, so that
+ * outgoing money cannot keep the sum under an approval threshold.
  */
 export function amountsIn(facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] {
   const sums = new Map<string, Amount>();

@@ -32,7 +32,9 @@ async function collected(
   return results;
 }
 
-/** Returns whether an e-mail needs attention. A deferred e-mail needs none, because the next delivery sends it. */
+/**
+ * Returns whether an e-mail needs attention. A deferred e-mail needs no attention, because the next delivery sends it.
+ */
 export const needsAttention = ({ status }: Pick<EmailResult, 'status'>): boolean =>
   ['held', 'failed', 'uncertain'].includes(status);
 
@@ -42,9 +44,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   close_report: ['close report', 'close reports'],
   instructions_changed: ['alert about changed bank details', 'alerts about changed bank details'],
   missing_feeds: ['notice about missing feeds', 'notices about missing feeds'],
-  seal: ['seal', 'seals'],
-  books_seal: ['seal of the books', 'seals of the books'],
-  checkpoint: ['checkpoint', 'checkpoints'],
+  checkpoint: ['letter about a checkpoint', 'letters about checkpoints'],
   status: ['status', 'statuses'],
   payment_receipt: ['receipt', 'receipts'],
   refund_notice: ['refund notice', 'refund notices'],

@@ -28,9 +28,9 @@ interface Words {
   readonly label: string;
   /** What to enter, in a sentence or two, for forms and `--help`. */
   readonly help: string;
-  /** More help, for forms only. */
+  /** More help, which only forms show. */
   readonly more?: string | undefined;
-  /** The placeholder for the value in a command: `--partner <id>`. By default, the field's kind or name. */
+  /** The placeholder for the value in a command: `--partner <id>`. The default is the field's kind or name. */
   readonly value?: string | undefined;
 }
 
@@ -42,7 +42,7 @@ interface Description extends Words {
 }
 
 export interface Field extends Description {
-  /** The key in the input. */
+  /** The name of the field in the input. */
   readonly name: string;
   readonly required: boolean;
   readonly several: boolean;
@@ -61,7 +61,7 @@ const described: Describes = (kind, schema, words, more = {}) => {
   return schema;
 };
 
-/** A text such as a document number, id or address. The function that uses the text checks it. */
+/** A text such as a document number, id or address. The function that uses the text checks the text. */
 export const text = (label: string, help: string, rare: Rare = {}) =>
   described('text', z.string(), { label, help, ...rare });
 
@@ -99,7 +99,10 @@ export const MONTH = z.custom<Month>(
 );
 export const month = (label: string, help: string) => described('month', MONTH.clone(), { label, help });
 
-/** An amount in major units. The action that uses it knows the currency, and so the decimals. */
+/**
+ * An amount in major units of its currency. The action that uses the amount knows its currency, and therefore its
+ * number of decimals.
+ */
 export const amount = (label: string, help: string, rare: Rare = {}) =>
   described('amount', z.string(), { label, help, ...rare });
 
@@ -112,7 +115,7 @@ export const SOUGHT_AMOUNT = z
 export const soughtAmount = (label: string, help: string) =>
   described('amount', SOUGHT_AMOUNT.clone(), { label, help });
 
-/** Words to search for. PostgreSQL cannot store NUL. */
+/** The words to search for. PostgreSQL cannot store NUL. */
 export const SOUGHT_TEXT = z.string().transform((value) => value.replaceAll('\0', '').trim().slice(0, 200));
 export const soughtText = (label: string, help: string) => described('search', SOUGHT_TEXT.clone(), { label, help });
 
@@ -158,7 +161,7 @@ export const documentNumber = (help = 'The number of the document, such as INV-2
 export const onLatestDate = () =>
   flag(
     'Date like the latest document',
-    "Use the latest document's date, if it is later than today because a clock was wrong.",
+    'Use the date of the latest document, if that date is after today because a clock was wrong.',
   ).optional();
 
 /** Parses the values of fields. Refusal: argument_invalid. */
@@ -232,7 +235,7 @@ export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<s
     // A form sends `yes` for a ticked box. For any other value, the schema refuses the form.
     if (kind === 'flag') return [name, values[0] === 'yes' || values[0]];
     const read = values.map(READ[kind] ?? ((value) => value));
-    // A newly chosen file replaces the file kept from before.
+    // A newly chosen file replaces the file that the form already carried.
     return [name, values.length === 0 ? undefined : many ? read : kind === 'file' ? read.at(-1) : read[0]];
   });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));

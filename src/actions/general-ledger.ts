@@ -34,7 +34,13 @@ export const glExport = defineAction({
     const last = (await readParts(tx, { month, format })).at(-1);
     return last === undefined
       ? {}
-      : { [`the journal of ${month} for ${format}`]: { part: String(last.part), kind: last.kind, seal: last.seal } };
+      : {
+          [`the journal of ${month} for ${format}`]: {
+            part: String(last.part),
+            kind: last.kind,
+            checkpoint: last.checkpoint,
+          },
+        };
   },
   amounts: (_seen, _input, { recorded, lines }) => (recorded ? summarise(lines).map(({ total }) => total) : []),
   async report(_tx, { width }, { input: { month, format }, result }) {
@@ -45,7 +51,7 @@ export const glExport = defineAction({
         ...{ month, format, recorded, part: part?.part ?? null, kind: part?.kind ?? null },
         ...{
           books_closed: part?.books_closed ?? null,
-          seal: part?.seal ?? null,
+          checkpoint: part?.checkpoint ?? null,
           recorded_at: part?.recorded_at ?? null,
         },
         journals: journals.map((journal) => ({

@@ -11,7 +11,8 @@ export const instructionsAdopt = defineAction({
     dryRun: 'show them next to those in force; write nothing',
     help: `Needed only if settings.json (approvals) has a rule for instructions.adopt:
 documents then print the bank details adopted last, even if settings.json has
-changed since. Without a rule they print those of settings.json.`,
+changed since. Without such a rule, documents print the bank
+details of settings.json.`,
   },
   role: 'administrator',
   input: {},

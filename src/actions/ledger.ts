@@ -1,8 +1,13 @@
+/** Pausing the ledger (people/pauses.ts), and taking a checkpoint of the log (log/checkpoint.ts). */
 import { END_PAUSE } from '../errors/pauses.ts';
 import { failpoint } from '../failpoint.ts';
+import { takeCheckpoint } from '../log/checkpoint.ts';
+import { countUncovered, readLastCheckpoint } from '../log/checkpoints.sql.ts';
+import { checkpointTitle } from '../log/text.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { readPauses } from '../people/pauses.sql.ts';
-import { pauseLedger } from '../people/pauses.ts';
-import { takeCheckpoint } from '../seals/checkpoint.ts';
+import { pauseLedger, refuseWhilePaused } from '../people/pauses.ts';
+import { minuteOf } from '../text.ts';
 import { defineAction, type Facts } from './action.ts';
 import { needsAttention, sendDue } from './emails.ts';
 import { instant, reason } from './fields.ts';
@@ -16,15 +21,17 @@ export const ledgerPause = defineAction({
     help: `While the ledger is paused, nothing is closed, issued, sent or recorded:
 commands are refused (exit 3), jobs end at once (exit 0), and the API answers
 503 to requests that record something. Reading, verify, backup and --dry-run
-work. E-mails being sent are finished. 'reckoner resume' ends the pause. Pausing
-needs no user: without one it is recorded under 'cron' and the machine's user.
+still work. E-mails that are already being sent are finished. 'reckoner resume'
+ends the pause. Pausing needs no user: without --by or RECKONER_USER, the pause
+is recorded under 'cron' and the machine's user.
 
 'reckoner restore FILE' pauses the ledger by itself: you need not pause it
-first. After a point-in-time recovery or a disk snapshot, give its time with
---state-of: 'reckoner resume' then asks which numbers were issued after it.`,
+first. After a point-in-time recovery or a disk snapshot, give the time of the
+restored state with --state-of: 'reckoner resume' then asks which numbers were
+issued after that time.`,
   },
   role: 'administrator',
-  // The person on call may have no user, and must not have to wait for one to pause the ledger.
+  // The person on call may have no user account, and must still be able to pause the ledger at once.
   withoutRole: async (_tx, { actor }) => actor.user?.kind === 'program',
   input: {
     reason: reason(),
@@ -45,23 +52,39 @@ first. After a point-in-time recovery or a disk snapshot, give its time with
 
 export const checkpointTake = defineAction({
   name: 'checkpoint.take',
-  title: 'Take a checkpoint of the open month',
-  command: { called: 'checkpoint', deliver: true },
+  title: 'Take a checkpoint of the log',
+  command: { deliver: true },
   role: 'finance',
   input: {},
   subject: () => 'checkpoint',
   partners: async () => 'all',
-  perform: (tx, context) => takeCheckpoint(tx, context),
-  committed: () => failpoint('checkpoint.committed'),
+  async perform(tx, { environment, actor }): Promise<{ readonly isNew: boolean }> {
+    await refuseWhilePaused(tx);
+    if ((await countUncovered(tx)) === 0) return { isNew: false };
+    const now = environment.now().toISO();
+    await recordEvent(tx, actor, { action: 'checkpoint.take', subject: 'checkpoint', details: {}, now });
+    return { isNew: true };
+  },
+  // A checkpoint waits for all transactions that are recording facts, so it cannot be taken inside such a transaction.
+  async committed({ database, ...context }, { result: { isNew } }) {
+    if (isNew) await takeCheckpoint(database, context);
+  },
   after: sendDue,
-  facts: async (_tx, _input, taken): Promise<Facts> =>
-    taken === undefined ? {} : { [`checkpoint ${taken.checkpoint_number}`]: { status: 'sealed' } },
+  facts: async (_tx, _input, result): Promise<Facts> =>
+    result?.isNew ? { 'the checkpoint': { status: 'taken' } } : {},
   amounts: () => [],
-  async report(_tx, { settings }, { result: taken, followed: emails = [] }) {
-    const held = settings.auditor_email === '' ? ' Give it to the auditor: settings.json has no auditor_email.' : '';
+  async report(tx, _context, { result: { isNew }, preview, followed: emails = [] }) {
+    const last = await readLastCheckpoint(tx);
+    const checkpoint = last && { size: last.size, root: last.root.toString('base64'), taken_at: last.taken_at };
+    const title = last === undefined ? 'none' : `${checkpointTitle(last)}, taken ${minuteOf(last.taken_at)}`;
+    const text = !isNew
+      ? `There is nothing new since the last checkpoint: ${title}.`
+      : preview
+        ? `A checkpoint would be taken. The last one: ${title}.`
+        : `A ${last && checkpointTitle(last)} was taken.\n  root  ${checkpoint?.root}`;
     return {
-      json: taken,
-      text: `Checkpoint ${taken.checkpoint_number} was taken.${held}\n  seal  ${taken.seal}`,
+      json: { taken: isNew && !preview, checkpoint: checkpoint ?? null },
+      text,
       attention: emails.some(needsAttention),
     };
   },

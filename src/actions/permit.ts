@@ -1,7 +1,7 @@
 /**
  * Checks whether an action may be done now. The user's role must cover all affected partners. The action's effect must
- * be the confirmed one. If the settings require approval, a second person must have approved it. Refusals: role_needed,
- * and those of approvals/ask.ts.
+ * be the same as the confirmed effect. If the settings require approval, a second person must have approved the action.
+ * Refusals: role_needed, and the refusals of approvals/ask.ts.
  */
 
 import { actAsCompared } from '../approvals/amounts-before.ts';
@@ -62,10 +62,10 @@ async function partnersTouched<Input>(
 }
 
 /**
- * Called at the start of each transaction of an action. If a rule requires approval, computes the transaction's effect.
- * The effect of the first transaction must include that of each later one. A returned refusal stops the action, but a
- * request for approval that this function wrote is still committed. Throws OutdatedPreview. The caller must compare the
- * agreed figures with those of the action itself.
+ * Called at the start of each transaction of an action. If a rule requires approval, the function computes the
+ * transaction's effect. The effect of the first transaction must include the effects of all later transactions. A
+ * returned refusal stops the action. If this function wrote a request for approval, that request is still committed.
+ * Throws OutdatedPreview. The caller must compare the agreed figures with the figures of the action itself.
  */
 export async function permit<Input>(
   tx: Transaction,

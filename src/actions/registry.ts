@@ -1,4 +1,4 @@
-/** The actions by name. Each file is loaded on demand, because loading all of them takes half a second. */
+/** The actions by name. Each file is loaded on demand, because loading all files takes half a second. */
 import type { Action } from './action.ts';
 
 export const LOADING = {
@@ -56,6 +56,7 @@ export const LOADING = {
   'user.role': () => import('./user.ts').then((actions) => actions.userRole),
   'user.deactivate': () => import('./user.ts').then((actions) => actions.userDeactivate),
   'user.sign_out': () => import('./user.ts').then((actions) => actions.userSignOut),
+  'person.erase': () => import('./erase.ts').then((actions) => actions.personErase),
   'partner.import': () => import('./partner.ts').then((actions) => actions.partnerImport),
   'ledger.import': () => import('./rows.ts').then((actions) => actions.ledgerImport),
   'opening.import': () => import('./opening.ts').then((actions) => actions.openingImport),

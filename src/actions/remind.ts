@@ -56,7 +56,7 @@ function countsOf(results: readonly EmailResult[]) {
   };
 }
 
-/** Counts all e-mails sent, not only reminders. The next `deliver` sends the queued e-mails. */
+/** Counts all e-mails sent, not only reminders. The next run of `deliver` sends the queued e-mails. */
 function describeEmails(results: readonly EmailResult[]): string {
   const sent = results.filter(({ status }) => status === 'sent');
   const queued = results.filter(({ status }) => status === 'deferred');

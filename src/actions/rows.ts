@@ -32,7 +32,7 @@ export const ledgerImport = defineAction({
     ).optional(),
   },
   subject: ({ files }) => files.map(({ name }) => name).join(' '),
-  // Only counts lines, because rows are parsed while they are staged (ledger/read.ts).
+  // Only counts lines, because rows are parsed later, while they are staged (ledger/read.ts).
   async read(_context, { files }) {
     for (const { name, bytes } of files) refuseTooMany(name, countLines(bytes));
   },
@@ -74,7 +74,7 @@ export function reportImport(
   };
 }
 
-/** The most invalid rows shown. With --json, a thousand are shown. */
+/** The maximum number of invalid rows that are shown. With --json, the report shows a thousand invalid rows. */
 const SHOWN = 20;
 
 function describe(report: ImportReport, dryRun: boolean, width: number | undefined): string {

@@ -12,13 +12,14 @@ import { type Agreement, admit, OutdatedPreview, permit } from './permit.ts';
 
 export { OutdatedPreview };
 
-/** If the action's effect is not the agreed one, the run throws OutdatedPreview. */
+/** If the action's effect differs from the agreed effect, the run throws OutdatedPreview. */
 export interface RunOptions extends Agreement {
-  /** False leaves e-mails to `reckoner deliver`. */
+  /** If false, e-mails are left to `reckoner deliver`. */
   readonly deliver?: boolean;
   readonly reporter?: Reporter;
   /**
-   * Receives the function that sends e-mails, to call it after the report. For callers that cannot wait for e-mails.
+   * Receives the function that sends e-mails, and calls this function after the report. This option is for callers that
+   * cannot wait for e-mails.
    */
   readonly later?: (follow: () => Promise<unknown>) => void;
 }
@@ -33,7 +34,7 @@ export async function runAction<Input, Result, Followed, Json>(
   return naming(context, action, () => runNamed(context, action, given, options));
 }
 
-/** Names the fields in a refusal as the action's command or the context's interface does. */
+/** In a refusal, names each field by the name that the action's command or the context's interface uses. */
 async function naming<Given>(context: ActionContext, action: Naming, work: () => Promise<Given>): Promise<Given> {
   try {
     return await work();
@@ -71,8 +72,8 @@ async function runNamed<Input, Result, Followed, Json>(
 const ATTEMPTS = 5;
 
 /**
- * Performs an action in one transaction. An action that was neither confirmed nor approved is retried if concurrent
- * changes alter its effect.
+ * Performs an action in one transaction. If concurrent changes alter the effect of an action that was neither confirmed
+ * nor approved, the action is retried.
  */
 async function performPermitted<Input, Result, Followed, Json>(
   context: ActionContext,
@@ -94,7 +95,7 @@ async function performPermitted<Input, Result, Followed, Json>(
   }
 }
 
-/** Performs the action, and throws before the commit if its changes differ from the agreed ones. */
+/** Performs the action, and throws before the commit if its changes differ from the agreed changes. */
 async function performAsAgreed<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActionContext,
@@ -131,7 +132,7 @@ export async function previewAction<Input, Result, Followed, Json>(
   });
 }
 
-/** Reads the files of an input. Refuses a user who may not do the action before any file is read. */
+/** Reads the files of an input. Users who may not do the action are refused before any file is read. */
 async function readFiles<Input>(
   context: ActionContext,
   action: Action<Input>,
@@ -155,8 +156,8 @@ export function readInput<Input>(action: Action<Input>, given: unknown): Input {
 }
 
 /**
- * Returns a database handle that checks permission in each of the action's transactions. The first transaction records
- * an approval.
+ * Returns a database handle that checks permission in each of the action's transactions. The first of these
+ * transactions records an approval.
  */
 export function permitting<Input>(
   context: ActionContext,

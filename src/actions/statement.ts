@@ -10,7 +10,8 @@ export const statementSend = defineAction({
   name: 'statement.send',
   title: 'E-mail account statements',
   command: {
-    summary: 'E-mail account statements of a closed month; safe to repeat. They are preliminary until its books close',
+    summary:
+      'E-mail account statements of a closed month; safe to repeat. They are preliminary until the books of the month close',
   },
   role: 'finance',
   input: {

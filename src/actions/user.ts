@@ -44,7 +44,7 @@ With --partner a role is limited to one partner.
 Once there is a user, commands that change data require --by EMAIL or
 RECKONER_USER.`;
 
-/** Users belong to the whole ledger. */
+/** An action on users concerns the whole ledger, not single partners. */
 const ofAll = async () => 'all' as const;
 
 export const userInvite = defineAction({
@@ -207,7 +207,10 @@ export const userRole = defineAction({
   }),
 });
 
-/** Refuses an administrator limited to one partner, as the database does, because administrators manage all users. */
+/**
+ * Refuses an administrator who is limited to one partner, because administrators manage all users. The database refuses
+ * this too.
+ */
 function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined): void {
   if (partnerId === undefined || !roles.includes('administrator')) return;
   const reason = 'cannot limit the role administrator, which is for all partners';

@@ -1,8 +1,8 @@
 /**
- * The amounts that are compared with the approval thresholds. An action's amount is added to what the same user did
- * with the same action for the same partner in recent days without a second person. So a user who splits an amount into
- * several actions still needs approval. The action's events record the figures as `compared`, and `verify` recomputes
- * them.
+ * The amounts that are compared with the approval thresholds. An action's amount is added to the amounts of the user's
+ * earlier actions of the same kind for the same partner. Only actions in recent days without a second person count. A
+ * user who splits an amount into several actions therefore still needs approval. The action's events record the figures
+ * as `compared`, and `verify` recomputes them.
  */
 import { setLocally, type Transaction } from '../database/transaction.ts';
 
@@ -22,7 +22,7 @@ export interface Comparison {
   readonly comparison: string;
   readonly action: string;
   readonly days: number;
-  /** Null means the whole ledger. */
+  /** Null stands for the whole ledger. */
   readonly partners: readonly string[] | null;
   readonly amounts: readonly ComparedAmount[];
 }

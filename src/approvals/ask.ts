@@ -1,7 +1,6 @@
 /**
- * Requests and records the approval of an action. A rule does not apply while no one but the user could approve, and
- * the events of the action record that. Refusals: approval_needed, approval_outdated, and those of deciding
- * (requests.ts).
+ * Requests and records the approval of an action. A rule does not apply while only the user could approve, and the
+ * events of the action record that. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { ApprovalRule } from '../config/settings.ts';
@@ -37,18 +36,18 @@ export interface Approval {
 }
 
 /**
- * What the first transaction of an action was permitted to do. Later transactions of the action must stay within this
+ * What the first transaction of an action was allowed to do. Later transactions of the action must stay within this
  * permission.
  */
 export interface Permission {
   /** The digest (digestOf) of the approved or compared effect. The action must have exactly this effect. */
   readonly digest?: string | undefined;
-  /** All changes that the action was going to make, or undefined if nothing was approved or compared. */
+  /** All changes that the action was going to make; undefined if nothing was approved or compared. */
   readonly changes?: readonly PreviewedChange[];
   readonly compared?: Comparison | undefined;
   /**
-   * Set if no one else could approve the action. A later transaction checks again, because someone may have become an
-   * approver.
+   * This is set if no one else could approve the action. A later transaction checks again, because someone may have
+   * become an approver.
    */
   readonly alone?: OnePerson | undefined;
 }
@@ -67,8 +66,8 @@ interface ToApprove {
 }
 
 /**
- * Records the approval. If the action then does something other than the request shows, the approval is rolled back
- * with the transaction.
+ * Records the approval. If the action then does something other than what the request shows, the approval is rolled
+ * back with the transaction.
  */
 export async function approve(
   tx: Transaction,
@@ -95,8 +94,8 @@ const inWords = (changes: readonly PreviewedChange[]): string =>
   'no figure changes';
 
 /**
- * If the rule applies and someone else can approve the action, creates a request or finds the pending one. Otherwise,
- * the events record the compared amounts, or that no one else could approve the action.
+ * If the rule applies and someone else can approve the action, finds or creates the pending request. Otherwise, the
+ * events record the compared amounts, or that no one else could approve the action.
  */
 export async function ask(
   tx: Transaction,

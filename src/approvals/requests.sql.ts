@@ -45,12 +45,12 @@ export interface RequestRow {
 interface RequestFilter {
   readonly requestId?: number;
   readonly undecided?: boolean;
-  /** Only requests that are undecided and unexpired at this time. */
+  /** Selects only requests that are undecided and unexpired at this time. */
   readonly waitingAt?: string | null;
   readonly scope?: Scope;
   /** For paging: only requests with a lower id than this id. */
   readonly after?: string | null;
-  /** Null means no limit. */
+  /** Null means that there is no limit. */
   readonly limit?: number | null;
 }
 
@@ -61,8 +61,10 @@ export function readRequests(
 ): Promise<RequestRow[]> {
   return query(
     tx,
-    `SELECT r.request_id, r.action, r.input, r.subject, r.partner_ids, r.preview, r.preview_hash, r.requested_by,
-            u.login AS requester, r.reason, r.requested_at, r.expires_at, d.decision, b.login AS decided_by,
+    `SELECT r.request_id, r.action, personal_json(r.input) AS input, personal(r.subject) AS subject, r.partner_ids,
+            personal_json(r.preview) AS preview, r.preview_hash, r.requested_by,
+            personal(u.login) AS requester, r.reason, r.requested_at, r.expires_at, d.decision,
+            personal(b.login) AS decided_by,
             d.reason AS decision_reason, d.recorded_at AS decided_at
      FROM approval_requests r JOIN users u ON u.user_id = r.requested_by
      LEFT JOIN approval_decisions d ON d.request_id = r.request_id LEFT JOIN users b ON b.user_id = d.decided_by
@@ -101,7 +103,8 @@ export function readOpenRequests(
   return query(
     tx,
     `SELECT request_id, preview_hash, expires_at FROM approval_requests r
-     WHERE requested_by = :userId AND action = :action AND input = :input::jsonb AND expires_at > :now::timestamptz
+     WHERE requested_by = :userId AND action = :action AND personal_json(input) = :input::jsonb
+       AND expires_at > :now::timestamptz
        AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
      ORDER BY request_id`,
     { ...given, input: JSON.stringify(given.input) },
@@ -118,9 +121,10 @@ export async function readRejected(
 ): Promise<{ request_id: number; decided_by: string; reason: string } | undefined> {
   const [rejected] = await query<{ request_id: number; decided_by: string; reason: string }>(
     tx,
-    `SELECT r.request_id, u.login AS decided_by, d.reason
+    `SELECT r.request_id, personal(u.login) AS decided_by, d.reason
      FROM approval_requests r JOIN approval_decisions d USING (request_id) JOIN users u ON u.user_id = d.decided_by
-     WHERE r.requested_by = :userId AND action = :action AND input = :input::jsonb AND preview_hash = :hash
+     WHERE r.requested_by = :userId AND action = :action AND personal_json(input) = :input::jsonb
+       AND preview_hash = :hash
        AND decision = 'reject' AND d.reason IS NOT NULL AND expires_at > :now::timestamptz
      ORDER BY r.request_id DESC LIMIT 1`,
     { ...given, input: JSON.stringify(given.input) },
@@ -128,9 +132,32 @@ export async function readRejected(
   return rejected;
 }
 
+/** The texts that name people, in the input and the preview of actions that concern them. */
+const PERSONAL = `'"(login|name|user|payerAccount|account|reference|to|owner|bytes)"'`;
+const SHOWN = `'"(of|before|after|text)"'`;
+const CONCERN_PEOPLE = `'^(user|person|payment|credit|partner)[.]|^(work[.]assign|invoice[.]resend|dispute[.]open)$'`;
+
+/** A request with its personal texts replaced by commitments, which is how it is stored and hashed. */
+export function keepTexts<Request extends Pick<NewRequest, 'action' | 'input' | 'subject' | 'preview'>>(
+  tx: Transaction,
+  request: Request,
+): Promise<Request> {
+  const { action, subject } = request;
+  const [input, preview] = [JSON.stringify(request.input), JSON.stringify(request.preview)];
+  return queryOne<Pick<NewRequest, 'input' | 'subject' | 'preview'>>(
+    tx,
+    `SELECT CASE WHEN acts_on_person(:action) THEN keep_text(:subject) ELSE :subject END AS subject,
+            CASE WHEN :action ~ ${CONCERN_PEOPLE} THEN keep_texts_in(:input::jsonb, ${PERSONAL})
+                 ELSE :input::jsonb END AS input,
+            CASE WHEN :action ~ ${CONCERN_PEOPLE} THEN keep_texts_in(:preview::jsonb, ${SHOWN})
+                 ELSE :preview::jsonb END AS preview`,
+    { action, input, subject, preview },
+  ).then((kept) => ({ ...request, ...kept }));
+}
+
 /**
  * A hash of the whole request. The request's event records the hash, so that a changed request is noticed even before
- * the next seal.
+ * the next checkpoint.
  */
 export async function digestOfRequest(
   tx: Transaction,
@@ -192,12 +219,12 @@ export interface OnePerson {
   readonly partners: readonly string[] | null;
 }
 
-/** All later events of this transaction state that no one else could have approved them. */
+/** All later events of this transaction state that no one else could have approved the action. */
 export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise<void> {
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ one_person: alone }));
 }
 
-/** Counts the people who can approve everything, and those who can approve only for some partners. */
+/** Counts two groups of people: those who can approve everything, and those who can approve only for some partners. */
 export function countApprovers(tx: Transaction): Promise<{ approvers: number; approvers_of_some: number }> {
   return queryOne(
     tx,
@@ -208,8 +235,8 @@ export function countApprovers(tx: Transaction): Promise<{ approvers: number; ap
 }
 
 /**
- * The people, other than the requester, who may approve an action that affects these partners. Null partnerIds mean the
- * whole ledger.
+ * The people, other than the requester, who may approve an action that affects these partners. If partnerIds is null,
+ * the whole ledger is meant.
  */
 export function readApprovers(
   tx: Transaction,

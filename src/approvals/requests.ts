@@ -12,6 +12,7 @@ import {
   digestOfRequest,
   insertDecision,
   insertRequest,
+  keepTexts,
   lockRequest,
   type NewRequest,
   type RequestRow,
@@ -38,9 +39,9 @@ export const partnersApproved = (partners: readonly string[] | 'all'): readonly 
   partners === 'all' || partners.length === 0 ? null : partners;
 
 /**
- * Returns the pending request for an action with the same effect, or creates one. A program may not repeat a rejected
- * request until the effect differs (refusal: approval_rejected). Earlier requests for the same action with a different
- * effect are withdrawn.
+ * Returns the pending request for an action with the same effect, or creates this request. A program may not repeat a
+ * rejected request until the effect differs (refusal: approval_rejected). Earlier requests for the same action with a
+ * different effect are withdrawn.
  */
 export async function askForApproval(
   tx: Transaction,
@@ -57,10 +58,11 @@ export async function askForApproval(
   if (rejected !== undefined) throw refuse('approval_rejected', rejected);
   await withdrawAll(tx, context, open, 'requested again: the effect had changed');
   const expiresAt = at.plus({ days: settings.approvals_expire_days }).toISO();
-  const details = { action: asked.action, request_sha256: await digestOfRequest(tx, { ...asked, expiresAt }) };
-  const event = { action: 'approval.request', subject: asked.subject, details, now };
+  const kept = await keepTexts(tx, asked);
+  const details = { action: asked.action, request_sha256: await digestOfRequest(tx, { ...kept, expiresAt }) };
+  const event = { action: 'approval.request', subject: kept.subject, details, now };
   const eventId = await recordEvent(tx, actor, event);
-  const request_id = await insertRequest(tx, { ...asked, now, expiresAt, eventId });
+  const request_id = await insertRequest(tx, { ...kept, now, expiresAt, eventId });
   return { request_id, expires_at: expiresAt, is_new: true };
 }
 
@@ -85,7 +87,10 @@ export async function withdrawAll(
   }
 }
 
-/** Returns a request that this user may decide this way, locked until the end of the transaction. */
+/**
+ * Returns a request that this user is allowed to decide in this way. The request is locked until the end of the
+ * transaction.
+ */
 export async function openRequest(
   tx: Transaction,
   { environment, actor }: ActorContext,

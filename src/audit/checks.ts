@@ -1,6 +1,6 @@
 /**
- * The list of checks that `verify`, its job and the tests share. Each is a query or a recomputation over the stored data.
- * It counts the items inspected and names every item that is wrong.
+ * The list of checks that `verify`, its job and the tests share. Each check is a query or a recomputation over the
+ * stored data. A check counts the items that it inspects, and names every item that is wrong.
  */
 import { createHash } from 'node:crypto';
 import { execute } from '../database/transaction.ts';
@@ -11,23 +11,22 @@ import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
 import { findChangedEInvoices } from './checks/e-invoices.ts';
 import { FACTS_HAVE_EVENTS, ROWS_HAVE_EVENTS, ROWS_OF_MONTH_HAVE_EVENTS } from './checks/events.ts';
-import { FACTS_UNDER_SEALS } from './checks/facts.ts';
 import { findChangedGlFiles, GL_EXPORTS_TIE } from './checks/general-ledger.ts';
 import { APPEND_ONLY_GUARDS } from './checks/guards.ts';
 import type { JournalFindings } from './checks/journal.ts';
 import * as ledger from './checks/ledger.ts';
+import { findBrokenCheckpoints, findBrokenSignatures, findBrokenTimeStamps } from './checks/log.ts';
 import { EVENTS_MATCH_FACTS } from './checks/partner-events.ts';
 import { findChangedPartners } from './checks/partners.ts';
 import * as payments from './checks/payments.ts';
 import { findChangedPdfs } from './checks/pdfs.ts';
+import { PERSONAL_TEXTS_KEPT_OR_ERASED } from './checks/personal-texts.ts';
 import { checkQuery, type Finding, listOf } from './checks/query.ts';
 import type { RowFindings } from './checks/rows.ts';
 import { findChangedSchema } from './checks/schema.ts';
-import { findBrokenCheckpoints, findBrokenSeals } from './checks/seals.ts';
-import { findBrokenSignatures } from './checks/signatures.ts';
 import * as splits from './checks/splits.ts';
 import * as taxes from './checks/taxes.ts';
-import { findBrokenTimeStamps } from './checks/time-stamps.ts';
+import { findBrokenRules } from './rules.ts';
 
 const fromWhole = (whole: string): Check['run'] =>
   checkQuery<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
@@ -37,14 +36,14 @@ const fromQuery = (text: string): Check['run'] =>
   fromWhole(`WITH ${text}
     SELECT (SELECT count(*) FROM inspected) AS inspected, ${listOf('differences')} AS differences`);
 
-/** The same, by a query that counts the inspected items itself, as `items` of `counted`. */
+/** A check made by a query that itself counts the inspected items, in the column `items` of `counted`. */
 const fromCounted = (text: string): Check['run'] =>
   fromWhole(`WITH ${text}
     SELECT (SELECT items FROM counted) AS inspected, ${listOf('differences')} AS differences`);
 
 /**
- * Allows only hash joins. The planner has no statistics on a month that was just imported. It expected a handful of
- * rows, so it compared each of 100,000 rows with all others.
+ * Allows only hash joins. The planner has no statistics on a month that was just imported. The planner expected a
+ * handful of rows, so it compared each of 100,000 rows with all others.
  */
 const joinedByHashing =
   (run: Check['run']): Check['run'] =>
@@ -55,7 +54,7 @@ const joinedByHashing =
     return found;
   };
 
-/** Uses one query for everything and a different one for a single month. */
+/** Uses one query to check everything, and a different query to check a single month. */
 const byScope =
   (everything: Check['run'], ofMonth: Check['run']): Check['run'] =>
   (tx, context) =>
@@ -82,16 +81,15 @@ export const CHECKS: readonly Check[] = [
   { name: 'acceptances_match_rows', run: fromQuery(ledger.ACCEPTANCES_MATCH_ROWS) },
   { name: 'append_only_guards', run: fromQuery(APPEND_ONLY_GUARDS) },
   { name: 'schema_as_migrated', run: findChangedSchema },
-  { name: 'seals_recomputed', hashesRows: true, run: findBrokenSeals },
-  { name: 'checkpoints_recomputed', hashesRows: true, run: findBrokenCheckpoints },
+  { name: 'log_derived_again', beside: true, run: findBrokenCheckpoints },
   { name: 'signatures_verify', run: findBrokenSignatures },
   { name: 'time_stamps_hold', run: findBrokenTimeStamps },
-  { name: 'facts_under_seals', run: fromQuery(FACTS_UNDER_SEALS) },
   { name: 'facts_have_events', run: fromQuery(FACTS_HAVE_EVENTS) },
   {
     name: 'rows_have_events',
     run: joinedByHashing(byScope(fromQuery(ROWS_HAVE_EVENTS), fromQuery(ROWS_OF_MONTH_HAVE_EVENTS))),
   },
+  { name: 'personal_texts_kept_or_erased', run: fromQuery(PERSONAL_TEXTS_KEPT_OR_ERASED) },
   { name: 'partners_as_recorded', run: findChangedPartners },
   { name: 'actions_approved', run: fromQuery(ACTIONS_APPROVED) },
   { name: 'actions_compared', run: fromQuery(ACTIONS_COMPARED) },
@@ -125,7 +123,6 @@ export const CHECKS: readonly Check[] = [
   { name: 'entries_in_open_books', run: fromQuery(books.ENTRIES_IN_OPEN_BOOKS) },
   { name: 'balances_of_closed_books', run: fromQuery(books.BALANCES_OF_CLOSED_BOOKS) },
   { name: 'open_items_of_closed_books', run: fromQuery(books.OPEN_ITEMS_OF_CLOSED_BOOKS) },
-  { name: 'closed_books_recomputed', run: books.findBrokenBooks },
   { name: 'gl_exports_tie', run: fromQuery(GL_EXPORTS_TIE) },
   { name: 'gl_export_files_as_written', run: findChangedGlFiles },
   {
@@ -150,4 +147,5 @@ export const CHECKS: readonly Check[] = [
   { name: 'checkouts_consistent', run: fromQuery(delivery.CHECKOUTS_CONSISTENT) },
   { name: 'events_match_facts', run: joinedByHashing(fromQuery(EVENTS_MATCH_FACTS)) },
   { name: 'close_counts_match', run: ofRows('close_counts_match') },
+  { name: 'rules_hold', beside: true, run: findBrokenRules },
 ];

@@ -8,7 +8,7 @@ import { Amount, minorDigits } from '../money.ts';
 export interface Posting {
   /** `assets:receivable:billed` */
   readonly control: string;
-  /** The subaccount: a partner, a policy or a bank account. Empty if there is none. */
+  /** The subaccount: a partner, a policy or a bank account. The value is empty if there is no subaccount. */
   readonly detail: string;
   readonly currency: string;
   /** Debits are positive, credits negative. */
@@ -18,11 +18,11 @@ export interface Posting {
 export interface JournalEntry {
   /** `YYYY-MM-DD`. */
   readonly entry_on: string;
-  /** The day on which it happened, which is `entry_on` or earlier. */
+  /** The day on which the fact happened, which is `entry_on` or earlier. */
   readonly dated_on: string;
   /** What happened: `document_issued`. */
   readonly fact: string;
-  readonly fact_id: number;
+  readonly log_no: number;
   readonly document: string | null;
   readonly reference: string | null;
   readonly postings: readonly Posting[];
@@ -63,7 +63,9 @@ const plain = (text: string): string =>
 
 // --- hledger and ledger -----------------------------------------------------------------------------------------------
 
-/** The name of a subaccount. Characters that could end or split it, such as spaces and colons, are percent-encoded. */
+/**
+ * The name of a subaccount. Spaces, colons and other characters that could end or split the name are percent-encoded.
+ */
 const escaped = (detail: string): string =>
   detail.replace(/[^A-Za-z0-9._-]/gu, (character) => encodeURIComponent(character).replace(/[!'()*~]/g, hexed));
 
@@ -99,9 +101,9 @@ export const HLEDGER: JournalFormat = {
     byCurrency(balances)
       .map((postings) => `${day} * opening balances\n${postings.map((each) => line(each)).join('')}\n`)
       .join(''),
-  entry: ({ entry_on, dated_on, fact, fact_id, document, reference, postings }) =>
+  entry: ({ entry_on, dated_on, fact, log_no, document, reference, postings }) =>
     [
-      `${entry_on} * (${fact}:${fact_id}) ${plain([fact, document, reference].filter((each) => each).join(' '))}\n`,
+      `${entry_on} * (${fact}:${log_no}) ${plain([fact, document, reference].filter((each) => each).join(' '))}\n`,
       dated_on === entry_on ? '' : `    ; dated: ${dated_on}\n`,
       ...postings.map((each) => line(each)),
       '\n',
@@ -120,9 +122,9 @@ export const HLEDGER: JournalFormat = {
 // --- beancount ----------------------------------------------------------------------------------------------------------
 
 /**
- * Each part of a beancount account has letters, digits and hyphens and begins with a capital. A detail is written as
- * `Id-` and its text. A hyphen in it becomes two hyphens, and any other character becomes a hyphen and its code in four
- * hexadecimal digits.
+ * Each part of a beancount account has letters, digits and hyphens and begins with a capital. In a beancount account, a
+ * detail is written as `Id-` followed by its text. A hyphen in the detail becomes two hyphens, and any other character
+ * becomes a hyphen and its code in four hexadecimal digits.
  */
 export const beancountAccount = ({ control, detail }: Pick<Account, 'control' | 'detail'>): string => {
   const words = control.split(':').map((word) => word[0]?.toUpperCase() + word.slice(1));
@@ -152,17 +154,17 @@ export const BEANCOUNT: JournalFormat = {
     byCurrency(balances)
       .map((postings) => `${day} * "opening balances"\n${postings.map(beancountLine).join('')}\n`)
       .join(''),
-  entry: ({ entry_on, dated_on, fact, fact_id, document, reference, postings }) =>
+  entry: ({ entry_on, dated_on, fact, log_no, document, reference, postings }) =>
     [
       `${entry_on} * "${fact}" "${plain([document, reference].filter((each) => each).join(' '))}"\n`,
-      `  fact: "${fact}:${fact_id}"\n`,
+      `  fact: "${fact}:${log_no}"\n`,
       dated_on === entry_on ? '' : `  dated: ${dated_on}\n`,
       ...postings.map(beancountLine),
       '\n',
     ].join(''),
-  // beancount asserts at the start of a day, and tolerates a difference in the last digit unless `~ 0` is given. Its
-  // balance of an account includes the subaccounts: Liabilities:Unapplied, which has the cash of unknown payers,
-  // includes that of all partners.
+  // beancount asserts at the start of a day, and tolerates a difference in the last digit unless `~ 0` is given. In
+  // beancount, the balance of an account includes the subaccounts: Liabilities:Unapplied, which has the cash of unknown
+  // payers, includes that of all partners.
   closing: (day, balances) => {
     const totals = new Map<string, Amount>();
     for (const { currency, amount, ...account } of balances) {

@@ -1,9 +1,10 @@
-/** The journal in a pack: every posting by entry date, with opening balances and the balances at each month's end. */
+/** The journal in a pack as text: every entry by date, with opening balances and the balances at each month's end. */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
-import { readAccounts, readLines, readOpening, type Sum } from './pack-journal.sql.ts';
+import type { View } from './rules.ts';
+import { readAccounts, readJournal, readOpening, type Sum } from './views.sql.ts';
 
 /** The part of an account's name after its control account. */
 const detailOf = ({ control, account }: { control: string; account: string }): string =>
@@ -16,14 +17,16 @@ const posting = (sum: Sum): Posting => ({
   amount: sum.amount,
 });
 
-/** Writes a journal for an accounting program. Returns the number of entries. */
+/** Writes the view `journal` for an accounting program. Returns the number of entries. */
 export async function writeJournalText(
   tx: Transaction,
+  view: View,
   format: JournalFormat,
   { from, to, title }: { from: Month; to: Month; title: string },
   write: (text: string) => Promise<void>,
 ): Promise<number> {
   const accounts = await readAccounts(tx, to);
+  const controls = new Map(accounts.map(({ account, control }) => [account, control]));
   await write(format.head(title, accounts.map(posting)));
   const opening = (await readOpening(tx, from)).map(posting);
   if (opening.length > 0) await write(format.opening(`${from}-01`, opening));
@@ -49,10 +52,11 @@ export async function writeJournalText(
     await write(format.entry(open));
     open = undefined;
   };
-  for await (const lines of readLines(tx, from, to)) {
-    for (const { control, account, currency, amount, month: own, ...fact } of lines) {
-      const line = posting({ control, account, currency, amount });
-      if (open?.fact !== fact.fact || open.fact_id !== fact.fact_id) {
+  for await (const lines of readJournal(tx, view)) {
+    for (const { account, currency, amount, ...fact } of lines) {
+      const own = fact.entry_on.slice(0, 7) as Month;
+      const line = posting({ control: controls.get(account) ?? account, account, currency, amount });
+      if (open?.fact !== fact.fact || open.log_no !== fact.log_no) {
         await finish();
         if (month !== undefined && month !== own) await close(month);
         open = { ...fact, postings: [] };
@@ -65,15 +69,4 @@ export async function writeJournalText(
   await finish();
   await close(month ?? from);
   return entries;
-}
-
-// --- Tables -----------------------------------------------------------------------------------------------------------
-
-/** The opening balances of a month. */
-export async function readOpeningBalances(tx: Transaction, from: Month): Promise<Omit<Sum, 'control'>[]> {
-  return (await readOpening(tx, from)).map(({ account, currency, amount }) => ({
-    account,
-    currency,
-    amount: Amount.of(amount, currency).toString(),
-  }));
 }

@@ -1,6 +1,7 @@
 /**
- * A pack: the folder or .zip file of an export, with a manifest of its files' hashes (docs/pack-format.md). It is written
- * to a draft beside its destination and published when complete. Refusals: export_exists, file_unwritable.
+ * A pack: the folder or .zip file of an export, with a manifest of its files' hashes (docs/log-format.md). A pack is
+ * written to a draft beside its destination, and published when it is complete. Refusals: export_exists,
+ * file_unwritable.
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync, readdirSync } from 'node:fs';
@@ -16,7 +17,7 @@ import { packageRoot } from '../package.ts';
 export type Totals = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export interface PackedFile {
-  /** Its path in the pack, with forward slashes. */
+  /** The file's path in the pack, with forward slashes. */
   readonly name: string;
   readonly bytes: number;
   readonly sha256: string;
@@ -31,8 +32,8 @@ const PIECE = 256 * 1024;
 const README = 'README.txt';
 
 /**
- * Refuses on a full or read-only disk, which the user can fix. Other errors, such as those of the database, pass
- * through.
+ * Throws a refusal if the disk is full or read-only, because the user can fix that. Other errors, such as database
+ * errors, pass through.
  */
 async function guarded<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
   return work().catch((error: unknown) => {
@@ -46,7 +47,7 @@ export class Pack {
   private readonly out: string;
   private readonly place: string;
   private readonly draft: Draft;
-  /** Files are synced while the next ones are written. */
+  /** Complete files are synced to disk while the next files are written. */
   private readonly syncing: Promise<void>[] = [];
   private readonly unfinished = new Set<FileInPack>();
 
@@ -82,7 +83,7 @@ export class Pack {
     });
   }
 
-  /** Where a complete file is until the pack is published. */
+  /** The path of a complete file until the pack is published. */
   pathOf(name: string): string {
     return join(this.draft.path, name);
   }
@@ -161,7 +162,7 @@ export class FileInPack {
     this.bytes += content.length;
     await this.written;
     this.written = this.handle.writeFile(content); // Appends.
-    this.written.catch(() => {}); // The next flush or end reports it.
+    this.written.catch(() => {}); // The next flush or end reports the error.
   }
 }
 
@@ -173,7 +174,7 @@ function refuseTaken(out: string): void {
   try {
     if (!isZip(out) && readdirSync(out).length === 0) return;
   } catch {
-    // It is a file or an unreadable folder.
+    // The destination is a file or an unreadable folder.
   }
   throw refuse('export_exists', { out });
 }

@@ -7,7 +7,7 @@ export interface AuditTask {
   readonly task_id: number;
   readonly kind: TaskKind;
   readonly input: unknown;
-  /** Null for a job. */
+  /** The user is null for a job. */
   readonly login: string | null;
   readonly asked_at: string;
   readonly finished_at: string | null;
@@ -15,7 +15,7 @@ export interface AuditTask {
   readonly progress: number;
   readonly result: unknown;
   readonly problem: string | null;
-  /** Its process has not been seen for a minute. */
+  /** The process of the task has not reported for a minute. */
   readonly is_lost: boolean;
 }
 
@@ -26,7 +26,8 @@ export function readTasks(
 ): Promise<AuditTask[]> {
   return query(
     tx,
-    `SELECT t.task_id, t.kind, t.input, u.login, t.asked_at, t.finished_at, t.host, t.progress, t.result, t.problem,
+    `SELECT t.task_id, t.kind, t.input, personal(u.login) AS login, t.asked_at, t.finished_at, t.host, t.progress,
+            t.result, t.problem,
             t.finished_at IS NULL AND t.seen_at < clock_timestamp() - interval '1 minute' AS is_lost
      FROM audit_tasks t LEFT JOIN users u ON u.user_id = t.asked_by
      WHERE t.kind = :kind AND (:taskId::bigint IS NULL OR t.task_id = :taskId::bigint)
@@ -46,7 +47,7 @@ interface NewTask {
 
 /**
  * Returns the number of the new task; undefined while another task of the same kind is running. Ends lost tasks and
- * deletes old ones.
+ * deletes old tasks.
  */
 export async function insertTask(tx: Transaction, task: NewTask): Promise<number | undefined> {
   await execute(

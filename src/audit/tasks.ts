@@ -15,14 +15,14 @@ import type { Difference } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
 import { type ExportRequest, exportPack } from './export.ts';
 import { finishTask, noteProgress, readTasks, type TaskKind } from './tasks.sql.ts';
-import { type CheckReport, type Verification, verify } from './verify.ts';
+import { type CheckReport, rowsOfToday, type Verification, verify } from './verify.ts';
 
 interface TaskContext {
   readonly database: Database;
   readonly environment: Environment;
 }
 
-/** Each check with its counts and its first differences. */
+/** Each check, with its counts and its first differences. */
 export interface VerifyResult {
   readonly checks: readonly {
     readonly check: string;
@@ -35,7 +35,7 @@ export interface VerifyResult {
 export type ExportInput = Omit<ExportRequest, 'out'>;
 
 export interface ExportResult {
-  /** Its name in the host's folder of packs. */
+  /** The pack's file name in the host's folder of packs. */
   readonly file: string;
   readonly bytes: number;
   readonly manifest_sha256: string;
@@ -63,7 +63,10 @@ export async function verifyAndTell(
   onCheck: (report: CheckReport) => void,
 ): Promise<Verification> {
   const fonts = installedFonts(environment);
-  const found = await database.readingBeside((tx, beside) => verify(tx, undefined, { onCheck, fonts, beside }));
+  const found = await database.readingBeside(async (tx, beside) => {
+    const derived = await rowsOfToday(tx, environment.now());
+    return verify(tx, undefined, { onCheck, fonts, beside, derived });
+  });
   const items = found.checks.flatMap(({ check, differences }) =>
     differences.length > 0 ? [{ item: check, count: differences.length }] : [],
   );
@@ -72,7 +75,7 @@ export async function verifyAndTell(
   return found;
 }
 
-/** Runs a task, and always ends it. */
+/** Runs a task, and ends it in every case. */
 export async function runTask(context: TaskContext, kind: TaskKind, taskId: number): Promise<void> {
   const { database, environment } = context;
   const [task] = await database.reading((tx) => readTasks(tx, { kind, taskId, limit: 1 }));
@@ -134,17 +137,15 @@ async function makePack(
   const file = `${taskId}.zip`;
   const out = join(folder, file);
   let bytes = 0;
-  const exported = await database.reading((tx) =>
-    exportPack(tx, environment, { ...input, out }, (more) => {
-      bytes += more;
-      if (bytes > LARGEST_PACK) throw new TooLarge();
-      onBytes(bytes);
-    }),
-  );
+  const exported = await exportPack(database, environment, { ...input, out }, (more) => {
+    bytes += more;
+    if (bytes > LARGEST_PACK) throw new TooLarge();
+    onBytes(bytes);
+  });
   return { file, bytes: (await stat(out)).size, manifest_sha256: exported.manifest_sha256 };
 }
 
-/** Removes packs older than a day, and all but the latest few. */
+/** Removes packs that are older than a day, and keeps only the latest few. */
 async function removeOldPacks(folder: string): Promise<void> {
   const names = (await readdir(folder)).filter((name) => /^\d+\.zip$/.test(name));
   const latest = names.sort((one, other) => Number.parseInt(other, 10) - Number.parseInt(one, 10));

@@ -2,12 +2,15 @@
  * `verify`: runs every check in one snapshot of the database. A check that cannot run because of damage is itself a
  * difference. Refusals: nothing_to_verify, month_not_closed.
  */
+
+import type { DateTime } from 'luxon';
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
 import { execute, isFaultOfOne, raiseWorkMemory, sqlstate, type Transaction } from '../database/transaction.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
+import { readMonthRoots } from '../log/checkpoints.sql.ts';
+import type { DerivedRows } from '../log/derive.ts';
 import type { Month } from '../month.ts';
-import { hashAgain } from '../seals/checkpoint.ts';
 import type { Check, CheckContext } from './checks/check.ts';
 import { checkJournal } from './checks/journal.ts';
 import type { Difference, Finding } from './checks/query.ts';
@@ -32,13 +35,17 @@ export interface Verification {
 
 /** Options that the caller passes to the checks. */
 interface CheckOptions {
-  /** Fonts that the installation adds. Without them, PDFs that need one are verified by hash only. */
+  /**
+   * Fonts that the installation adds. Without the added fonts, PDFs that need such a font are verified by hash only.
+   */
   readonly fonts?: CheckContext['fonts'];
   /**
-   * For callers that have compared the schema already and prevent changes to it. Tests compare it once for all clones
-   * of a database.
+   * This option is for callers that have already compared the schema and prevent changes to it. Tests compare the
+   * schema once for all clones of a database.
    */
   readonly schema?: SchemaComparison | undefined;
+  /** The rows whose leaves are hashed again; by default all. */
+  readonly derived?: DerivedRows | undefined;
 }
 
 interface VerifyOptions extends CheckOptions {
@@ -61,7 +68,8 @@ export async function verify(
   const done = new Map<string, CheckReport>();
   const checks: CheckReport[] = [];
   const run = async (on: Transaction, those: readonly Check[], within: CheckContext) => {
-    // Enough to group rows by hashing rather than sorting, which takes a third of the time for a million rows.
+    // With this much memory, PostgreSQL groups by hashing. For a million rows, hashing takes a third of the time of
+    // sorting.
     await raiseWorkMemory(on);
     for (const check of those) {
       const finding = await attempt(on, () => check.run(on, within), unchecked(check));
@@ -74,9 +82,9 @@ export async function verify(
   };
   if (beside === undefined) await run(tx, CHECKS, context);
   else {
-    const hashing = checkContext(beside, month ?? null, options).then((own) => run(beside, HASHING, own));
+    const hashing = checkContext(beside, month ?? null, options).then((own) => run(beside, BESIDE, own));
     const others = run(tx, OTHERS, context);
-    // Waits for both even if one fails, because the caller then ends the transactions.
+    // Waits for both transactions even if one fails, because the caller then ends them.
     for (const each of await Promise.allSettled([hashing, others])) if (each.status === 'rejected') throw each.reason;
   }
   return {
@@ -87,12 +95,22 @@ export async function verify(
   };
 }
 
-const HASHING = CHECKS.filter(({ hashesRows }) => hashesRows);
-const OTHERS = CHECKS.filter(({ hashesRows }) => !hashesRows);
+const BESIDE = CHECKS.filter(({ beside }) => beside);
+const OTHERS = CHECKS.filter(({ beside }) => !beside);
 
 /** The next report in the order of the list, if its check is done. */
 const nextOf = (done: ReadonlyMap<string, CheckReport>, checks: readonly CheckReport[]): CheckReport | undefined =>
   done.get(CHECKS[checks.length]?.name ?? '');
+
+/**
+ * The rows that a daily run hashes: the rows of open months and, in turn, the rows of one closed month. Everything else
+ * is always verified.
+ */
+export async function rowsOfToday(tx: Transaction, now: DateTime): Promise<DerivedRows> {
+  const months = (await readMonthRoots(tx)).map(({ month }) => month);
+  const day = Math.floor(now.toSeconds() / 86_400);
+  return { month: months[day % months.length] ?? null };
+}
 
 /** A ledger without its table of rows is damaged, not empty. */
 function isEmpty(tx: Transaction): Promise<boolean> {
@@ -103,7 +121,7 @@ function isEmpty(tx: Transaction): Promise<boolean> {
   );
 }
 
-/** Does the work, or returns `instead` if damaged data prevents it. */
+/** Does the work. If damaged data prevents the work, returns `instead`. */
 async function attempt<Result>(
   tx: Transaction,
   work: () => Promise<Result>,
@@ -116,7 +134,7 @@ async function attempt<Result>(
     return result;
   } catch (error) {
     if (error instanceof Refusal || (sqlstate(error) !== undefined && !isFaultOfOne(error))) throw error;
-    // If the connection was lost, this fails with that error.
+    // If the connection was lost, the function fails with the error of the connection.
     await execute(tx, 'ROLLBACK TO SAVEPOINT attempt');
     return instead(error);
   }
@@ -133,7 +151,7 @@ const unchecked =
 export async function checkContext(
   tx: Transaction,
   month: Month | null,
-  { fonts = [], schema }: CheckOptions = {},
+  { fonts = [], schema, derived = 'all' }: CheckOptions = {},
 ): Promise<CheckContext> {
   const scope = { month, after: month === null ? ('' as const) : await readMonthBefore(tx, month) };
   return {
@@ -142,7 +160,7 @@ export async function checkContext(
     schema: once(async () => schema ?? compareSchema(tx)),
     rows: once(() => checkRows(tx, scope)),
     journal: once(() => checkJournal(tx, scope)),
-    hashedAgain: once(() => hashAgain(tx, month)),
+    derived,
   };
 }
 

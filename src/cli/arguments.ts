@@ -27,7 +27,7 @@ export const monthArgument = fieldArgument(MONTH);
 export const dateArgument = fieldArgument(DATE);
 /** Returns an ISO time in UTC. */
 export const instantArgument = fieldArgument(INSTANT);
-/** One line of text, not empty, because it is stored permanently. */
+/** Parses one line of text. The text must not be empty, because it is stored permanently. */
 export const lineArgument = fieldArgument(LINE);
 
 export const reasonArgument = lineArgument('--reason');
@@ -39,7 +39,7 @@ export function idArgument(argument: string): (value: string) => number {
   };
 }
 
-/** For an option that may be repeated. */
+/** Parses an option that may be repeated. */
 export const repeatedArgument = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
 
 export function wholeNumberArgument(argument: string, least: number, most: number) {

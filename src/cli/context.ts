@@ -53,7 +53,7 @@ export interface CommandContext extends Context {
   readonly output: Output;
 }
 
-/** The exit status; undefined means 0. */
+/** The exit status; undefined stands for 0. */
 export type ExitStatus = Promise<number> | Promise<void>;
 
 /** A command that only reads, from the replica if there is one. */
@@ -87,16 +87,16 @@ export const acting =
 const isDryRun = (given: readonly unknown[]): boolean =>
   given.some((each) => (each as Record<string, unknown> | null | undefined)?.['dryRun'] === true);
 
-/** The limit for a command to stop by itself. Supervisors kill a process after 30 seconds. */
+/** How long a command may take to stop by itself. Supervisors kill a process after 30 seconds. */
 const STOP_MILLISECONDS = 25_000;
 
 /**
  * Runs `work` with an open database, for commands that need no settings. On SIGINT or SIGTERM the command ends at once
  * and uncommitted changes are rolled back, unless the command passes `onStop` to stop by itself.
  *
- * Node calls a signal handler only between two tasks, never during a long task such as reading a large file. So SIGTERM
- * has no handler if nothing needs to be released: the operating system ends the process at once, and the database
- * server rolls back.
+ * Node calls a signal handler only between two tasks, never during a long task such as reading a large file. If nothing
+ * needs to be released, SIGTERM therefore has no handler: the operating system ends the process at once, and the
+ * database server rolls back.
  */
 export async function withDatabase<Result>(
   environment: Environment,

@@ -16,10 +16,10 @@ export type Handler = <Arguments extends unknown[]>(
 /** Adds arguments, options, help and an action to a command, or commands to a group. */
 export type Definition = (command: Command, handle: Handler) => void;
 
-export const REASON = ['--reason <reason>', 'why; it is recorded', reasonArgument] as const;
+export const REASON = ['--reason <reason>', 'the reason; it is recorded', reasonArgument] as const;
 export const ON_LATEST_DATE = [
   '--on-latest-date',
-  "use the latest document's date, if it is later than today because a clock was wrong",
+  'use the date of the latest document, if that date is after today because a clock was wrong',
 ] as const;
 export const NO_DELIVER = ['--no-deliver', "leave delivery to 'reckoner deliver'"] as const;
 export interface AsOfOption {
@@ -32,6 +32,6 @@ export const AS_OF = [
 ] as const;
 
 export interface DeliverOption {
-  /** commander's form of --no-deliver. */
+  /** The form in which commander passes --no-deliver. */
   readonly deliver: boolean;
 }

@@ -1,10 +1,10 @@
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import type { Delivery } from '../delivery/document.ts';
+import type { TreeHead } from '../log/note.ts';
+import { checkpointTitle } from '../log/text.ts';
 import { nameOf } from '../mail/log.ts';
 import type { EmailResult } from '../mail/outbox.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import { sealTitle } from '../seals/signature.ts';
-import type { SealName } from '../seals/signatures.sql.ts';
 import type { Output, Progress } from './output.ts';
 
 /**
@@ -34,7 +34,7 @@ export async function withProgress<Result>(
       onEmail: (result) => {
         if (result.status !== 'sent') remarks.push(describeEmail(result));
       },
-      onNotStamped: (seal, reason) => remarks.push(describeUnstamped(seal, reason)),
+      onNotStamped: (head, reason) => remarks.push(describeUnstamped(head, reason)),
     });
   } finally {
     progress?.done();
@@ -50,8 +50,9 @@ function remarksOn({ number, status, detail, link }: Delivery): string[] {
   return remarks;
 }
 
-const describeUnstamped = (seal: SealName, reason: string): string =>
-  `The ${sealTitle(seal)} has no time stamp yet: ${reason}`;
+/** The reason starts with the name of the authority. */
+const describeUnstamped = (head: TreeHead, reason: string): string =>
+  `The ${checkpointTitle(head)} has no time stamp yet: ${reason}`;
 
 function describeEmail({ email, status, detail }: EmailResult): string {
   const name = nameOf(email);

@@ -215,7 +215,7 @@ async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
 type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
 
 /**
- * Checks the DNS record of the DKIM key. Without the record, signatures are worthless, and receivers may reject the
+ * Checks the DNS record of the DKIM key. Without the DNS record, signatures are worthless, and receivers may reject the
  * e-mails by a policy (DMARC).
  */
 export async function checkDkim(

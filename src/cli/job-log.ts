@@ -31,9 +31,9 @@ export const logOf = (log: Logger): Reporter => ({
       'email',
     );
   },
-  onCheckpoint: ({ checkpoint_number, seal }) => log.info({ checkpoint: checkpoint_number, seal }, 'checkpoint taken'),
+  onCheckpoint: ({ size, root }) => log.info({ size, root: root.toString('base64') }, 'checkpoint taken'),
   onCheckpointRefused: (refusal) => logFailure(log, refusal),
-  onNotStamped: (seal, reason) => log.warn({ ...seal, reason }, 'time stamp'),
+  onNotStamped: ({ size }, reason) => log.warn({ size, reason }, 'time stamp'),
   onWebhookSent: (partner_id, events) => log.info({ partner_id, events }, 'webhook'),
   onWebhookFailed: (partner_id, reason) => log.warn({ partner_id, reason }, 'webhook'),
   onEventsFailed: (error) => logFailure(log, error),

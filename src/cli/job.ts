@@ -1,5 +1,5 @@
 /**
- * The cron jobs. Each logs one JSON line per fact to stderr, records its run, and exits with the same statuses as a
+ * The cron jobs. Each job logs one JSON line per fact to stderr, records its run, and exits with the same statuses as a
  * command.
  */
 import type { pino } from 'pino';
@@ -15,6 +15,7 @@ import { LOCKS } from '../database/locks.ts';
 import { oneAtATime } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, exitOf, Refusal } from '../errors/refusals.ts';
+import { readCheckpointsOf } from '../log/closing.sql.ts';
 import { openLog } from '../log.ts';
 import { countDeliveries, nameNeedingAttention } from '../mail/outbox.sql.ts';
 import type { Month } from '../month.ts';
@@ -27,7 +28,6 @@ import { tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
 import { type AttentionItem, readUntold, recordAttention } from '../reports/jobs.sql.ts';
 import { purge } from '../reports/purge.ts';
 import { readStatus, readStatusAndItems } from '../reports/status.ts';
-import { readSealsOf } from '../seals/seals.sql.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
 import { readStatementMonths } from '../splits/reconcile.sql.ts';
@@ -117,8 +117,9 @@ export function runMonthClose(): Promise<number> {
     };
     await runAction(job, monthClose, {}, { reporter });
     await database.reading(async (tx) => {
-      const seals = await readSealsOf(tx, closed);
-      for (const facts of await readMonthFacts(tx, closed)) log.info(monthJson(facts, 'closed', seals), 'month issued');
+      const checkpoints = await readCheckpointsOf(tx, 'month', closed);
+      for (const facts of await readMonthFacts(tx, closed))
+        log.info(monthJson(facts, 'closed', checkpoints), 'month issued');
     });
     let closedBooks = 0;
     const booksRefused = await closeDueBooks(
@@ -164,8 +165,8 @@ async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promi
 }
 
 /**
- * True for pending and rejected approvals. Such a refusal is reported once a day, like decisions that finance must
- * make.
+ * True if an approval is pending or was rejected. Such a refusal is reported once a day, like decisions that finance
+ * must make.
  */
 const isAskedFor = (error: unknown): error is Refusal =>
   error instanceof Refusal && (error.code === 'approval_needed' || error.code === 'approval_rejected');
@@ -298,7 +299,7 @@ async function unsent({ database, log }: Job): Promise<string[]> {
   return [...needing.documents, ...needing.others];
 }
 
-/** Returns 4 if an item is new or is due to be reported again, which is after a day. Otherwise 0. */
+/** Returns 4 if an item is new, or if it is due to be reported again. An item is due again after a day. Otherwise 0. */
 async function exitFor({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<number> {
   const found = { job, items: needing.map((item) => ({ item, count: 1 })), now: environment.now().toISO() };
   const untold = await database.transaction((tx) => tellAttention(tx, found));

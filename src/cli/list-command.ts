@@ -32,7 +32,7 @@ export const listCommand = async (loading: Promise<List>): Promise<{ readonly de
       const command = group.command(list.command.replace(/.* /, '')).description(list.summary);
       addFields(command, list.filters, list.words);
       if (list.most !== undefined) {
-        const help = `maximum number (default: ${list.most})`;
+        const help = `list at most this many (default: ${list.most})`;
         command.option('--limit <count>', help, wholeNumberArgument('--limit', 1, 1_000_000));
       }
       command.option(...FORMAT).option(...OUT);
@@ -64,8 +64,8 @@ async function printList(context: CommandContext, list: List, values: readonly u
       totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
     };
   });
-  // With an option, the list may be empty only because the option filters rows out. An argument only selects whose rows
-  // are listed.
+  // If an option is given, the list may be empty only because the option filters rows out. An argument only selects
+  // whose rows are listed.
   const isFiltered = Object.keys(given).some((name) => list.words?.arguments?.[name] === undefined);
   const none =
     list.none !== undefined && !isFiltered

@@ -29,7 +29,7 @@ export function checkPresentable(output: Output, { format, out }: PresentOptions
     throw refuse('usage', { reason: 'a workbook cannot be printed here. Write it to a file with --out FILE' });
 }
 
-/** Prints a list or report for people, as JSON, CSV or XLSX. Refusals: usage, file_unwritable. */
+/** Prints a list or report as a table for people, or as JSON, CSV or XLSX. Refusals: usage, file_unwritable. */
 export async function present(
   output: Output,
   options: PresentOptions,

@@ -42,10 +42,13 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],
-  checkpoint: ['Take a checkpoint of the open month', () => [actionCommand(loadAction('checkpoint.take'))]],
-  seal: [
-    'List seals and their letters to the auditor',
-    () => [listCommand(import('../lists/seals.ts').then((lists) => lists.seals))],
+  checkpoint: [
+    'Take and list checkpoints of the log; list letters to the auditor',
+    () => [
+      actionCommand(loadAction('checkpoint.take')),
+      import('./commands/checkpoint.ts'),
+      listCommand(import('../lists/checkpoints.ts').then((lists) => lists.checkpoints)),
+    ],
   ],
   deliver: ['Deliver issued documents and other pending e-mails', () => [import('./commands/deliver.ts')]],
   invoice: [
@@ -114,7 +117,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
   statement: ['E-mail account statements to partners', () => [actionCommand(loadAction('statement.send'))]],
   report: [
-    'Aging, account statement, trial balance, close, coverage, tax',
+    'Show a report: aging, account statement, trial balance, close, coverage, tax',
     () => [
       import('./commands/report/aging.ts'),
       import('./commands/report/statement.ts'),
@@ -159,6 +162,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       actionCommand(loadAction('user.sign_out')),
     ],
   ],
+  erase: ['Erase the personal data of a person', () => [actionCommand(loadAction('person.erase'))]],
   approval: [
     'Approve, reject and list requests for approval',
     () => [
@@ -195,6 +199,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   gl: ['List journals exported to the general ledger', () => [import('./commands/gl.ts')]],
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
+  witness: ['Cosign the checkpoints of a log, for auditors', () => [import('./commands/witness.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
   purge: ['Delete data that is no longer needed, such as old quotes', () => [import('./commands/purge.ts')]],
@@ -217,7 +222,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .description('Accounts-receivable subledger and month-end invoicing for sales through partners.')
     .version(packageVersion)
     .option('--json', 'print one JSON document on stdout; logs go to stderr')
-    .option('--by <email>', 'the user who runs this command; recorded with its events')
+    .option('--by <email>', 'the user who runs this command; the events of the command name this user')
     .configureOutput({ writeOut: (text) => written.push(text), outputError: () => {} })
     .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, optionDescription: describedOption })
     .exitOverride();
@@ -247,7 +252,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 }
 
 /**
- * The command that a command line names, such as `invoice void`, or undefined if the command line names no command or
+ * The command that a command line names, such as `invoice void`. Undefined if the command line names no command, or
  * only a group.
  */
 function calledCommand(program: Command, words: readonly string[]): string | undefined {
@@ -288,8 +293,8 @@ const describedOption = (option: Option): string =>
   `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
 
 /**
- * A command with its arguments, such as `apply <id>`. Without "[options]", which commander would add, the description
- * has more room.
+ * A command with its arguments, such as `apply <id>`. The form "[options]", which commander would add, is omitted to
+ * leave more room for the description.
  */
 const termOf = (command: Command): string =>
   [

@@ -57,7 +57,7 @@ export async function reported<Input, Result, Followed, Json>(
   );
 }
 
-/** Only commands that deliver load the modules for rendering and mail, which takes a quarter of a second. */
+/** Only commands that deliver load the modules for rendering and mail, because loading takes a quarter of a second. */
 export async function withNotes<Result>(
   output: Output,
   delivers: boolean,

@@ -1,6 +1,5 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month } from '../month.ts';
-import type { ClosedBooks } from '../seals/books.sql.ts';
 
 export interface BooksState {
   readonly first_closed: Month | null;
@@ -23,8 +22,8 @@ export function readBankFeeds(
 }
 
 /**
- * The bank accounts that the close of a month's books did not wait for, with the reasons. The list is empty while the
- * books are open.
+ * The bank accounts that the close of a month's books did not wait for, with the reasons. The bank accounts that the
+ * close of a month's books did not wait for, with the reasons.
  */
 export function readClosedWithout(tx: Transaction, month: Month): Promise<{ account: string; reason: string }[]> {
   return query(
@@ -68,9 +67,18 @@ export async function readPossibleDuplicates(tx: Transaction, day: string): Prom
   return rows.map(({ exception }) => exception);
 }
 
-type NewClose = Pick<ClosedBooks, 'month' | 'previous' | 'facts_to' | 'closed_at'>;
+interface NewClose {
+  readonly month: Month;
+  /** The month that was closed before this month. */
+  readonly previous: Month | null;
+  /** The number of the last fact before the close. */
+  readonly facts_to: number;
+  readonly closed_at: string;
+}
 
-/** Stores the balances at the end of the month: the balances of the previous closed books, plus the postings since. */
+/**
+ * Stores the balances at the end of the month: the balances of the previous closed books plus the postings after them.
+ */
 export async function insertBookBalances(tx: Transaction, { month, previous }: NewClose): Promise<void> {
   await execute(
     tx,
@@ -102,14 +110,11 @@ export async function insertBookOpenItems(tx: Transaction, { month }: Pick<NewCl
   );
 }
 
-export async function insertBookClose(
-  tx: Transaction,
-  close: NewClose & { readonly record: string; readonly seal: string; readonly eventId: number },
-): Promise<void> {
+export async function insertBookClose(tx: Transaction, close: NewClose & { readonly eventId: number }): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO book_closes (month, previous, facts_to, closed_at, event_id, record, seal)
-     VALUES (:month, :previous, :facts_to::bigint, :closed_at::timestamptz, :eventId::bigint, :record, :seal)`,
+    `INSERT INTO book_closes (month, previous, facts_to, closed_at, event_id)
+     VALUES (:month, :previous, :facts_to::bigint, :closed_at::timestamptz, :eventId::bigint)`,
     { ...close },
   );
 }

@@ -1,7 +1,8 @@
 /**
- * Closes the books of a month, after the billing close (`close.ts`). No fact is dated in a month after the close of its
- * books. The month's trial balance is stored and sealed. Refusals: month_not_closed, before_first_month,
- * month_not_ended, earlier_books_open, bank_feed_behind, bank_feed_gap, possible_duplicates_open, bank_account_unknown.
+ * Closes the books of a month, which is the second of its two closes. After this close, no facts are dated in the
+ * month, and the trial balance of the month is stored. For ledger rows, the billing close decides instead (`close.ts`).
+ * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind, bank_feed_gap,
+ * possible_duplicates_open, bank_account_unknown.
  */
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
@@ -11,12 +12,11 @@ import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { checkpointBooks } from '../log/checkpoint.ts';
+import { readLastNumber } from '../log/checkpoints.sql.ts';
 import { lastDay, type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { settleWeAre } from '../partners/presentation.ts';
 import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
-import { writeBooksRecord } from '../seals/books.ts';
-import { readLastFact } from '../seals/seals.sql.ts';
-import { signSeal } from '../seals/signature.ts';
 import {
   type BooksState,
   insertBookBalances,
@@ -39,10 +39,10 @@ export interface BankFeed {
   readonly account: string;
   /** The date, `YYYY-MM-DD`. */
   readonly reported_to: string;
-  /** Whether the account's files state balances. Without balances, a missing file cannot be detected. */
+  /** Whether the account's files state balances. If the files state no balances, a missing file cannot be detected. */
   readonly balances_stated: boolean;
   readonly complete: boolean;
-  /** Why the account no longer reports; null while its files are expected. */
+  /** Why the account no longer reports; null while files of the account are expected. */
   readonly ended: string | null;
 }
 
@@ -130,12 +130,11 @@ export async function closeBooks(tx: Transaction, context: ActorContext, request
     },
     now,
   });
-  const close = { month, previous: state.last_books, facts_to: await readLastFact(tx), closed_at: now };
+  const close = { month, previous: state.last_books, facts_to: await readLastNumber(tx), closed_at: now };
   await insertBookBalances(tx, close);
   await insertBookOpenItems(tx, close);
-  const seal = await writeBooksRecord(tx, close);
-  await insertBookClose(tx, { ...close, ...seal, eventId });
-  await signSeal(tx, context, { kind: 'books', name: month, ...seal, eventId, now });
+  await insertBookClose(tx, { ...close, eventId });
+  await checkpointBooks(tx, context, { month, now });
   failpoint('books.recorded');
   return true;
 }
@@ -171,7 +170,7 @@ export function dueBooks(state: BooksState, context: Installation): Month[] {
   return openBooks(state).filter((month) => (booksDueOn(month, context.settings) ?? '9999') <= today);
 }
 
-/** Closes the books that are due, oldest first. Stops at the first refusal. */
+/** Closes the books that are due, oldest first. The function stops at the first refusal. */
 export async function closeDueBooks(
   database: Database,
   context: ActorContext,

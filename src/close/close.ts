@@ -1,8 +1,9 @@
 /**
- * Closes months. One transaction chooses a month, totals its rows, issues its documents and seals it. A preview is the
- * same transaction, rolled back. `run.ts` runs the close, and `src/month-end/month-end.ts` runs the later steps.
- * Refusals: month_not_ended, earlier_month_open, first_month_fixed, before_first_month, clock_behind,
- * settings_incomplete, tax_rule_missing, we_are_fixed, and those of `feeds.ts`.
+ * Closing months: one transaction chooses a month, totals its rows, issues its documents and takes a checkpoint of the
+ * log. A preview runs the same transaction and rolls it back. `run.ts` runs this transaction;
+ * `src/month-end/month-end.ts` runs the steps after it. Refusals: month_not_ended, earlier_month_open,
+ * first_month_fixed, before_first_month, clock_behind, settings_incomplete, tax_rule_missing, we_are_fixed, and those
+ * of `feeds.ts`.
  */
 import type { DateTime } from 'luxon';
 import { countApprovers } from '../approvals/requests.sql.ts';
@@ -17,12 +18,12 @@ import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
+import { checkpointMonth } from '../log/checkpoint.ts';
+import { insertMonthTotals } from '../log/checkpoints.sql.ts';
 import { type Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { settleWeAre } from '../partners/presentation.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { sealMonth } from '../seals/seal.ts';
-import { signSeal } from '../seals/signature.ts';
 import {
   type FeedDecision,
   type Feeds,
@@ -49,8 +50,11 @@ export interface CloseRequest extends FeedDecision {
    * row.
    */
   readonly firstMonth?: Month | undefined;
+  /** A preview is rolled back. */
   readonly preview: boolean;
-  /** Whether a preview includes a month that a close would still refuse because it has not ended or lacks feeds. */
+  /**
+   * Whether a preview includes a month that a close would still refuse, because the month has not ended or lacks feeds.
+   */
   readonly forecast?: boolean | undefined;
 }
 
@@ -114,7 +118,7 @@ async function monthsOfPlan(
 
 /**
  * Closes the first month of the plan and returns it; undefined if no month is left to close. The plan is made again
- * under the ledger's lock, because rows may have arrived since the run began.
+ * under the ledger's lock, because rows may have arrived after the run began.
  */
 export async function closeNext(
   tx: Transaction,
@@ -122,7 +126,7 @@ export async function closeNext(
   request: CloseRequest,
 ): Promise<Month | undefined> {
   await lockLedgerWhole(tx);
-  // Enough memory to group a month's rows by hashing, and to sort a million hashes.
+  // This memory is enough to group a month's rows by hashing, and to sort a million hashes.
   await raiseWorkMemory(tx);
   failpoint('close.locked');
   await settleWeAre(tx, context.settings);
@@ -130,7 +134,7 @@ export async function closeNext(
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
   const feeds = await readPartnerFeeds(tx, { allow_empty: false }, month);
-  // Computed even if the settings allow missing feeds, because the close records which feeds were missing.
+  // The missing feeds are computed even if the settings allow them, because the close records which feeds were missing.
   const missing = isIncomplete(feeds)
     ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
     : {};
@@ -146,10 +150,11 @@ export async function closeNext(
   await holdOddInvoices(tx, context, batch);
   await recordClosedMonth(tx, batch, previous);
   failpoint('close.recorded');
+  await insertMonthTotals(tx, month);
+  // A preview takes no checkpoint, because the previewed month may not have ended.
   if (!request.preview) {
-    const seal = await sealMonth(tx, { month, previous }, batch.now);
-    failpoint('close.sealed');
-    await signSeal(tx, context, { kind: 'month', name: month, ...seal, eventId: batch.eventId, now: batch.now });
+    await checkpointMonth(tx, context, { month, previous, now: batch.now });
+    failpoint('close.checkpointed');
   }
   return month;
 }

@@ -14,8 +14,8 @@ export const readExpectedFeeds = (
   query(
     tx,
     // The lines of documents name the months whose rows they bill. Late rows may not be billed yet, so late rows are
-    // looked up in the ledger. A scalar subquery is one probe of the primary key for each partner and month. EXISTS may
-    // read the whole ledger.
+    // looked up in the ledger. A scalar subquery costs one probe of the primary key for each partner and month. EXISTS
+    // may read the whole ledger.
     `WITH compared AS MATERIALIZED (
        SELECT month FROM closed_months WHERE month < :month ORDER BY month DESC LIMIT :monthsCompared
      ), billed AS MATERIALIZED (

@@ -9,7 +9,10 @@ import type { Month } from '../month.ts';
 import { type ToDo, toDo } from '../remedy.ts';
 import { type ExpectedFeed, readExpectedFeeds, readWhetherEmpty } from './feeds.sql.ts';
 
-/** How many closed months decide. If only one month is closed, that month decides alone. */
+/**
+ * How many of the latest closed months decide whether a feed is expected. If only one month is closed, that month
+ * decides alone.
+ */
 const MONTHS_COMPARED = 2;
 
 export interface Feeds {

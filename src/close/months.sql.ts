@@ -1,4 +1,4 @@
-/** Reads which months are open, what a close recorded, and what a close issued. */
+/** Reads which months are open, what each close recorded, and which documents each close issued. */
 
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { CONTENT } from '../documents/content.sql.ts';
@@ -73,7 +73,10 @@ export async function readIssueDays(tx: Transaction, months: readonly Month[]): 
   return new Map(rows.map(({ month, issued_on }) => [month, issued_on]));
 }
 
-/** A document in a currency other than its partner's, which is allowed but usually caused by a wrong row. */
+/**
+ * A document in a currency other than its partner's currency. Such a document is allowed, but is usually caused by a
+ * wrong row.
+ */
 export interface OtherCurrency {
   readonly month: Month;
   readonly partner_id: string;
@@ -192,8 +195,9 @@ export interface OddInvoice {
 }
 
 /**
- * The newly issued documents to hold, in number order. A partner without earlier invoices is held only by the limit on
- * the amount. Earlier invoices count net of their credit notes. Void, held and zero invoices are ignored.
+ * The newly issued documents to hold, in number order. If a partner has no earlier invoices, only the limit on the
+ * amount applies. Each earlier invoice counts at its amount less its credit notes. Void, held and zero invoices are
+ * ignored.
  */
 export function readOddInvoices(
   tx: Transaction,

@@ -6,7 +6,10 @@ import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
+import { Refusal } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { takeCheckpoint } from '../log/checkpoint.ts';
+import { countUncovered } from '../log/checkpoints.sql.ts';
 import type { Month } from '../month.ts';
 import { type CloseRequest, closeNext, planClose } from './close.ts';
 import { type Feeds, readPartnerFeeds } from './feeds.ts';
@@ -33,6 +36,7 @@ export async function closeMonths(
   // The first plan is made without the ledger's lock, so that a run with nothing to do blocks no writer.
   while ((await database.reading((tx) => planClose(tx, context, asked))).length > 0) {
     failpoint('close.planned');
+    await hashBeforeLock(database, context);
     const month = await database.transaction((tx) => closeNext(tx, context, asked));
     if (month === undefined) continue; // a different run closed the month first
     failpoint('close.committed');
@@ -40,6 +44,24 @@ export async function closeMonths(
     if (onClosed) onClosed(month, await database.reading((tx) => readOtherCurrencies(tx, [month])));
   }
   return closed;
+}
+
+/** The number of facts that a close hashes in a tenth of a second. */
+const FEW = 50_000;
+const PATIENCE_MILLISECONDS = 2_000;
+
+/**
+ * Takes a checkpoint if many facts, for example an import of today, are not covered yet. The close then hashes only a
+ * few facts while it blocks writers.
+ */
+async function hashBeforeLock(database: Database, context: IssueContext): Promise<void> {
+  if ((await database.reading(countUncovered)) <= FEW) return;
+  try {
+    await takeCheckpoint(database, context, PATIENCE_MILLISECONDS);
+  } catch (error) {
+    // If another transaction is recording facts, no checkpoint can be taken, and the close hashes the facts itself.
+    if (!(error instanceof Refusal)) throw error;
+  }
 }
 
 /**

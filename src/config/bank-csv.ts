@@ -34,7 +34,7 @@ export const bankCsvSchema = z
     skip_lines: z.int().min(0).max(100).default(0),
     /** True if the bank writes credits with a minus sign. */
     negate: z.boolean().default(false),
-    /** The account of a file that has no column for it. */
+    /** The account to use if the file has no column for the account. */
     account: line(40).default(''),
     currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').default('USD'),
   })
@@ -48,7 +48,7 @@ export const bankCsvSchema = z
   );
 export type BankCsvMap = z.output<typeof bankCsvSchema>;
 
-/** The map for settings without `bank_csv`. */
+/** The map that applies if the settings have no `bank_csv`. */
 export const PLAIN_BANK_CSV: z.input<typeof bankCsvSchema> = {
   columns: {
     date: 'date',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { line } from './validation.ts';
 
-/** The same as in people/roles.ts. This folder must not import people, which is a later layer. */
+/** The same list as in people/roles.ts. This folder must not import people, which is a later layer. */
 const role = z.enum(['viewer', 'finance', 'approver', 'administrator']);
 
 const oidcSchema = z.strictObject({
@@ -23,7 +23,10 @@ export const consoleSchema = z.strictObject({
   idle_minutes: z.int().min(1).max(720).default(30),
   session_hours: z.int().min(1).max(24).default(12),
   link_hours: z.int().min(1).max(168).default(24),
-  /** Whether partners' contacts may sign in from payment pages (/place). Sign-in from payment pages requires mail. */
+  /**
+   * Whether partners' contacts may sign in from payment pages (/place). Sign-in from payment pages works only if mail
+   * is configured.
+   */
   partner_place: z.boolean().default(true),
   /** The OpenID Connect provider; null means that users sign in only with passkeys and links. */
   oidc: oidcSchema.nullable().default(null),

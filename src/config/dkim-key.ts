@@ -1,7 +1,7 @@
 /** Reads the RSA key that signs e-mails (DKIM, RFC 6376). Refusal: environment_invalid. */
 import type { KeyObject } from 'node:crypto';
 import { refuse } from '../errors/refusals.ts';
-import { readPrivateKey } from './seal-key.ts';
+import { readPrivateKey } from './log-key.ts';
 
 const MAKE_ONE = "'openssl genrsa -out FILE 2048' makes one";
 /** RFC 8301: verifiers refuse keys shorter than 1,024 bits, and signers should use at least 2,048 bits. */

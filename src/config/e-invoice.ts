@@ -47,7 +47,8 @@ const REASON_CODES: ReadonlySet<string> = new Set(
 );
 
 /**
- * The category of each code that belongs to only one category (Peppol P0104 to P0111). Reckoner does not use G and K.
+ * The category of each code that belongs to only one category (Peppol P0104 to P0111). Reckoner does not use the
+ * categories G and K.
  */
 const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-AE': 'AE',
@@ -60,7 +61,7 @@ const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-O': 'O',
 };
 
-/** Why a VATEX code cannot be the reason for a category (`E`, `AE`, `O`), or undefined if it can. */
+/** Why a VATEX code cannot be the reason for a category (`E`, `AE`, `O`); undefined if it can be the reason. */
 export function reasonCodeProblem(code: string, category: string): string | undefined {
   if (!REASON_CODES.has(code.replace(/^VATEX-/, ''))) return 'must be a VATEX code such as VATEX-EU-AE';
   const own = CATEGORY_OF_CODE[code] ?? category;

@@ -6,7 +6,7 @@ import { DateTime } from 'luxon';
 import { refuse } from '../errors/refusals.ts';
 import { LOG_LEVELS } from '../log.ts';
 import { readDkimKey } from './dkim-key.ts';
-import { readSealKey, type SealKey } from './seal-key.ts';
+import { type LogKey, readLogKey } from './log-key.ts';
 import { withSecretFiles } from './secret-files.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';
@@ -33,12 +33,16 @@ export interface Environment {
   readonly stripeBase: string | undefined;
   /** PAYMENT_LINK_SECRET: signs the URLs of a link template. */
   readonly linkSecret: string | undefined;
-  /** WEBHOOK_SIGNING_KEY: the secrets of partners' webhooks are derived from it. */
+  /** WEBHOOK_SIGNING_KEY: the key from which the secrets of partners' webhooks are derived. */
   readonly webhookKey?: string | undefined;
   /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE: signs e-mails; undefined means that e-mails are not signed. */
   readonly dkimKey?: KeyObject | undefined;
-  /** SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE: signs seals; undefined means that seals are not signed. */
-  readonly sealKey?: SealKey | undefined;
+  /** LOG_SIGNING_KEY or LOG_SIGNING_KEY_FILE, which signs checkpoints; undefined if none are signed. */
+  readonly logKey?: LogKey | undefined;
+  /** LOG_SIGNING_KEY_BEFORE or LOG_SIGNING_KEY_BEFORE_FILE: the previous key, which signs the new one once. */
+  readonly logKeyBefore?: LogKey | undefined;
+  /** RECKONER_LOG_HOST, the host in the name of a new log. */
+  readonly logHost?: string | undefined;
   /** BACKUP_RECIPIENT: the age public keys that backups are encrypted to. */
   readonly backupRecipients?: readonly string[];
   /**
@@ -83,7 +87,9 @@ export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environ
     stripeBase: stripeBase(name, variables),
     linkSecret: longSecret(variables, 'PAYMENT_LINK_SECRET'),
     webhookKey: longSecret(variables, WEBHOOK_SIGNING_KEY),
-    sealKey: readSealKey(variables),
+    logKey: readLogKey(variables, 'LOG_SIGNING_KEY'),
+    logKeyBefore: readLogKey(variables, 'LOG_SIGNING_KEY_BEFORE'),
+    logHost: logHost(variables['RECKONER_LOG_HOST']),
     dkimKey: readDkimKey(variables),
     backupRecipients: (variables['BACKUP_RECIPIENT'] ?? '').split(/[\s,]+/).filter((each) => each !== ''),
     stripeWebhookSecrets: webhookSecrets(variables),
@@ -95,6 +101,16 @@ export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environ
 }
 
 const invalid = (variable: string, reason: string) => refuse('environment_invalid', { variable, reason });
+
+export const LOG_HOST_FORM = 'must be the name of a host in lower case, such as billing.example.com';
+
+export const isLogHost = (given: string): boolean => /^[a-z0-9]([a-z0-9.-]{0,100}[a-z0-9])?$/.test(given);
+
+function logHost(given: string | undefined): string | undefined {
+  if (!given) return undefined;
+  if (isLogHost(given)) return given;
+  throw invalid('RECKONER_LOG_HOST', LOG_HOST_FORM);
+}
 
 function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly string[]): string | undefined {
   const value = variables[variable];

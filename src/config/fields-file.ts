@@ -15,10 +15,10 @@ export const accountsFile = ({ home }: Pick<Environment, 'home'>): string => joi
 
 interface Reading<Schema extends z.ZodType> {
   readonly schema: Schema;
-  /** JSON.parse, or a parser that keeps numbers exact. */
+  /** Either JSON.parse, or a parser that keeps numbers exact. */
   readonly parse: (text: string) => unknown;
   readonly invalid: (problems: readonly FieldProblem[]) => Refusal;
-  /** The refusal of a missing file (default: file_unreadable). */
+  /** The code of the refusal if the file is missing (default: file_unreadable). */
   readonly missing?: () => Refusal;
 }
 

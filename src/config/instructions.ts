@@ -23,7 +23,7 @@ const iban = z
 const accountNumber = line(40).min(1, 'must not be empty');
 const named = line().min(1, 'must not be empty');
 
-/** City and country are required because banks refuse cross-border wires without them since November 2026. */
+/** City and country are required, because banks have refused cross-border wires without them since November 2026. */
 const bankAddressSchema = addressSchema.check(({ value, issues }) => {
   for (const field of ['city', 'country'] as const) {
     if (value[field].trim() === '') {

@@ -21,8 +21,8 @@ const MOST_BYTES = 200_000;
 const LEAST_PIXELS = 16;
 const MOST_PIXELS_A_SIDE = 2_000;
 /**
- * Each rendering decodes the logo, which takes 75 ms per million pixels of a transparent image. 1,000 by 400 pixels
- * print sharply.
+ * Each rendering decodes the logo. Decoding takes 75 ms per million pixels of a transparent image. A logo of 1,000 by
+ * 400 pixels prints sharply.
  */
 const MOST_PIXELS = 400_000;
 

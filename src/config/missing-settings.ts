@@ -25,7 +25,7 @@ export function missingSettings(settings: Settings): MissingSetting[] {
   const known = new Map(values(fictitious));
   const missing = values(settings).flatMap(([path, value]): MissingSetting[] => {
     if (value === '') return [{ path, needs: 'a value' }];
-    // A real address may have the same city or country as the fictitious one.
+    // The city or country of a real address may equal the fictitious value.
     const identity = !path.startsWith('issuer.address.');
     return identity && value === known.get(path) ? [{ path, needs: "your own value: this is the sandbox's" }] : [];
   });

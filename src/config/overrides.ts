@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import type { Environment } from './environment.ts';
 
-/** The names of the files in a folder. A missing folder is like an empty one. */
+/** The names of the files in a folder. A missing folder is treated as an empty folder. */
 export function overridesIn(folder: string): string[] {
   try {
     return readdirSync(folder);

@@ -16,7 +16,7 @@ const SECRETS: ReadonlySet<string> = new Set([
   'WEBHOOK_SIGNING_KEY',
   'OIDC_CLIENT_SECRET',
 ]);
-/** A connected account's name follows these prefixes. */
+/** Each of these prefixes is followed by the name of a connected account. */
 const SECRETS_OF_ACCOUNTS = ['STRIPE_SECRET_KEY_', 'STRIPE_WEBHOOK_SECRET_'];
 
 const isSecret = (variable: string): boolean =>
@@ -39,7 +39,7 @@ export function withSecretFiles(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv
   return result;
 }
 
-/** The limit in bytes. A PEM key has about 120 bytes, a certificate chain a few thousand. */
+/** The largest size of a secret file in bytes. A PEM key has about 120 bytes, a certificate chain a few thousand. */
 const LONGEST = 16_384;
 
 /** Reads a file. Refuses a file that every user of the machine can read or change. */

@@ -1,4 +1,4 @@
-/** Reads settings.json and checks all of it. Refusals: settings_missing, settings_invalid. */
+/** Reads settings.json and checks the whole file. Refusals: settings_missing, settings_invalid. */
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -20,8 +20,8 @@ import { addressSchema, emailAddress, line, optional } from './validation.ts';
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
 
 /**
- * When an action needs approval. With `always`, the rule applies to any amount. `{}` means the same, but the settings
- * history does not show empty objects.
+ * The cases in which an action needs approval. With `always`, the rule applies to any amount. `{}` means the same as
+ * `always`, but the settings history does not show empty objects.
  */
 const rule = z
   .strictObject({ above: above.optional(), always: z.literal(true).optional() })
@@ -95,7 +95,7 @@ const httpSchema = z.strictObject({
   allow: z.array(network).default([]),
   /** Proxies whose X-Forwarded-For is trusted. */
   trust_proxy: z.array(network).default([]),
-  /** Applies to each API client, and to each address that sends no token. */
+  /** The limit applies to each API client, and to each address that sends no token. */
   requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
   /** The days for which an invoice's page stays online after the invoice was paid or voided, or null if unlimited. */
   payment_page_days: z.int().min(0).max(3660).nullable().default(90),
@@ -117,11 +117,14 @@ const quotesSchema = z.strictObject({
     .default({ '*': '1000000' }),
 });
 
-/** Retention in days, or null if unlimited. The database refuses deletion within 30 days. */
+/**
+ * How many days data is kept; null means without limit. The database refuses to delete data that is less than 30 days
+ * old.
+ */
 const retentionSchema = z.strictObject({
-  /** Counted from the expiry of a quote or requote that was not accepted. */
+  /** The days are counted from the expiry of a quote or requote that was not accepted. */
   quotes_days: z.int().min(30).max(3660).nullable().default(90),
-  /** Counted from the receipt of the processor event. */
+  /** The days are counted from the receipt of the processor event. */
   processor_events_days: z.int().min(30).max(3660).nullable().default(null),
 });
 
@@ -195,8 +198,13 @@ export const settingsSchema = z
     payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
     /** Partners for which a month may close without rows. `true`: no feed is expected from any partner. */
     allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
-    checkpoints: z.enum(['daily', 'off']).default('daily'),
-    /** The dunning levels, in days after the due date. Negative: before the due date. */
+    /**
+     * The checkpoints for which the auditor gets a letter: only checkpoints that close a month, or every checkpoint.
+     */
+    checkpoint_letters: z.enum(['monthly', 'every']).default('monthly'),
+    /** The verifier keys of the witnesses whose signatures under checkpoints are recorded, NAME+ID+KEY. */
+    witnesses: z.array(line(400)).default([]),
+    /** Dunning levels: the number of days after the due date, or before the due date if negative. */
     reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
     /** Whether the payer gets an e-mail receipt for a payment that pays invoices. */
     payment_receipts: z.boolean().default(true),
@@ -207,7 +215,7 @@ export const settingsSchema = z
      * credit is applied by `credit apply` or by a payment that refers to it.
      */
     credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
-    /** Whether we supply partners, who sell at their own price, or are the principal (docs/settings.md). */
+    /** Whether we are the principal, or supply partners who sell at their own price (docs/settings.md). */
     we_are: z.enum(['supplier_to_partner', 'principal']).default('supplier_to_partner'),
     /** The tax that finance configured (docs/tax.md); null means that documents state no tax. */
     tax: taxSchema.nullable().default(null),
@@ -242,7 +250,8 @@ export interface Issuer extends Omit<WrittenSettings['issuer'], 'logo'> {
 export interface Settings extends Omit<WrittenSettings, 'issuer'> {
   readonly issuer: Issuer;
   /**
-   * The instructions of the file, if `instructions` has the instructions in force instead (documents/instructions.ts).
+   * The instructions in the file. This field exists if `instructions` has the instructions in force instead
+   * (documents/instructions.ts).
    */
   readonly file_instructions?: WrittenSettings['instructions'];
 }

@@ -44,7 +44,7 @@ const ruleSchema = z
       .default('0'),
     reduced: z.boolean().default(false),
     reason: line(200).optional(),
-    /** The reason as a VATEX code. */
+    /** The reason for no tax, as a VATEX code. */
     reason_code: z.string().optional(),
     /**
      * The first and last day of the rule. Without `until`, the rule has no last day. Without `from`, firstDayOf
@@ -123,7 +123,7 @@ const EU_SHAPES: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Why a text does not have the format of a tax number of this country, or undefined if it has, or if the format is
+ * Why a text does not have the format of a tax number of this country; undefined if it does, or if the format is
  * unknown.
  */
 export function taxNumberProblem(number: string, of: string): string | undefined {
@@ -147,8 +147,9 @@ const countrySchema = z.strictObject({
 });
 
 /**
- * Returns a rule's first day. By default a rule begins when the tax begins, unless it ends earlier: older sales were
- * billed without tax, and a reversal must not return tax that was never charged.
+ * Returns a rule's first day. Without `from`, a rule begins when the tax begins, because older sales were billed
+ * without tax, and a reversal must not return tax that was never charged. A rule that ends before the tax begins has no
+ * first day.
  */
 const firstDayOf = ({ from, until }: z.output<typeof ruleSchema>, began: Month): string | null =>
   from ?? (until !== null && until < `${began}-01` ? null : `${began}-01`);
@@ -218,8 +219,8 @@ export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule |
 }
 
 /**
- * Names the rules that would apply to a sale on other days, such as `rule 3 begins on 2026-11-01`. Rules count from 1.
- * Without such rules, the text is empty.
+ * Names the rules that would apply to a sale on other days, such as `rule 3 begins on 2026-11-01`. Rules are numbered
+ * from 1. Without such rules, the text is empty.
  */
 export function rulesOfOtherDays({ rules }: Pick<Tax, 'rules'>, sale: Sale): string {
   return rules

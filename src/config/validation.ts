@@ -15,7 +15,7 @@ export const emailAddress = z
   .refine((text) => z.email().safeParse(text).success, 'must be one e-mail address such as ap@partner.example');
 export const optional = <T extends z.ZodType<string>>(schema: T) => z.union([z.literal(''), schema]);
 
-/** A structured postal address, because banks refuse cross-border wires without one. */
+/** A structured postal address. Banks refuse cross-border wires without a structured address. */
 export const addressSchema = z.strictObject({
   line1: line().default(''),
   line2: line().default(''),

@@ -137,7 +137,10 @@ const Appearance = ({ chosen, token }: { chosen: Theme | null; token: string }) 
 
 /** A boosted form would not replace the document's root, which has the setting. */
 const Keyboard = ({ on, token }: { on: boolean; token: string }) => (
-  <Card title="Keyboard" note="Applies to this browser. Single keys, such as j and /, move, search and open.">
+  <Card
+    title="Keyboard"
+    note="This choice applies to this browser only. With single keys on, you move through rows with j and k, and search with /."
+  >
     <Form action="/console/account/keys" token={token} boost={false} class="choices">
       {(
         [

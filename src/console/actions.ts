@@ -39,7 +39,7 @@ async function answerTo(action: Action, visit: Visit, form: URLSearchParams): Pr
     if (step !== 'confirm') return { screen: actionPreview(asked, await previewAction(visit.context, action, input)) };
     const report = await confirmed(action, visit, input, form.get('shown') ?? '');
     if (report !== undefined) return doneOf(action, visit, report, input);
-    // The effect changed after the user saw it, so the user must confirm the new one.
+    // The effect changed after the user saw it, so the user must confirm the new effect.
     return { screen: actionPreview(asked, await previewAction(visit.context, action, input), true), status: 409 };
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
@@ -52,7 +52,7 @@ async function answerTo(action: Action, visit: Visit, form: URLSearchParams): Pr
   }
 }
 
-/** Runs the action. Returns undefined if the action's effect is no longer the one that was shown. */
+/** Runs the action. Returns undefined if the action's effect is no longer the effect that was shown. */
 async function confirmed(action: Action, visit: Visit, input: unknown, shown: string): Promise<Report | undefined> {
   try {
     return await runAction(visit.context, action, input, { ...laterOf(action, visit), shown });
@@ -79,7 +79,8 @@ export function doneOf(
 export function laterOf(action: Action, { request }: Visit): Pick<RunOptions, 'later'> {
   if (action.name !== monthClose.name) return {};
   return {
-    later: (follow) => void follow().catch((err: unknown) => request.log.error({ err }, 'what follows a close failed')),
+    later: (follow) =>
+      void follow().catch((err: unknown) => request.log.error({ err }, 'the work after a month close failed')),
   };
 }
 

@@ -40,7 +40,7 @@ export function addAuditTasks(app: FastifyInstance, { action, file }: Routes, sh
     if (taskId !== undefined) start('export', taskId);
     return { to: `/console${PACKS_PATH}/${input.from}` };
   });
-  // Files with the bound `rows` may take longer than other responses, while the client keeps reading.
+  // Files with the bound `rows` may take longer than other responses, as long as the client keeps reading.
   file(
     `${PACKS_PATH}/files/:task/pack.zip`,
     { ...LEDGER, bound: 'rows' },

@@ -12,7 +12,7 @@ import { isFormToken } from '../people/secrets.ts';
 
 export interface Place {
   readonly origin: string;
-  /** False only for a sandbox on the browser's own machine. */
+  /** False only for a sandbox that runs on the browser's own machine. */
   readonly secure: boolean;
 }
 
@@ -36,7 +36,7 @@ const nameOf = (name: CookieName, { secure }: Place): string => (secure ? `__Hos
 
 export function readCookie(request: FastifyRequest, place: Place, name: CookieName): string | undefined {
   const found = cookiesOf(request, nameOf(name, place));
-  // Two cookies with one name mean that a different host set one of them.
+  // Two cookies with the same name mean that another host set one of them.
   return found.length === 1 ? found[0] : undefined;
 }
 

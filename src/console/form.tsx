@@ -13,7 +13,7 @@ export const Form = ({
 }: {
   action: string;
   token: string;
-  /** False loads the whole page again, for forms that change the signed-in user. */
+  /** If false, the whole page is loaded again, for forms that change the signed-in user. */
   boost?: boolean;
   files?: boolean;
   class?: string | undefined;
@@ -47,7 +47,7 @@ export function refuseNul(fields: readonly (readonly [name: string, value: strin
   if (problems.length > 0) throw refuse('request_invalid', { problems });
 }
 
-/** Limits the total size of a form's files. The preview page carries the files as base64 until they are confirmed. */
+/** Limits the total size of a form's files. The preview page carries the files as base64 until the user confirms. */
 const LARGEST_FILES = 4 * 1024 * 1024;
 export const LARGEST_UPLOAD = 6 * 1024 * 1024;
 

@@ -31,7 +31,7 @@ export function Money({ amount, currency, signed = false, bare = false }: MoneyP
 /** Shows a dash instead of zero, so that other amounts stand out. */
 export const Quiet = (money: MoneyProps) => (/[1-9]/.test(money.amount) ? <Money {...money} /> : <None />);
 
-/** A dash for an empty cell. Cards on narrow screens omit the cell. */
+/** Shows a dash in an empty cell. Cards on narrow screens omit the cell. */
 export const None = () => <span class="none">–</span>;
 
 export const Chip = ({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) => (

@@ -10,9 +10,9 @@ interface Page {
   readonly place: Place;
   readonly title: string;
   readonly lead?: string;
-  /** Shown beside the title. */
+  /** The content shown beside the title. */
   readonly Actions?: FunctionComponent<{ user: Seer }>;
-  /** Shown between the title and the filters. */
+  /** The content shown between the title and the filters. */
   readonly Above?: FunctionComponent<{ user: Seer }>;
 }
 

@@ -61,7 +61,7 @@ const namesInViews = ({ views = [] }: List): string[] => [
   ...new Set(views.flatMap(([, filter]) => Object.keys(filter))),
 ];
 
-/** Without a filter, a list shows its first view. */
+/** If no filter is given, a list shows its first view. */
 function beginning(list: List, question: Question): Question {
   const [[, first] = ['', {}]] = list.views ?? [];
   return question['view'] || namesInViews(list).some((name) => question[name]) ? question : { ...question, ...first };
@@ -85,7 +85,7 @@ export async function readList<Row>(
   };
 }
 
-/** Returns all rows that match the filter, with the same columns as the command's file. */
+/** Returns all rows that match the filter. The columns are the same as in the command's file. */
 export async function readListSheet(tx: Transaction, list: List, question: Question, seen: ListContext) {
   const asked = { ...askedOf(list, question, seen), sort: list.sorts[1], after: null, limit: null };
   return sheetOf(list, await list.read(tx, asked), seen.today);
@@ -106,7 +106,7 @@ const consoleHref = (place: string, at: Link[1]): string =>
 export function ListPage({ view, path, user }: { view: ListView; path: string; user: Seer }) {
   const { list, rows, totals } = view;
   const fields = fieldsOf(list.filters);
-  const count = `${plural(rows.length, list.one)}${view.next === null ? '' : ' of more'}`;
+  const count = `${plural(rows.length, list.one)}${view.next === null ? '' : ', more on the next page'}`;
   return (
     <>
       <Filters view={view} path={path} fields={fields} />

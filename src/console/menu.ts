@@ -1,6 +1,6 @@
 import { scopeOf, type User } from '../people/roles.ts';
 
-/** `key` is the letter to type after `g`. */
+/** `key` is the letter to type after the letter `g`. */
 const PLACES = [
   { path: 'close', name: 'Close', key: 'c' },
   { path: 'queue', name: 'Work queue', key: 'q' },

@@ -35,7 +35,7 @@ const HTMX = JSON.stringify({
   includeIndicatorStyles: false,
   selfRequestsOnly: true,
   historyCacheSize: 0,
-  // Shows error pages like other pages.
+  // Error pages are shown like other pages.
   responseHandling: [
     { code: '204', swap: false },
     { code: '...', swap: true },
@@ -90,11 +90,11 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['Enter', 'open the row'],
   ['x', 'select the row'],
   ['.', "the page's first action"],
-  ['Esc', 'leave a field or this list, or go up a level'],
+  ['Esc', 'leave the field, close this list, or go to the page above'],
   ['?', 'this list'],
 ];
 
-/** keys.js shows this dialog. */
+/** The script keys.js shows this dialog. */
 const Keys = ({ places }: { places: readonly PlaceLink[] }) => (
   <dialog class="keys" id="keys" aria-labelledby="keys-title">
     <h2 id="keys-title">Keyboard</h2>

@@ -35,7 +35,7 @@ export interface Access {
    */
   readonly scope: 'ledger' | 'partners';
   readonly bound?: BoundName;
-  /** Allows repeated parameters, such as ticked rows. `asked` has all values. */
+  /** Allows parameters that occur several times, such as ticked rows. `asked` has all values. */
   readonly repeats?: boolean;
 }
 
@@ -109,7 +109,7 @@ export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => P
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The user for whom problem pages are shown. Null until the user is known. */
+    /** The user for whom problem pages are shown. The user is null until the user is known. */
     reader: PageUser | null;
   }
 }
@@ -324,7 +324,7 @@ const IN_OUR_FRAME = {
   'X-Frame-Options': 'SAMEORIGIN',
 };
 
-/** Sends a file for viewing or download. `isFramed` lets pages of this server show the file in a frame. */
+/** Sends a file for viewing or download. `isFramed` allows pages of this server to show the file in a frame. */
 export function sendFile(
   reply: FastifyReply,
   { type, name, content, download = false }: ConsoleFile,

@@ -3,12 +3,12 @@ import { refuse } from '../errors/refusals.ts';
 import { readFile } from '../general-ledger/exports.sql.ts';
 import { glListSheet } from '../general-ledger/list.ts';
 import type { Shared } from '../http/shared.ts';
+import { checkpoints } from '../lists/checkpoints.ts';
 import { clients } from '../lists/clients.ts';
 import { emails } from '../lists/emails.ts';
 import { invoices } from '../lists/invoices.ts';
 import { partners } from '../lists/partners.ts';
 import { payments } from '../lists/payments.ts';
-import { seals } from '../lists/seals.ts';
 import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
@@ -24,6 +24,7 @@ import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { AuditMenu } from './screens/audit-menu.tsx';
+import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
@@ -43,13 +44,12 @@ import { PartnerActions } from './screens/partners.tsx';
 import { AllPaymentsTab, PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
-import { readSeal, SealTheMonth, sealScreen } from './screens/seals.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
-/** Allows one preview at a time, because a preview takes the ledger's lock, as the close does. */
+/** Allows one preview at a time, because a preview takes the ledger's lock in the same way as a close. */
 const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 
@@ -148,7 +148,7 @@ function addPayments(routes: Routes): void {
       readReceipt(tx, exception, { settings, scope, q }),
     receiptScreen,
   );
-  // After a further search, the form keeps its ticked items and entered values.
+  // After a further search, the form keeps the ticked items and the entered values.
   form('/payments/:exception', { role: 'finance', scope: 'partners' }, async (visit, sent) => {
     const { context, user, params } = visit;
     const [scope = []] = [scopeOf(user, 'viewer')];
@@ -229,15 +229,15 @@ function addPartners(routes: Routes): void {
 function addAudit(routes: Routes): void {
   const { screen } = routes;
   screen('/audit', PARTNERS, (tx, { query, ...seen }) => readAuditEvents(tx, query, seen), auditEventsScreen);
-  addList(routes, '/audit/seals', {
-    ...{ list: seals, place: 'audit', title: 'Audit', lead: 'seals and their chain' },
-    ...{ Actions: SealTheMonth, Above: () => AuditMenu({ current: 'seals' }) },
+  addList(routes, '/audit/checkpoints', {
+    ...{ list: checkpoints, place: 'audit', title: 'Audit', lead: 'checkpoints of the log' },
+    ...{ Actions: TakeCheckpoint, Above: () => AuditMenu({ current: 'checkpoints' }) },
   });
   screen(
-    '/audit/seals/:kind/:name',
+    '/audit/checkpoints/:size',
     LEDGER,
-    (tx, { params: { kind = '', name = '' } }) => readSeal(tx, { kind, name }),
-    sealScreen,
+    (tx, { params: { size = '' } }) => readCheckpoint(tx, size),
+    checkpointScreen,
   );
   screen('/audit/checks', LEDGER, readChecks, checksScreen);
   screen('/audit/settings', LEDGER, (tx) => readSettingsChanges(tx), settingsLogScreen);

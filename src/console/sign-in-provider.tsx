@@ -61,7 +61,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
       return refused(shared, request, 'this browser did not request the sign-in, or requested it too long ago');
     const given = { place, asked, settings };
     const claims = await claimsOf(configuration, request, given).catch(async (error: unknown) => {
-      log.warn({ reason: reasonOf(error) }, 'sign-in by the identity provider refused');
+      log.warn({ reason: reasonOf(error) }, 'sign-in with the identity provider refused');
       return refused(shared, request, reasonFor(error));
     });
     return finish(shared, request, reply, { identity: identityOf(settings, claims), to: asked['to'] });
@@ -114,7 +114,7 @@ async function finish(
   { identity, to }: { identity: Identity; to: string | undefined },
 ): Promise<FastifyReply> {
   const actor = thisProcess('http', identity.email ?? identity.subject);
-  // Commits revoked roles even if the sign-in fails.
+  // Revoked roles are committed even if the sign-in fails.
   const done = await shared.database.transaction(async (tx) => {
     const found = await userOfIdentity(tx, { environment: shared.environment, actor }, identity);
     if ('reason' in found) return found;
@@ -192,7 +192,8 @@ function proofBy(secret: string): oidc.ClientAuth {
 }
 
 /**
- * Limits the responses, because the library reads each response as a whole. Genuine responses are shorter than this.
+ * Limits the responses, because the library reads each response as a whole. Genuine responses are shorter than this
+ * limit.
  */
 const MOST_BYTES = 1_000_000;
 
@@ -225,7 +226,7 @@ function remembered(environment: Environment): (settings: OidcSettings) => Promi
       {
         timeout: TIMEOUT_SECONDS,
         [oidc.customFetch]: fetchLimited,
-        // Checks the ID token's signature in addition to TLS. Tests use plain http.
+        // Checks the ID token's signature in addition to TLS. In tests, the provider uses plain http.
         execute: [
           oidc.enableNonRepudiationChecks,
           ...(environment.name === 'sandbox' ? [oidc.allowInsecureRequests] : []),

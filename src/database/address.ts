@@ -27,8 +27,8 @@ export function connectionUrl(given: string, variables: NodeJS.ProcessEnv = proc
 }
 
 /**
- * Reads the password file. The result is empty if the file is missing or other users of this machine may read it,
- * because PostgreSQL's own programs also ignore a file that others may read.
+ * Reads the password file. The result is empty if the file is missing, or if other users of this machine may read the
+ * file. PostgreSQL's own programs also ignore a file that others may read.
  */
 function readPasswordFile(variables: NodeJS.ProcessEnv): string {
   const home = variables['HOME'];

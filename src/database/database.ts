@@ -21,7 +21,7 @@ import { openPool, type Patience, type Queryable, SESSION, type ServerAt } from 
 import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
 
 export interface Database {
-  /** Runs `work` in a transaction of the app's role, which is retried if the server rolled it back. */
+  /** Runs `work` in a transaction of the app's role. If the server rolls the transaction back, it is retried. */
   readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** Like `transaction`, but read-only. All statements use one snapshot. */
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
@@ -37,7 +37,7 @@ export interface Database {
     work: (tx: Transaction) => Promise<Result>,
     options?: { readOnly?: boolean },
   ) => Promise<Result>;
-  /** Runs `work` for its result and rolls back everything that it wrote. */
+  /** Runs `work` for its result, and rolls back everything that `work` wrote. */
   readonly preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** Runs `work` in a transaction as the owner, because the app's role may not do a backup or restore. */
   readonly asOwner: <Result>(
@@ -48,7 +48,7 @@ export interface Database {
   readonly lockPatience: number;
   /** For work that needs its own connection: claims and other advisory locks. */
   readonly connection: pg.ClientConfig;
-  /** For metrics: the used and free connections of each pool, and the requests that wait for one. */
+  /** For metrics: the used and free connections of each pool, and the requests that wait for a connection. */
   readonly pools: () => Readonly<Record<string, PoolState>>;
   /** `settle` runs in the same transaction as the migrations. Returns the names of the migrations that ran. */
   readonly migrations: {
@@ -57,7 +57,7 @@ export interface Database {
   /** Throws a refusal if transactions cannot write now. */
   readonly checkWritable: () => Promise<void>;
   readonly close: () => Promise<void>;
-  /** Drops all connections, for a process that must stop now. The server then rolls back the transactions. */
+  /** Drops all connections. This is for a process that must stop now. The server then rolls back the transactions. */
   readonly abandon: () => Promise<void>;
 }
 
@@ -126,8 +126,10 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
         await checkUnmigrated(owner, server.name, environment);
         await pendingMigrations(owner);
         const done = await migrate(owner, server.connection, async (tx, migrated) => {
-          const { name } = environment;
-          await query(tx, 'INSERT INTO installation (environment) VALUES (:name) ON CONFLICT DO NOTHING', { name });
+          const { name, logHost = 'reckoner.invalid' } = environment;
+          const insert =
+            'INSERT INTO installation (environment, log_host) VALUES (:name, :logHost) ON CONFLICT DO NOTHING';
+          await query(tx, insert, { name, logHost });
           await checkEnvironment(tx.client, environment);
           await settle(tx, migrated);
         });
@@ -204,7 +206,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
   };
 }
 
-/** Carries a preview's result out of its transaction. The throw rolls the transaction back. */
+/** Carries a preview's result out of its transaction. This throw rolls the transaction back. */
 class Undone<Result> extends Error {
   readonly result: Result;
   constructor(result: Result) {

@@ -1,6 +1,6 @@
 /**
- * The embedded PostgreSQL server: a real server in the home. The first command that needs the server starts it, all
- * commands that run at the same time share it, and the last command shuts it down. Refusal: embedded_server.
+ * The embedded PostgreSQL server: a real server in the home. The first command that needs the server starts it. All
+ * commands that run at the same time share the server, and the last command shuts it down. Refusal: embedded_server.
  *
  * Each command holds an advisory lock in shared mode on a connection of its own, called its lease. To leave, a command
  * releases that lock and requests it in exclusive mode. Only the last command gets the exclusive lock. The last command
@@ -28,11 +28,11 @@ import {
 } from './cluster.ts';
 
 export interface EmbeddedServer {
-  /** For pg.Client and pg.Pool. `host` is the folder of the socket. */
+  /** The options for pg.Client and pg.Pool. `host` is the folder of the socket. */
   readonly connection: ReturnType<typeof connectionTo>;
   /**
    * To be called after closing your own connections. The last caller shuts the server down and waits until it is gone.
-   * A process that does not call `release` keeps running.
+   * If a process does not call `release`, it keeps running.
    */
   release(): Promise<void>;
 }
@@ -61,7 +61,7 @@ const connectionTo = ({ data }: Cluster) =>
   // SSL must be off explicitly: PGSSLMODE=require in the environment would break a connection through a socket.
   ({ host: data, port: PORT, user: 'reckoner', database: 'reckoner', ssl: false }) as const;
 
-const IN_USE = 7_261_003_101; // The advisory lock. The number must be the same in every release.
+const IN_USE = 7_261_003_101; // The advisory lock. This number must be the same in every release.
 
 async function leave(cluster: Cluster, lease: pg.Client): Promise<void> {
   try {
@@ -69,7 +69,7 @@ async function leave(cluster: Cluster, lease: pg.Client): Promise<void> {
     const { rows } = await lease.query<{ last: boolean }>('SELECT pg_try_advisory_lock($1) AS last', [IN_USE]);
     if (rows[0]?.last) await stopServer(cluster, lease);
   } catch (error) {
-    if (answerOf(error) === undefined) throw error; // For any other error, the server is already gone.
+    if (answerOf(error) === undefined) throw error; // If any other error occurs, the server is already gone.
   } finally {
     lease.end().catch(() => {});
   }
@@ -131,7 +131,7 @@ async function tryToEnter(cluster: Cluster): Promise<pg.Client | Answer> {
  * lock_timeout to shut down (55P03). EAGAIN means that the queue of the server's socket is full.
  */
 const PASSING = /^(57P0[123]|53300|55P03|EAGAIN|ECONNRESET|EPIPE)$/;
-const LOST_CONNECTION = /^Connection terminated|^timeout expired|connection error/; // pg has no code for these.
+const LOST_CONNECTION = /^Connection terminated|^timeout expired|connection error/; // pg has no codes for these errors.
 
 /** The server's state, derived from a failed connection, or undefined if waiting cannot help. */
 function answerOf(error: unknown): Answer | undefined {

@@ -12,10 +12,10 @@ import { queryOne, type Transaction } from './transaction.ts';
 
 type Clock = Pick<Environment, 'now' | 'clockIsSet'>;
 
-/** Network time keeps clocks within a second of each other. A larger difference than this is a fault. */
+/** Network time keeps clocks within a second of each other. A difference larger than this is a fault. */
 const TOLERANCE_MILLISECONDS = 120_000;
 const CHECKED_EVERY_MILLISECONDS = 30_000;
-/** If this machine's clock and the time since the process began drift apart by more than this, the clock was set. */
+/** If this machine's clock and the time since the process began differ by more than this, the clock was set. */
 const JUMP_MILLISECONDS = 1_000;
 
 export interface Fitness {
@@ -57,7 +57,7 @@ export function fitnessOf(pool: Queryable, name: string, clock: Clock): Fitness 
     async assure() {
       const old = performance.now() - checkedAt > CHECKED_EVERY_MILLISECONDS;
       if (!old && Math.abs(elapsedBase() - clockBase) <= JUMP_MILLISECONDS) return;
-      // If many transactions begin at once, only one asks the server.
+      // If many transactions begin at once, only one of them asks the server.
       checking ??= check().finally(() => {
         checking = undefined;
       });
@@ -92,8 +92,8 @@ function refuseOtherClock(there: number, before: number, after: number): void {
 }
 
 /**
- * How many seconds this machine's clock is ahead of the database's clock. 0 within the tolerance, or if RECKONER_NOW is
- * set.
+ * How many seconds this machine's clock is ahead of the database's clock. The result is 0 within the tolerance, or if
+ * RECKONER_NOW is set.
  */
 export async function readClockDifference(tx: Transaction, clock: Clock): Promise<number> {
   const before = clock.now().toMillis();

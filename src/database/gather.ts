@@ -1,10 +1,10 @@
 /**
  * Collects items into batches. Items that arrive while a batch is running form the next batch, which starts when it has
  * as many items as are running. If nothing is running, an item starts at once, unless the caller requires a minimum.
- * Only a few batches run at a time, because each is twice as large as the previous batch.
+ * Few batches run at the same time, because each new batch is twice as large as the batch before it.
  *
  * Running one batch at a time was slower. Of 16 concurrent clients, one went first while 15 waited, and then the first
- * waited for the 15. So each round cost two commits.
+ * waited for the 15. Each round therefore cost two commits.
  */
 
 /** A transaction of this many rows locks the ledger for less than a tenth of a second. */

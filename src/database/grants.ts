@@ -1,6 +1,6 @@
 /**
- * The privileges of the role reckoner_app. Each `migrate` grants them again, because the role may have been created
- * after the tables, or the tables may come from a dump of a cluster with other roles. The grants are those of
+ * The privileges of the role reckoner_app. Each `migrate` grants the privileges again, because the role may be newer
+ * than the tables, or the tables may come from a dump of a cluster with other roles. The grants are the same as in
  * migrations/schema.sql, which a test compares with the result of the migrations. Refusal: database_not_owner.
  */
 import { readFileSync } from 'node:fs';
@@ -46,8 +46,8 @@ async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
 }
 
 /**
- * True for the owner of our tables. Without tables, true for every login, because a login that creates the tables
- * becomes their owner.
+ * True for the owner of our tables. If there are no tables, true for every login, because the login that creates the
+ * tables becomes their owner.
  */
 export const ownsTables = async (pool: Queryable): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
 

@@ -1,11 +1,11 @@
 /**
  * The advisory locks of the ledger. A writer takes the ledger lock in shared mode for the statement that decides a
- * row's posting month. A close takes the ledger lock in exclusive mode. So each row is recorded entirely before or
- * entirely after the close.
+ * row's posting month. A close takes the ledger lock in exclusive mode. Each row is therefore recorded entirely before
+ * or entirely after the close.
  *
  * Imports of ledger rows also take the importers' lock, because a quote's limits are checked across the ledger and the
- * whole import. Imports of partners take it too, because rows are checked against their partner's time zone, policies
- * and arrangement.
+ * whole import. Imports of partners also take the importers' lock, because rows are checked against their partner's
+ * time zone, policies and arrangement.
  *
  * Always take the importers' lock before the ledger lock: a fixed order rules out deadlocks.
  */
@@ -14,14 +14,15 @@ import { execute, prepared, type Transaction } from './transaction.ts';
 
 const { ledger: LEDGER, importers: IMPORTERS } = LOCKS;
 
-/** Takes the ledger lock in shared mode, for a writer's last statement. Held until the transaction ends. */
+/** Takes the ledger lock in shared mode, for a writer's last statement. The lock is held until the transaction ends. */
 export async function lockLedgerShared(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock_shared(${LEDGER})`);
 }
 
 /**
- * Takes the ledger lock in shared mode and waits at most `ledger` milliseconds. Later, the transaction waits at most
- * `rows` milliseconds for each lock, such as for a row that another transaction is about to insert; 0 means no limit.
+ * Takes the ledger lock in shared mode and waits at most `ledger` milliseconds. After that, the transaction waits at
+ * most `rows` milliseconds for each other lock, such as the lock on a row that another transaction is about to insert;
+ * 0 means no limit.
  */
 export async function lockLedgerFor(tx: Transaction, patience: { ledger: number; rows: number }): Promise<void> {
   await execute(tx, LOCK_LEDGER_FOR, { ledger: String(patience.ledger), rows: String(patience.rows) });

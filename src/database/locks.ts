@@ -1,8 +1,9 @@
 import { execute, type Transaction } from './transaction.ts';
 
 /**
- * The advisory locks, each with PostgreSQL's class and number. Some also appear in migrations. A transaction that holds
- * several of these locks takes them in this order: processor, importers, ledger, payments.
+ * The advisory locks. Each lock has a class and a number, as PostgreSQL expects. Some of these locks also appear in
+ * migrations. A transaction that needs several locks takes them in this order: processor, importers, ledger, payments,
+ * log.
  */
 export const LOCKS = {
   migration: '7310::integer, 1::integer',
@@ -11,14 +12,16 @@ export const LOCKS = {
   payments: '7310::integer, 51::integer',
   reminders: '7310::integer, 61::integer',
   closeReports: '7310::integer, 62::integer',
-  timeStamps: '7310::integer, 63::integer',
+  /** The last lock of a checkpoint, held for milliseconds. */
+  log: '7310::integer, 63::integer',
+  timeStamps: '7310::integer, 65::integer',
   /**
-   * Held for the whole of a job that notifies people. A second job at the same moment waits, and then finds that the
-   * people were notified.
+   * The lock is held for the whole duration of a job that notifies people. A second job at the same moment waits, and
+   * then finds that the people were notified.
    */
   watch: '7310::integer, 64::integer',
   processor: '7310::integer, 81::integer',
-  /** Held for a moment before a command begins, never together with a different lock. */
+  /** The lock is held for a moment before a command begins, and never together with a different lock. */
   settings: '7310::integer, 82::integer',
   users: '7310::integer, 83::integer',
 } as const;
@@ -31,14 +34,17 @@ export const takeLock = (tx: Transaction, lock: string): Promise<number> =>
 export const takeLockOf = (tx: Transaction, ofClass: number, name: string): Promise<number> =>
   execute(tx, `SELECT pg_advisory_xact_lock(${ofClass}, hashtext(:name))`, { name });
 
-/** The class of locks on items that are being delivered, by the hash of the item's name (`claims.ts`). */
+/**
+ * The class of locks on items that are being delivered. The number of a lock is the hash of the item's name
+ * (`claims.ts`).
+ */
 export const CLAIM_LOCKS = 7311;
 
-/** The class of locks on API clients, by the hash of the client id. */
+/** The class of locks on API clients. The number of a lock is the hash of the client id. */
 export const CLIENT_LOCKS = 7312;
 
 /**
- * The class of locks on approval requests by the hash of their number, and on users' approval comparisons by the hash
- * of user and action.
+ * The class of locks for approvals. The number of a lock is the hash of a request's number, or the hash of a user and
+ * an action whose amounts are compared.
  */
 export const APPROVAL_LOCKS = 7313;

@@ -45,7 +45,7 @@ const sourceOf = ({ client }: Transaction, ids: readonly string[]): Knex.Migrati
   getMigrations: async () => MIGRATIONS.filter((id) => ids.includes(id)),
   getMigrationName: (id) => id,
   getMigration: async (id) => ({
-    // Not through knex, because knex would interpret `?` and `:name` as bindings.
+    // The migration does not run through knex, because knex would interpret `?` and `:name` as bindings.
     up: () => client.query(readMigration(migrationName(id))),
     down: async () => {
       throw new Error('migrations go forward only');
@@ -57,16 +57,16 @@ const sourceOf = ({ client }: Transaction, ids: readonly string[]): Knex.Migrati
 interface MigrationPatience {
   /** The wait for the end of another migration, a backup or a restore. */
   readonly lock: number;
-  /** The wait for a table. Later users of the table wait behind this migration. */
+  /** The wait for a table. All later users of the table have to wait until this migration ends. */
   readonly table: number;
 }
 
 const PATIENCE: MigrationPatience = { lock: 300, table: 10 };
 
 /**
- * Runs `work` while no migration runs: `alone` to migrate, or `shared` with other work that only needs an unchanged
- * schema. The lock has its own connection, because the lock must be held before a snapshot is taken. Refusal:
- * database_busy.
+ * Runs `work` while no migration runs. With `alone`, `work` may migrate; with `shared`, other work that only needs an
+ * unchanged schema may run at the same time. The lock has its own connection, because the lock must be held before a
+ * snapshot is taken. Refusal: database_busy.
  */
 export async function whileNobodyMigrates<Result>(
   connection: pg.ClientConfig,
@@ -153,8 +153,8 @@ async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
 }
 
 /**
- * Limits the wait for a table. Otherwise, a migration that waits for a table would make all other users of the table
- * wait too.
+ * Limits the wait for a table. Without a limit, a migration that waits for a table would make all other users of the
+ * table wait too.
  */
 async function withPatience<Result>(
   owner: pg.Pool,
@@ -207,8 +207,8 @@ export function refuseOthers(done: readonly string[]): void {
 }
 
 /**
- * The migrations that are not ours. `changed`: they had a different text when they ran. `unknown`: this version does
- * not have them.
+ * The migrations that are not ours. `changed`: these migrations had a different text when they ran. `unknown`: this
+ * version does not have these migrations.
  */
 export function otherMigrations(ids: readonly string[]): { changed: string[]; unknown: string[] } {
   const names = ids.filter((id) => !MIGRATIONS.includes(id)).map(migrationName);

@@ -60,8 +60,8 @@ async function sendAll<Result>(
       throw new Error('a transaction in one round trip has no knex transaction');
     },
   };
-  // All statements are sent in one write. With several writes, the server would wake up and answer after each
-  // statement.
+  // All statements are sent in one write. If a transaction writes several times, the server would wake up and answer
+  // after each statement.
   const { stream } = client.connection;
   stream.cork();
   const begun = client.query(begin);
@@ -78,6 +78,6 @@ async function sendAll<Result>(
   const [began, result, commit] = await Promise.allSettled([begun, working, ended]);
   // If BEGIN failed, the statements did not run in a transaction.
   if (began.status === 'rejected') return { result: began, commit };
-  // After the first error the server refuses every statement with 25P02. The first error is the one to report.
+  // After the first error the server refuses every statement with 25P02. The first error is the error to report.
   return { result: result.status === 'rejected' && refused !== undefined ? { ...result, ...refused } : result, commit };
 }

@@ -9,8 +9,8 @@ import { connectClient } from './session.ts';
 
 const BACKEND = 'SELECT pg_backend_pid() AS pid';
 /**
- * A pooler that uses its server connections in turn returns to the first one only after all others, so one question is
- * not enough.
+ * If a pooler uses its server connections in turn, it returns to the first connection only after all others, so one
+ * question is not enough.
  */
 const QUESTIONS = 5;
 /** In session mode, a client waits for a server connection until another client leaves. */
@@ -49,7 +49,7 @@ async function connectBehindPooler(connection: pg.ClientConfig, name: string): P
   }
 }
 
-/** The messages of pg after its two time limits, and of PgBouncer after its own limit. */
+/** The messages of pg after each of its two time limits, and the message of PgBouncer after its own limit. */
 const NO_CONNECTION = /query read timeout|timeout expired|query_wait_timeout/i;
 
 /**

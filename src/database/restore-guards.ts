@@ -1,6 +1,6 @@
 /**
  * SQL that disables or enables the guards that a restore must bypass while it loads a checked backup. Restored facts
- * keep their numbers, because seals cover them. Some rows of a backup are valid although they could not be recorded
+ * keep their numbers, because checkpoints cover them. Some rows of a backup are valid although they could not be recorded
  * now. Examples are a month closed under a wrong clock, a payload erased before its payment was disputed, and an
  * approval by a former approver. (The check actions_approved uses the roles at the time of the approval.)
  */
@@ -11,7 +11,8 @@ export const alterGuards = (action: 'DISABLE' | 'ENABLE ALWAYS'): string => `
   BEGIN
     FOR guard IN
       SELECT t.tgrelid::regclass AS target, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-      WHERE t.tgname IN ('fact_number', 'month_has_ended', 'erased_payload_is_not_needed', 'approval_by_an_approver')
+      WHERE t.tgname IN ('fact_number', 'month_has_ended', 'erased_payload_is_not_needed', 'approval_by_an_approver',
+                         'personal_texts_kept', 'login_once')
         AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
     LOOP
       EXECUTE format('ALTER TABLE %s ${action} TRIGGER %I', guard.target, guard.tgname);

@@ -5,11 +5,11 @@
 import { quoted } from './backup.ts';
 import { execute, query, type Transaction } from './transaction.ts';
 
-/** The table with by far the most rows. No trigger queries single rows of this table while rows are inserted. */
+/** The table that has by far the most rows. No trigger queries single rows of this table while rows are inserted. */
 const LARGEST = 'ledger_rows';
 
 /**
- * Fills a table. The largest table is filled without its indexes, except those of constraints: foreign keys refer to
+ * Fills a table. The largest table is filled without indexes, except the indexes of constraints: foreign keys refer to
  * the primary key. Recreating a unique index checks all rows, and a duplicate makes the transaction fail.
  */
 export async function fillTable(tx: Transaction, table: string, fill: () => Promise<unknown>): Promise<void> {

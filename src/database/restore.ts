@@ -51,6 +51,8 @@ interface CheckedBackup {
   readonly created_at: string;
   readonly migrations: readonly string[];
   readonly rows: Readonly<Record<string, number>>;
+  /** The next number of each sequence. */
+  readonly sequences: Readonly<Record<string, number>>;
   /** The hash of the content, not of the file. */
   readonly sha256: string;
   /** True if the file is signed with our key. False if there is no key to check the signature with. */
@@ -94,7 +96,7 @@ type Trailer = z.output<typeof trailerSchema>;
 /** Reads and checks a whole backup without a database. */
 export async function checkBackup(
   file: string,
-  { name: environment, sealKey }: Pick<Environment, 'name' | 'sealKey'>,
+  { name: environment, logKey }: Pick<Environment, 'name' | 'logKey'>,
   onProgress: OnProgress = () => {},
   identities: readonly string[] = [],
 ): Promise<CheckedBackup> {
@@ -112,8 +114,9 @@ export async function checkBackup(
   if (header.migrations.some((id, index) => id !== MIGRATIONS[index])) {
     throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
   }
-  if (sealKey !== undefined) refuseUnlessSigned(file, trailer, sealKey);
-  return { file, decrypt, ...header, rows: trailer.rows, sha256: trailer.sha256, isAuthentic: sealKey !== undefined };
+  if (logKey !== undefined) refuseUnlessSigned(file, trailer, logKey);
+  const { rows, sequences, sha256 } = trailer;
+  return { file, decrypt, ...header, rows, sequences, sha256, isAuthentic: logKey !== undefined };
 }
 
 /** Reads rows without using them. */
@@ -121,7 +124,7 @@ async function passOver(rows: AsyncIterable<Buffer>): Promise<void> {
   for await (const _ of rows);
 }
 
-/** Called for each table. The function must consume all rows. */
+/** This function is called for each table. The function must consume all rows of the table. */
 type ReadTable = (table: TableLine, rows: AsyncIterable<Buffer>) => Promise<void>;
 
 type Source = Pick<CheckedBackup, 'file' | 'decrypt'>;
@@ -194,7 +197,7 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Far longer than any header or trailer. A file of a different kind may have no line end at all. */
+/** This limit is far longer than any header or trailer. A file of a different kind may have no line end at all. */
 const LONGEST_LINE = 1_000_000;
 const LINE_END = Buffer.from('\n');
 const LAST_LINE = Buffer.from(`\n${END_OF_ROWS}`);
@@ -204,7 +207,7 @@ class Content {
   readonly #file: string;
   readonly #chunks: AsyncGenerator<Buffer>;
   readonly #hash = createHash('sha256');
-  /** Read but not consumed yet. */
+  /** Bytes that were read but are not consumed yet. */
   #held: Buffer = Buffer.alloc(0);
   /** A line is hashed only when more is read, because the last line states the hash of everything before it. */
   #lastLine: Buffer = Buffer.alloc(0);
@@ -228,10 +231,10 @@ class Content {
     }
   }
 
-  /** Yields the bytes of rows up to the line that ends them. */
+  /** Yields the bytes of rows, up to the line that marks the end of the rows. */
   async *rows(): AsyncGenerator<Buffer> {
     this.#hash.update(this.#lastLine);
-    // The line end before the rows stays, so that the line that ends them is found even if there are none.
+    // The line end before the rows is kept, so that the line that ends the rows is found even if there are no rows.
     this.#held = Buffer.concat([LINE_END, this.#held]);
     for (;;) {
       const end = this.#held.indexOf(LAST_LINE);
@@ -348,7 +351,7 @@ export function restoreBackup<Proof>(
 }
 
 /** Tables that `init` and scheduled jobs fill. Rows in any other table are user data. */
-const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
+const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs', 'personal_texts'];
 
 /** Excludes the events that `init` and the first command record. */
 const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change', 'backup.take')`;
@@ -374,6 +377,7 @@ async function clearFreshHome(tx: Transaction): Promise<void> {
     installation: 'append_only',
     audit_events: 'append_only',
     job_runs: 'kept_rows',
+    personal_texts: 'kept_rows',
   })) {
     await execute(tx, `ALTER TABLE ${table} DISABLE TRIGGER ${guard}`);
     await execute(tx, `DELETE FROM ${table}`);
@@ -386,6 +390,8 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   const { file } = backup;
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
   const leftOut: string[] = [];
+  // Before the rows: after its checkpoints, no fact is recorded while the next number is one that they cover.
+  await setSequences(tx, backup.sequences);
   const { trailer } = await whileLoading(tx, file, () =>
     readBackup(backup, onProgress, async ({ table: name, columns }, rows) => {
       const table = tables.get(name);
@@ -395,7 +401,6 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
     }),
   );
   if (trailer.sha256 !== backup.sha256) throw invalid(file, 'it has been replaced since it was checked');
-  await setSequences(tx, trailer.sequences);
   return leftOut;
 }
 
@@ -468,7 +473,7 @@ async function setSequences(tx: Transaction, sequences: Readonly<Record<string, 
 
 /**
  * Loads a backup of an older schema into a temporary schema with only the backup's migrations. Runs the later
- * migrations there, and copies the rows to the database's own schema.
+ * migrations in the temporary schema, and copies the rows to the database's own schema.
  */
 async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress): Promise<string[]> {
   const older = `reckoner_restore_${randomBytes(4).toString('hex')}`;
@@ -481,6 +486,7 @@ async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnP
   await migrateTo(tx, MIGRATIONS);
   const sequences = await readSequences(tx);
   await enter(path);
+  await setSequences(tx, sequences);
   await whileLoading(tx, backup.file, async () => {
     for (const { name, columns } of await readTables(tx)) {
       const list = columnList(columns);
@@ -489,7 +495,6 @@ async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnP
       await filled(tx, backup.file, name, () => execute(tx, statement));
     }
   });
-  await setSequences(tx, sequences);
   await execute(tx, `DROP SCHEMA ${older} CASCADE`);
   return leftOut;
 }

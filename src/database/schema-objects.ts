@@ -13,7 +13,7 @@ export interface SchemaObject {
   readonly tree: string | null;
   /** The server's text of the object, if requested. */
   readonly printed: string | null;
-  /** The oid of a table, or null for any other object. */
+  /** The oid of a table; null for any other object. */
   readonly oid: number | null;
 }
 
@@ -35,8 +35,8 @@ const OUR_FUNCTIONS = `
                     WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`;
 
 /**
- * The names of columns in the order of an array of their numbers. The number 0 stands for an expression. Each name is
- * looked up by an index.
+ * The names of columns in the order of an array of their numbers. In such an array, the number 0 stands for an
+ * expression. Each name is looked up by an index.
  */
 const columnNames = (table: string, numbers: string): string => `
   (SELECT string_agg(coalesce((SELECT a.attname FROM pg_attribute a

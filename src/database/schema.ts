@@ -29,8 +29,8 @@ interface SchemaRecord {
 const isAround = (object: string) => /^(shadow|setting|event trigger|default privileges) /.test(object);
 
 /**
- * The objects that the migrations create on this server. Read right after the migrations ran, or from a schema created
- * for this purpose.
+ * The objects that the migrations create on this server. The objects are read right after the migrations ran, or from a
+ * schema created for this purpose.
  */
 export const readMigrated = async (tx: Transaction): Promise<SchemaObject[]> =>
   (await readSchemaObjects(tx, 'printed'))
@@ -100,8 +100,8 @@ export async function readRecordDigest(tx: Transaction): Promise<string | undefi
 // --- The release ------------------------------------------------------------------------------------------------------
 
 /**
- * True for objects that are missing without the app's role. If the role could not be created, only triggers guard the
- * tables.
+ * True for objects that do not exist if the app's role does not exist. If the role could not be created, only triggers
+ * guard the tables.
  */
 const isOfTheRole = (object: string) => object.startsWith('privileges on ') || object === 'role reckoner_app';
 
@@ -134,8 +134,8 @@ export interface SchemaComparison {
   readonly inspected: number;
   readonly differences: readonly { readonly object: string; readonly detail: string }[];
   /**
-   * How many objects have expressions that could not be compared, because the database was moved here after its schema
-   * was recorded.
+   * The number of objects with expressions that could not be compared, because the database was moved here after its
+   * schema was recorded.
    */
   readonly notCompared: number;
   /** The SHA-256 over a line for each object and the hash of its facts. */

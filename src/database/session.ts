@@ -26,7 +26,7 @@ export const SESSION: pg.ClientConfig = {
 };
 
 /**
- * Times are written in UTC, dates in ISO form. If this machine is gone, the server notices it within a minute instead
+ * Times are written in UTC, dates in ISO form. If this machine is gone, the server notices that within a minute instead
  * of the default two hours, whether the server is waiting, sending or working. The server then releases the session's
  * locks. Limits that a database or role sets for other programs are reset.
  */
@@ -57,9 +57,9 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
   return [
     SETUP,
     `SET lock_timeout TO '${lockSeconds}s'; SET statement_timeout TO '${statementSeconds}s'`,
-    // A server answers many requests at once. Parallel workers for one request cost more to start than they save, and
-    // other requests then lack them. The default random_page_cost is that of spinning disks: with it, PostgreSQL read
-    // whole tables instead of using an index.
+    // A server handles many requests at once. Parallel workers for one request cost more to start than they save, and
+    // other requests then lack them. The default random_page_cost is meant for spinning disks. With this default,
+    // PostgreSQL read whole tables instead of using an index.
     ...(patience === undefined ? [] : ['SET max_parallel_workers_per_gather TO 0; SET random_page_cost TO 1.1']),
     ...(clockIsSet ? [CLOCK_IS_SET] : []),
     ...(role === 'app' ? [TAKE_APP_ROLE] : []),
@@ -140,7 +140,7 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
 }
 
 export interface ServerAt {
-  /** The name in messages, without a password. */
+  /** The name of the database in messages, without a password. */
   readonly name: string;
   readonly connection: pg.ClientConfig;
 }

@@ -20,7 +20,7 @@ export interface DeliveryOptions extends WorkerPoolOptions {
   readonly onStart?: ((documents: number) => void) | undefined;
 }
 
-/** The work on links that this process can do with its keys and settings. */
+/** The work on links that this process can do with the keys and settings that it has. */
 function linkWork({ settings, environment }: { settings: Settings; environment: Environment }): LinkWork {
   const { wanted, processors } = linkProvider(settings, environment);
   if (processors.size === 0) return 'nothing';

@@ -7,7 +7,10 @@ import type { DocumentEmail } from './documents.sql.ts';
 import type { PreparedDocument } from './prepare.ts';
 import { rowsCsv } from './rows.ts';
 
-/** More rows are not attached, because the e-mail would be larger than many servers accept (about 7 MB). */
+/**
+ * If there are more rows than this, they are not attached, because the e-mail would be larger than many servers accept
+ * (about 7 MB).
+ */
 export const MOST_ATTACHED_ROWS = 20_000;
 
 /** The partner's current contacts, or the one address that a user named. */

@@ -1,6 +1,6 @@
 /**
  * Delivers one document: makes whatever is missing of its payment link, PDF and e-mail. Each step is recorded in its
- * own transaction. No transaction spans an external call. A delivery can be repeated from any point.
+ * own transaction. No transaction stays open during an external call. A delivery can be repeated from any point.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -56,13 +56,13 @@ export interface Delivery extends Omit<SendResult, 'status'> {
   readonly status: SendResult['status'] | 'no_email';
   /** The document already had this status, and this attempt sent nothing. */
   readonly before?: true;
-  /** What is wrong with the document's link at the processor; absent if nothing is. */
+  /** The problem with the document's link at the processor; absent if there is no problem. */
   readonly link?: string;
 }
 
 /**
  * Sends the e-mail first, then syncs the link at the processor, so that a slow processor does not delay the e-mail. The
- * payment page shows its button once there is a link.
+ * payment page shows its button as soon as the link exists.
  */
 export async function deliverDocument(context: DeliveryContext, documentId: number): Promise<Delivery> {
   const found = await context.steps.find(documentId);
@@ -94,7 +94,7 @@ async function deliverEmail(
   if (email.status === 'sending') {
     const ended = await takeOver(senderOf(context), email, { repeats: status !== 'void' });
     if (ended.status !== 'deferred') return { number, ...ended };
-    // After the first unclear attempt, the same message is sent again at once.
+    // After the first attempt with an unclear outcome, the same message is sent again at once.
     return deliverEmail(context, documentId, await context.steps.find(documentId));
   }
   if (email.status !== 'queued' && email.status !== 'held') {
@@ -169,7 +169,7 @@ export function whyNoEmail(
   return reason === undefined ? undefined : new HoldReason(reason);
 }
 
-/** The message, or an error if the message cannot be composed until an address or a template is corrected. */
+/** The message, or an error if the message cannot be composed before an address or a template is corrected. */
 async function compose(
   context: DeliveryContext,
   document: DocumentRow,

@@ -79,8 +79,8 @@ export async function recordPaymentLinks(
   const documentIds = links.map((link) => link.documentId);
   const [, kept] = await Promise.all([
     execute(tx, KEEP_LINKS, { links: JSON.stringify(links) }),
-    // A separate statement, because only a new snapshot sees a row that another worker committed while the insert
-    // waited.
+    // This is a separate statement, because only a new snapshot sees a row that another worker committed while the
+    // insert waited.
     readPaymentLinks(tx, documentIds),
   ]);
   return new Map(kept.map((link) => [link.document_id, link.url]));
@@ -167,8 +167,8 @@ export interface PrintedInstructions {
 }
 
 /**
- * Records which instructions the documents print and returns them by document. A document gets none if no instructions
- * for its currency are in force.
+ * Records which instructions the documents print, and returns these instructions by document. A document gets no
+ * instructions if no instructions for its currency are in force.
  */
 export async function recordInstructionVersions(
   tx: Transaction,
@@ -177,7 +177,7 @@ export async function recordInstructionVersions(
   const values = { uses: JSON.stringify(uses) };
   const [, known] = await Promise.all([
     execute(tx, KEEP_INSTRUCTIONS, values),
-    // A separate statement for the reason given in recordPaymentLinks.
+    // This is a separate statement for the reason given in recordPaymentLinks.
     query<{ document_id: number; id: number; last: number | null; content: Instructions }>(tx, INSTRUCTIONS, values),
   ]);
   return new Map(
@@ -268,7 +268,7 @@ const PDFS = prepared(
      WHERE w.document_id = ANY (:documentIds::bigint[])`,
 );
 
-/** Stored PDFs, with what they show in addition to the frozen documents. */
+/** Stored PDFs, with the data that they show in addition to the frozen documents. */
 export async function readPdfs(tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, KeptPdf>> {
   const rows = await query<KeptPdf & { document_id: number }>(tx, PDFS, { documentIds });
   return new Map(rows.map((row) => [row.document_id, row]));
@@ -330,8 +330,8 @@ const linesOfDocument = (amounts: RowLines['amounts']): string => `
   FROM billed_rows e WHERE e.document_id = :documentId::bigint ORDER BY e.entry_id`;
 
 /**
- * The lines of a document of a month whose rows were all posted to one month. The rows are read in the order of an
- * index. Through the view, a million rows would be sorted first, which takes longer than the server's statement
+ * The CSV lines of a document for a month whose rows were all posted to the same month. The rows are read in the order
+ * of an index. Through the view, a million rows would be sorted first, which takes longer than the server's statement
  * timeout.
  */
 const LINES_OF_POSTED_MONTH = `

@@ -77,7 +77,7 @@ export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
   bindings: () => ({ documentIds }),
 });
 
-/** A request to check a document's link. `asked` is the state of the request when it was read. */
+/** A request to check a document's link. The field `asked` contains the state of the request when it was read. */
 export interface LinkCheck {
   readonly document_id: number;
   readonly asked: number;
@@ -91,7 +91,10 @@ const LINK_CHECKS = prepared(
 export const readLinkChecks = (tx: Transaction, documentIds: readonly number[]): Promise<LinkCheck[]> =>
   query(tx, LINK_CHECKS, { documentIds });
 
-/** Ends requests, except those that have been repeated since, or are being repeated now. */
+/**
+ * Deletes requests to check a link. A request stays if it was repeated after it was read, or if another transaction is
+ * repeating it now.
+ */
 export const endLinkChecks = (tx: Transaction, checks: readonly LinkCheck[]): Promise<number> =>
   execute(
     tx,

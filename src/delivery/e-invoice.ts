@@ -1,6 +1,7 @@
 /**
- * Composes the e-invoice of a document from the data frozen with it. Blanks in that data are filled from current data.
- * Throws a HoldReason if the profile requires data that is missing, so that only the delivery waits, not the close.
+ * Composes the e-invoice of a document from the data that was frozen with the document. Blanks in the frozen data are
+ * filled from current data. Throws a HoldReason if the profile requires data that is missing, so that only the delivery
+ * waits, not the close.
  */
 import { createHash } from 'node:crypto';
 import type { EInvoiceFormat } from '../config/e-invoice.ts';

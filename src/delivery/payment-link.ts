@@ -27,11 +27,16 @@ export interface LinkProvider {
    * token.
    */
   readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
-  /** Whether the document would print the same link today. If not, only a new document can change the link. */
+  /**
+   * Whether the document would print the same link today. If the link would differ, only a new document can change it.
+   */
   readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
   /** The processor that makes links, and the payment methods; undefined if no links are wanted. */
   readonly wanted: WantedLinks | undefined;
-  /** The processors that have a key. Links that they made earlier must be closed whatever the settings are now. */
+  /**
+   * The processors that have a key. Links that these processors made earlier must be closed, whatever the settings are
+   * now.
+   */
   readonly processors: ReadonlyMap<string, PaymentLinks>;
 }
 

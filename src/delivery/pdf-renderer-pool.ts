@@ -18,7 +18,7 @@ export interface RenderTask {
 /** Two threads take 1.3 s of CPU to start and load the fonts. In that time, this thread renders this many documents. */
 const FEW = 24;
 
-/** A thread that finishes a document has the next one waiting, which saves a message to this thread and back. */
+/** The next document already waits for each thread, which saves a message to this thread and back. */
 const DOCUMENTS_AT_A_THREAD = 2;
 
 /**
@@ -82,8 +82,8 @@ export const librariesByVersion: Readonly<Record<number, Readonly<Record<string,
 );
 
 /**
- * The libraries that a document records: those of its current renderer, and the hashes of the added fonts that it
- * needs.
+ * The libraries that a document records: the libraries of its current renderer, and the hashes of the added fonts that
+ * it needs.
  */
 export function librariesWith(fonts: readonly AddedFont[]): Readonly<Record<string, string>> {
   const hashes = fonts.map(({ sha256 }) => sha256).sort();

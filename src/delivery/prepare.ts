@@ -53,7 +53,7 @@ export async function prepareDocument(
   const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows, buyer });
   if (link !== undefined) failpoint('delivery.linked');
   const { pdf: kept, instructions } = prepared;
-  // Another process has just adopted instructions that contain none for the currency.
+  // Another process has just adopted instructions, and they contain none for this currency.
   if (use !== undefined && instructions === undefined) throw noInstructions(document);
   const snapshot = documentSnapshot(document, {
     paymentLink: payable
@@ -71,7 +71,7 @@ export async function prepareDocument(
   }
   if (rendered) throw new Error(`${document.number} has no PDF to send`);
   const eInvoice = eInvoiceFor(document, snapshot, context.settings, prepared.buyer);
-  // The first document that needs the renderer loads it.
+  // The renderer is loaded for the first document that needs it.
   const { fontsFor, textsOf } = await import('../documents/printable.ts');
   const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot), document);
   const pdf = await context.renderer.render(snapshot, {
@@ -97,7 +97,7 @@ export async function prepareDocument(
 const attachedOf = ({ e_invoice: format }: DocumentRow, xml: Buffer | undefined): Buffer | undefined =>
   format === 'facturx' ? undefined : xml;
 
-/** The bank details that the document must print. Throws a HoldReason if there are none. */
+/** The bank details that the document must print. Throws a HoldReason if there are no bank details to print. */
 export function instructionsOf(
   { settings, environment }: Pick<PrepareContext, 'settings' | 'environment'>,
   document: DocumentRow,

@@ -8,8 +8,8 @@ import { type LinkContext, syncPaymentLink } from './links/sync.ts';
 import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './payment-link.ts';
 
 /**
- * The longest wait of a document that prints its processor's URL. After this time, the document is sent with bank
- * instructions alone.
+ * How long a document waits at most for the URL of the processor that it prints. After this time, the document is sent
+ * with bank instructions alone.
  */
 const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
 
@@ -20,7 +20,10 @@ export interface PrintContext extends LinkContext {
 export const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
-/** The facts that a link depends on. The amount is the one that the document shows, whatever has been paid since. */
+/**
+ * The facts that decide which link a document prints. The amount is the amount that the document shows, even if
+ * payments have arrived in the meantime.
+ */
 const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   number: document.number,
   partnerId: document.partner_id,
@@ -73,7 +76,7 @@ export async function findOtherLinks(
 }
 
 /**
- * Syncs the links at the processor with the documents' balances, and sends nothing. Records the links that must wait.
+ * Syncs the links at the processor with the documents' balances. No e-mail is sent. Records the links that must wait.
  */
 export async function syncPaymentLinks(context: LinkContext, documentIds: readonly number[]): Promise<void> {
   if (!hasLinkWork(context.links)) return;

@@ -1,7 +1,7 @@
 /**
  * Resends e-mails that failed together, because the mail server was set up wrongly or sending was cut off. Each failed
  * e-mail gets a new e-mail with its own Message-ID. A wrong address is then refused again. Dismissed e-mails are
- * skipped, and so are documents that are void or on hold.
+ * skipped. E-mails of documents that are void or on hold are skipped too.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -16,7 +16,7 @@ export const RETRIED = ['failed', 'uncertain', 'bounced'] as const;
 
 export interface RetryRequest {
   readonly status: (typeof RETRIED)[number];
-  /** ISO instant. E-mails whose last attempt began earlier are not resent. */
+  /** ISO instant. Only e-mails whose last attempt began at or after this time are resent. */
   readonly since?: string | undefined;
 }
 

@@ -56,15 +56,15 @@ function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapsho
     replaces: null,
     credits: null,
     reason: null,
-    seal: null,
+    checkpoint: null,
     payment_link: isInvoice ? 'https://billing.example/pay/specimen' : null,
-    // Complete instructions, because missing settings are reported separately from faulty templates.
+    // The instructions are complete, because missing settings are reported separately from faulty templates.
     instructions: isInvoice ? (firstSettings('sandbox').instructions['USD'] as Instructions) : null,
     instructions_changed: isInvoice,
   };
 }
 
-/** Renders the e-mail of each kind of document. Throws at the first that cannot be rendered. */
+/** Renders the e-mail of each kind of document. Throws at the first e-mail that cannot be rendered. */
 export function trySpecimens(templates: EmailTemplates, settings: Settings): void {
   for (const document of ['invoice', 'credit_note', 'statement'] as const) {
     renderDocumentEmail(

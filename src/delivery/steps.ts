@@ -1,7 +1,8 @@
 /**
  * Records the steps of deliveries in the database. A delivery has four steps: read the document; record the printed
- * data; store the PDF and offer the e-mail; record the outcome. Concurrent steps share one transaction. Separate
- * transactions were most of PostgreSQL's work for a document, because each write waited for the disk.
+ * data; store the PDF and offer the e-mail; record the outcome. Concurrent steps share one transaction. When each step
+ * had its own transaction, these transactions were most of PostgreSQL's work for a document, because each write waited
+ * for the disk.
  */
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
@@ -33,7 +34,7 @@ import type { PresentBuyer } from './e-invoice.ts';
  * The steps find and prepare start a batch only when a third of the deliveries in progress wait for the same step.
  * Smaller batches had 2.6 documents on average, and a third of PostgreSQL's work was their overhead. No step waits
  * forever: if all deliveries wait, at least a third of them wait for the same step. E-mails are offered and outcomes
- * recorded immediately, because the mail server would wait, or an e-mail would stay uncertain.
+ * are recorded immediately. Otherwise the mail server would have to wait, or an e-mail would stay uncertain.
  */
 const STEPS_WITH_A_LEAST_BATCH = 3;
 
@@ -46,13 +47,13 @@ export interface DeliveryState {
   readonly check: LinkCheck | undefined;
 }
 
-/** The printed data that is not frozen with the document, and the data of its attachments. */
+/** The printed data that is not frozen with the document, and the data of the document's attachments. */
 export interface Preparation {
   readonly documentId: number;
   /** The link to store if the document has none. */
   readonly link?: LinkToKeep | undefined;
   readonly instructions?: InstructionUse | undefined;
-  /** Whether the caller wants the PDF, and it is already stored. */
+  /** True if the caller wants the PDF and the PDF is already stored. */
   readonly pdf: boolean;
   /** The number of rows that the document bills; undefined if the rows are not wanted. */
   readonly rows: number | undefined;
@@ -62,14 +63,14 @@ export interface Preparation {
 
 interface PreparedDocument {
   readonly paymentLink: string | undefined;
-  /** The instructions in force, if the caller wants them and they exist. */
+  /** The instructions in force, if the caller wants them and if there are any. */
   readonly instructions: PrintedInstructions | undefined;
   readonly pdf: KeptPdf | undefined;
   readonly rows: readonly RowOfDocument[];
   readonly buyer: PresentBuyer | undefined;
 }
 
-/** A new PDF, an e-mail to offer, or both; or the outcome of an attempt. */
+/** The data to store: a new PDF, an e-mail to offer, both of these, or the outcome of an attempt. */
 interface Keeping {
   readonly pdf?: PdfToKeep | undefined;
   readonly offer?: Offer | undefined;
@@ -121,7 +122,8 @@ export class DeliverySteps {
   }
 
   /**
-   * Calls a mail server or a processor, which may take minutes. Meanwhile the delivery does not count as in progress.
+   * Calls a mail server or a processor, which may take minutes. During such a call, the delivery does not count as in
+   * progress.
    */
   async outside<Result>(call: () => Promise<Result>): Promise<Result> {
     this.letGo();
@@ -172,8 +174,8 @@ function together<Question, Answer>(
 }
 
 /**
- * By default, the server plans this query each time, which takes 9 ms, because the server expects a generic plan to
- * read more documents.
+ * By default, the server plans this query each time, because it estimates that a generic plan would read more
+ * documents. Planning takes 9 ms.
  */
 const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO force_generic_plan');
 

@@ -17,12 +17,15 @@ import { linkProvider } from './payment-link.ts';
 import { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { DeliverySteps } from './steps.ts';
 
-/** Deliveries in progress at once. While some are rendered, others wait for the database or the mail server. */
+/**
+ * How many deliveries are in progress at once. While some documents are rendered, others wait for the database or the
+ * mail server.
+ */
 const WORKERS = 24;
 
 /**
  * The number of rendering threads is half the number of cores. Rendering a document takes no longer than the other
- * steps, which keep this thread and PostgreSQL busy. Each thread takes 3 s of CPU to compile the renderer.
+ * steps, and these steps keep this thread and PostgreSQL busy. Each thread takes 3 s of CPU to compile the renderer.
  */
 const RENDERING_THREADS = Math.ceil(availableParallelism() / 2);
 
@@ -83,8 +86,8 @@ class WorkerPool {
       onDelivery?.(delivery);
       return delivery.status;
     } catch (error) {
-      // If the database is gone, the check fails and reports it once. Any other error is a bug: it is reported, and the
-      // document is retried.
+      // If the database is gone, the check fails and reports that once. Any other error is a bug: it is reported, and
+      // the document is retried.
       await this.claims.check();
       const reason = reasonOf(databaseFailure(error) ?? error);
       onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });

@@ -1,7 +1,7 @@
 /**
  * `npm run demo`: creates a sandbox with three months of realistic partners and rows. Imports, closes and delivers each
- * month with a clock set to that time. Every step runs the real program. With `--own-services` (compose.yaml), the
- * environment provides the database and mail server, and an existing demo is kept.
+ * month, with the clock set to the time of that month. Every step runs the real program. With `--own-services`
+ * (compose.yaml), the environment provides the database and mail server, and an existing demo is kept.
  */
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -34,10 +34,10 @@ const MONTHS = [
 ] as const;
 
 const ownServices = process.argv.includes('--own-services');
-const { DATABASE_URL, SMTP_URL, SEAL_SIGNING_KEY: _key, ...others } = process.env;
+const { DATABASE_URL, SMTP_URL, LOG_SIGNING_KEY: _key, ...others } = process.env;
 const inherited = ownServices ? { ...others, DATABASE_URL, SMTP_URL } : others;
-/** The key that signs the demo's seals. */
-const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
+/** The demo's own key, which signs its checkpoints. */
+const LOG_KEY_FILE = join(HOME, 'log-signing-key.pem');
 
 /** A partner with a connected account that sends settlement files. */
 const ROUTED = 'p-copperleaf';
@@ -46,7 +46,7 @@ const ROUTED = 'p-copperleaf';
 function reckoner(args: readonly string[], now?: string): string {
   const env = {
     ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: now },
-    SEAL_SIGNING_KEY_FILE: SEAL_KEY_FILE,
+    LOG_SIGNING_KEY_FILE: LOG_KEY_FILE,
   };
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
   // Exit 4 is intended: the command is done, and an item needs attention.
@@ -73,8 +73,8 @@ if (existsSync(HOME)) {
 }
 mkdirSync(HOME, { recursive: true });
 const { privateKey } = generateKeyPairSync('ed25519');
-writeFileSync(SEAL_KEY_FILE, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
-// The server keeps running, so that the commands share it.
+writeFileSync(LOG_KEY_FILE, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+// The embedded server is kept running, so that all commands share it.
 const server = ownServices ? undefined : await acquireEmbeddedServer(join(HOME, 'postgres'));
 say('init', reckoner(['init'], MONTHS[0].now));
 say('partner import partners.json', reckoner(['partner', 'import', join(DATA, 'partners.json')], MONTHS[0].now));
@@ -107,8 +107,8 @@ for (const [email, name, role] of PEOPLE) {
   reckoner(['--by', ADMINISTRATOR, 'user', 'invite', email, '--name', name, '--role', role, '--no-mail'], last);
 }
 process.stdout.write(
-  `\nThe seals are signed with ${relative('.', SEAL_KEY_FILE)}. Commands that close need it:\n` +
-    `  export SEAL_SIGNING_KEY_FILE=${relative('.', SEAL_KEY_FILE)}\n` +
+  `\nThe checkpoints are signed with ${relative('.', LOG_KEY_FILE)}. Commands that send e-mails need it:\n` +
+    `  export LOG_SIGNING_KEY_FILE=${relative('.', LOG_KEY_FILE)}\n` +
     `Commands that change data need a user: export RECKONER_USER=${FINANCE}\n`,
 );
 if (!ownServices) {

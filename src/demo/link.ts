@@ -1,6 +1,6 @@
 /**
- * The link that signs finance in to the demo's console. The link works once, within a day. A new link replaces the
- * previous link.
+ * The link that signs finance in to the demo's console. The link works only once, and only within a day. A new link
+ * replaces the previous link.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export function changeSettings(home: string, changed: Readonly<Record<string, un
 }
 
 const fileOf = (home: string): string => join(home, 'console-link.json');
-/** Shorter than the day for which the link is valid. */
+/** This time is shorter than the day for which the link is valid. */
 const KEPT_MS = 23 * 60 * 60 * 1000;
 
 type Reckoner = (args: readonly string[]) => string;

@@ -22,11 +22,11 @@ const port = String(values.port);
 const ADDRESS = addressAt(port);
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
-/** The key that signs the demo's seals. A sandbox that is created here has no key. */
-const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
+/** The key that signs the demo's checkpoints. A sandbox that is created here has no such key. */
+const LOG_KEY_FILE = join(HOME, 'log-signing-key.pem');
 const env = {
   ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_USER: ADMINISTRATOR },
-  ...(existsSync(SEAL_KEY_FILE) && { SEAL_SIGNING_KEY_FILE: SEAL_KEY_FILE }),
+  ...(existsSync(LOG_KEY_FILE) && { LOG_SIGNING_KEY_FILE: LOG_KEY_FILE }),
 };
 
 function reckoner(...args: string[]): string {

@@ -3,12 +3,12 @@ import { query, type Transaction } from '../database/transaction.ts';
 
 /**
  * The content of a document `d` with its issuer's version `i` and its partner `p`: amounts, terms, addresses, the
- * issuer, and the e-mail addresses. Numbers and dates are excluded, because they depend on the day.
+ * issuer, and the e-mail addresses. Numbers and dates are excluded, because they depend on the day of issue.
  */
 export const CONTENT = `jsonb_build_array(
-                to_jsonb(d) - '{document_id,series,sequence,number,fact_id,issuer_version_id}'::text[]
-                            - '{issued_on,due_on,issued_at,reopened_on,entry_on}'::text[],
-                i.content, p.contact_email)`;
+                to_jsonb(d) - '{document_id,series,sequence,number,log_no,issuer_version_id}'::text[]
+                            - '{issued_on,due_on,issued_at,reopened_on,entry_on,contact_name}'::text[],
+                personal(d.contact_name), i.content, p.contact_email)`;
 
 export const readContents = (
   tx: Transaction,

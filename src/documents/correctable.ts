@@ -32,7 +32,7 @@ export async function invoiceToCorrect(
   return invoice;
 }
 
-/** Why an invoice has no balance left. An invoice's status is `paid` even if a part was written off. */
+/** The reason why an invoice has no balance left. An invoice's status is `paid` even if a part was written off. */
 export const howSettled = ({ written_off }: Pick<DocumentRow, 'written_off'>): string =>
   isZero(written_off) ? 'is paid' : 'is written off; undoing the write-off reopens it';
 

@@ -12,8 +12,8 @@ interface VoidFacts {
 }
 
 /**
- * Voids documents, releases the credit applied to them and withdraws their unsent e-mails. Delivery then closes their
- * payment links.
+ * Voids documents, releases the credit applied to them and withdraws their unsent e-mails. Delivery then closes the
+ * payment links of these documents.
  */
 export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<void> {
   const ids = facts.documents.map((each) => each.document_id);
@@ -80,7 +80,7 @@ export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Pro
   await requestLinkChecks(tx, [facts.documentId]);
 }
 
-/** Reverses the write-offs of an invoice that are not reversed yet, and requests its payment link again. */
+/** Reverses those write-offs of an invoice that are not reversed yet, and requests the invoice's payment link again. */
 export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...facts }: WriteOffFacts): Promise<void> {
   await execute(
     tx,

@@ -29,8 +29,9 @@ interface CreditRequest {
 
 /**
  * Issues a credit note against an invoice and returns its number. The credit is applied to the invoice at once, up to
- * the balance. The rest is open credit for the partner's next invoice. Credits never exceed the invoice. A second
- * credit of the same amount and reason is refused as a repeated command, unless `again` is set.
+ * the balance. The rest of the credit stays open for the partner's next invoice. The credits against an invoice never
+ * exceed the invoice. A second credit of the same amount and reason is refused as a repeated command, unless `again` is
+ * set.
  */
 export async function creditInvoice(
   tx: Transaction,

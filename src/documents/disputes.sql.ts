@@ -8,7 +8,7 @@ export interface OpenDispute {
   readonly currency: string;
   readonly due_on: string | null;
   readonly balance: string;
-  /** The disputed amount, which exceeds the balance if the invoice was paid or credited since. */
+  /** The disputed amount. It exceeds the balance if the invoice was paid or credited after the dispute was opened. */
   readonly amount: string;
   readonly reason: string;
   readonly owner: string;
@@ -19,8 +19,8 @@ export interface OpenDispute {
 export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
 
 /**
- * The open disputes of live invoices, of one invoice, or of some partners. Disputes are sorted by promised date, those
- * without one last.
+ * The open disputes of live invoices, of one invoice, or of some partners. Disputes are sorted by promised date;
+ * disputes without a promised date come last.
  */
 export function readOpenDisputes(
   tx: Transaction,
@@ -28,7 +28,8 @@ export function readOpenDisputes(
 ): Promise<OpenDispute[]> {
   return query(
     tx,
-    `SELECT d.number, d.partner_id, d.partner_name, d.currency, d.due_on, b.balance, t.amount, t.reason, t.owner,
+    `SELECT d.number, d.partner_id, d.partner_name, d.currency, d.due_on, b.balance, t.amount, t.reason,
+            personal(t.owner) AS owner,
             t.promised_on, t.disputed_on
      FROM open_invoice_disputes t JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)
      WHERE (:number::text IS NULL OR d.number = :number)
@@ -62,7 +63,7 @@ export async function insertDispute(
 }
 
 /**
- * Closes the open dispute of a document. If the clock went back, the closing gets the day on which the dispute was
+ * Closes the open dispute of a document. If the clock was set back, the closing gets the day on which the dispute was
  * opened.
  */
 export async function insertDisputeClosing(

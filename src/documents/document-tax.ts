@@ -5,7 +5,7 @@
 import type { TaxCategory } from '../config/tax.ts';
 import { Amount } from '../money.ts';
 
-/** A tax as stated on documents. Rates are percent, such as `19` or `7.5`. */
+/** A tax as stated on documents. Rates are percentages, such as `19` or `7.5`. */
 export interface TaxRate {
   readonly category: TaxCategory;
   readonly rate: string;
@@ -39,7 +39,7 @@ export interface DocumentTax {
   readonly gross: string;
 }
 
-/** The tax of a line, which is the tax of the line's total. */
+/** The tax of a line. The line has the tax of its total. */
 export type LineTax = TaxRate;
 
 export interface TaxRow extends TaxTotal {

@@ -65,18 +65,6 @@ export function documentJson(row: DocumentRow) {
   };
 }
 
-/** Removes the fields of a document with tax. */
-export function withoutTax({
-  registration: _,
-  taxTotals: __,
-  net: ___,
-  tax: ____,
-  gross: _____,
-  ...json
-}: DocumentJson) {
-  return { ...json, lines: json.lines.map(({ tax: ______, ...line }) => line) };
-}
-
 interface SnapshotAdditions {
   readonly paymentLink: string | null;
   readonly instructions: Instructions | null;
@@ -142,7 +130,7 @@ export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions)
         ? null
         : { by: text(row.invoice_lowered_by), left: text(row.invoice_left) },
     reason: row.reason || null,
-    seal: row.seal,
+    checkpoint: row.checkpoint,
     payment_link: additions.paymentLink,
     instructions: additions.instructions,
     instructions_changed: additions.instructionsChanged,

@@ -4,7 +4,7 @@ import type { Issuer } from '../config/settings.ts';
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { TaxRow } from './document-tax.ts';
-import type { DocumentKind, Purpose, RowKind, SnapshotSeal } from './snapshot.ts';
+import type { DocumentKind, Purpose, RowKind, SnapshotCheckpoint } from './snapshot.ts';
 
 export interface DocumentRow {
   readonly document_id: number;
@@ -66,11 +66,14 @@ export interface DocumentRow {
   readonly email_to: string[] | null;
   readonly message_id: string | null;
   readonly sent_at: string | null;
-  /** The numbers of the void document that this one replaces, and of the document that replaces this one. */
+  /**
+   * The number of the void document that this document replaces, and the number of the document that replaces this
+   * document.
+   */
   readonly replaces: string | null;
   readonly replaced_by: string | null;
   readonly credits: string | null;
-  /** The day of issue of the document that this one credits or replaces. */
+  /** The day of issue of the document that this document credits or replaces. */
   readonly corrects_issued_on: string | null;
   /**
    * For an adjustment, the amount deducted from its invoice at once, and the invoice's balance after that; null for
@@ -90,8 +93,9 @@ export interface DocumentRow {
   readonly bank_charges: string;
   /** The part of the credit applied at issue that was released later. */
   readonly credit_taken_back: string;
-  readonly seal: SnapshotSeal | null;
-  /** The time and the reason of the current hold; null without a hold. */
+  /** The last checkpoint that closed a month before the document was issued. */
+  readonly checkpoint: SnapshotCheckpoint | null;
+  /** When and why the document was put on hold; null if the document is not on hold. */
   readonly held_at: string | null;
   readonly hold_reason: string | null;
 }
@@ -132,8 +136,8 @@ export interface DocumentFilter {
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
   /**
-   * Adds the issuer's logo, for rendering. Every document gets its own copy of the logo, so only a few should be read
-   * at a time.
+   * Adds the issuer's logo, for rendering. Every document gets its own copy of the logo, so only a few documents should
+   * be read at a time.
    */
   readonly withLogos?: boolean | undefined;
 }
@@ -143,7 +147,9 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.gross, x.taxes, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance,
             d.partner_name,
-            d.contact_name, d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
+            personal(d.contact_name) AS contact_name, d.address_line1, d.address_line2,
+            d.address_city, d.address_region,
+            d.address_postal_code,
             d.address_country, d.tax_id, d.purchase_order, d.legal_note, d.e_invoice, d.buyer_reference,
             d.electronic_address, coalesce(credited.issued_on, replaced.issued_on) AS corrects_issued_on,
             i.content AS issuer, g.logo, d.sandbox,
@@ -155,7 +161,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
             d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes,
             v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
             successor.number AS replaced_by,
-            credited.number AS credits, z.seal, h.held_at, h.reason AS hold_reason,
+            credited.number AS credits, z.checkpoint, h.held_at, h.reason AS hold_reason,
             (SELECT coalesce(sum(amount), 0) FROM live_write_offs o WHERE o.document_id = d.document_id) AS written_off,
             coalesce(y.bank_charges, 0) AS bank_charges,
             (SELECT coalesce(sum(a.amount), 0)
@@ -192,10 +198,12 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
      LEFT JOIN LATERAL (
        SELECT * FROM document_emails s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
        ORDER BY s.email_id DESC LIMIT 1) AS s ON true
-     -- The last seal before the issue, in the order of recording, because clocks may go back.
+     -- The last close of a month before it was issued, by the order of the log: clocks may go back.
      LEFT JOIN LATERAL (
-       SELECT json_build_object('month', z.month, 'root', z.seal) AS seal FROM seals z
-       WHERE z.facts_to < d.fact_id ORDER BY z.month DESC LIMIT 1) AS z ON true
+       SELECT json_build_object('month', substr(z.closes, 7), 'size', z.size, 'root', encode(z.root, 'base64'))
+         AS checkpoint
+       FROM log_checkpoints z
+       WHERE z.last_no < d.log_no AND z.closes LIKE 'month %' ORDER BY z.last_no DESC LIMIT 1) AS z ON true
      LEFT JOIN document_bank_charges y ON y.document_id = d.document_id
      LEFT JOIN voids v ON v.document_id = d.document_id
      LEFT JOIN current_holds h ON h.document_id = d.document_id
@@ -274,7 +282,7 @@ export interface HeldDocument {
   readonly reason: string;
 }
 
-/** Documents on hold, the oldest hold first, and their number. */
+/** Reads the documents that have been on hold the longest, and the count of all documents on hold. */
 export async function readHeldDocuments(
   tx: Transaction,
   limit: number,

@@ -41,7 +41,7 @@ export async function requestLinkChecks(tx: Transaction, documentIds: readonly n
 
 /**
  * Withdraws the unsent e-mails of void documents and returns their new status. Skips e-mails that a worker is sending.
- * An e-mail with an attempt of unknown outcome may have arrived, so it becomes uncertain instead.
+ * If an attempt has an unknown outcome, the e-mail may have arrived, so it becomes uncertain instead.
  */
 export function withdrawEmails(
   tx: Transaction,

@@ -36,7 +36,8 @@ const OWN_ACTIONS = `
        SELECT 8, released_at, 'released', '{}', event_id FROM hold_releases WHERE document_id = :documentId
        UNION ALL
        SELECT 8, recorded_at, 'disputed',
-              jsonb_build_object('amount', amount::text, 'reason', reason, 'owner', owner, 'promised_on', promised_on),
+              jsonb_build_object('amount', amount::text, 'reason', reason, 'owner', personal(owner),
+                                 'promised_on', promised_on),
               event_id
        FROM invoice_disputes WHERE document_id = :documentId
        UNION ALL
@@ -94,7 +95,7 @@ export function readHappenings(tx: Transaction, documentId: number): Promise<Hap
        UNION ALL
        SELECT 8, at, action, facts, event_id FROM payment_history WHERE document_id = :documentId
      )
-     SELECT h.at, h.action, h.facts, d.currency, e.claimed_by, e.os_user, e.host
+     SELECT h.at, h.action, h.facts, d.currency, personal(e.claimed_by) AS claimed_by, e.os_user, e.host
      FROM happenings h
      JOIN documents d ON d.document_id = :documentId
      LEFT JOIN audit_events e ON e.event_id = h.event_id

@@ -1,6 +1,6 @@
 /**
- * Puts a document on hold: its unsent e-mail and its reminders wait until the document is released. The balance stays
- * due. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
+ * Puts a document on hold: its unsent e-mail and its reminders wait until the document is released. The balance of the
+ * document stays due. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
  */
 
 import type { Transaction } from '../database/transaction.ts';

@@ -37,7 +37,7 @@ const asJson = (instructions: AllInstructions): AllInstructions => JSON.parse(JS
 const isSame = (kept: AllInstructions | undefined, file: AllInstructions): boolean =>
   kept !== undefined && instructionChanges(kept, file).length === 0;
 
-/** Puts the instructions of settings.json in force. Refusal: instructions_unchanged. */
+/** Makes the instructions of settings.json the instructions in force. Refusal: instructions_unchanged. */
 export async function adoptInstructions(tx: Transaction, context: ActorContext): Promise<FieldChange[]> {
   const changes = await adopt(tx, context);
   if (changes === undefined) throw refuse('instructions_unchanged', {});
@@ -73,8 +73,8 @@ async function adopt(
 }
 
 /**
- * Fields of settings.json that are not in force, because a rule requires the action. The argument is the result of
- * `settingsInForce`.
+ * The fields of settings.json that are not in force yet, because a rule requires the action. The argument is the result
+ * of `settingsInForce`.
  */
 export const instructionsToAdopt = ({ instructions, file_instructions }: Settings): FieldChange[] =>
   file_instructions === undefined ? [] : instructionChanges(instructions, file_instructions);

@@ -17,7 +17,7 @@ export class Locale {
     this.monthFirst = MONTH_FIRST.has(country);
   }
 
-  /** `-1234567.50` as `-1,234,567.50`, with any number of digits. */
+  /** Formats `-1234567.50` as `-1,234,567.50`, with any number of digits. */
   number(plain: string): string {
     return groupThousands(plain);
   }
@@ -28,7 +28,7 @@ export class Locale {
     return `${sign}${amount.currency} ${groupThousands(size.toString())}`;
   }
 
-  /** `2026-12-01` as "1 December 2026" or "December 1, 2026". */
+  /** Formats `2026-12-01` as "1 December 2026" or "December 1, 2026". */
   date(date: string): string {
     return dateName(date, this.monthFirst ? 'month' : 'day');
   }

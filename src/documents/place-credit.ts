@@ -19,7 +19,7 @@ interface PlaceRequest {
   readonly creditNote: string;
   /** The number of the invoice. */
   readonly number: string;
-  /** The amount in the documents' currency. If omitted, as much as possible. */
+  /** The amount in the documents' currency. If the amount is omitted, as much as possible is applied. */
   readonly amount?: string | undefined;
 }
 

@@ -15,9 +15,9 @@ export interface PresentedTax {
   readonly steps: readonly { readonly label: string; readonly amount: Amount }[];
   /** The total with tax; without tax, the total of the lines. */
   readonly gross: { readonly label: string; readonly amount: Amount };
-  /** Reasons and the meaning of marks, a sentence each. */
+  /** The reasons for no tax and the meanings of marks, in one sentence each. */
   readonly notes: readonly string[];
-  /** The issuer's tax number that replaces its usual one; empty if there is none. */
+  /** The issuer's tax number that replaces its usual tax number; empty if there is none. */
   readonly registration: string;
   /** The text after a line's kind: its rate if the document has several, and the mark of a reduced rate. */
   readonly ofLine: (line: SnapshotLine) => string;

@@ -12,7 +12,7 @@ import { fill, type Labels, readTemplate, type Template } from './pdf/template.t
 import { type PresentedTax, taxOf } from './present-tax.ts';
 import { type DocumentKind, type DocumentSnapshot, keepsDueDate, type RowKind } from './snapshot.ts';
 
-/** Why a document asks for money, or why not. */
+/** The reason why a document asks for money or does not. */
 type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
 
 /** Makes a text from a partner or the settings safe for its destination. */
@@ -64,13 +64,15 @@ export interface Presentation {
   readonly issuedOn: string;
   /** The due date; empty if nothing is due. */
   readonly dueOn: string;
-  /** Whether the due date is that of the replaced invoice, and not counted from this document's issue. */
+  /** True if the due date is the replaced invoice's due date; false if it is counted from this document's issue. */
   readonly dueDateKept: boolean;
-  /** Due on an invoice, owed to the partner on a credit note, routed by the processor on a statement. */
+  /**
+   * The amount is due on an invoice, owed to the partner on a credit note, or routed by the processor on a statement.
+   */
   readonly amount: string;
   /**
    * Whether the sales and the partner's share are shown. An invoice for missing shares bills only our share, because
-   * the partner has kept its own.
+   * the partner has kept its own share.
    */
   readonly showsSales: boolean;
   readonly total: Total;
@@ -158,7 +160,7 @@ function situationOf({ document, purpose, ...snapshot }: DocumentSnapshot): Situ
   return isZero(snapshot.credit_applied) ? 'nothing_due' : 'covered_by_credit';
 }
 
-/** More credit notes than this are summed up in one row. */
+/** If more credit notes than this were applied, one row states their sum. */
 const MOST_CREDIT_NOTES = 5;
 
 /** A row for each credit note that was applied when the document was issued. */

@@ -82,7 +82,7 @@ export async function rerunDocument(
   return rerun(tx, context, document.month, { ...options, changed: true }, own, number);
 }
 
-/** The live document with this number; for a void document, its last replacement if that is void too. */
+/** The live document with this number. If the document and its last replacement are both void, the last replacement. */
 async function documentToRerun(
   tx: Transaction,
   number: string,
@@ -208,7 +208,7 @@ async function rerun(
   };
 }
 
-/** Why a document was replaced, as its void copy explains to the partner. */
+/** The reason for replacing a document, as the void copy explains it to the partner. */
 const reasonFor = (differences: readonly string[]): string =>
   `Replaced: ${differences.map((each) => each.replace("the partner's", 'your').replace("the issuer's", 'our')).join(', ')} changed.`;
 

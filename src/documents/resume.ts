@@ -1,7 +1,7 @@
 /**
  * Resumes a paused ledger. After a restore, documents may exist that are not in the ledger. The numbers of such
- * documents are skipped permanently, so that no number identifies two documents. A fact explains the gap. Refusals:
- * not_paused, numbers_missing, numbers_not_ahead, numbers_implausible.
+ * documents are skipped permanently, so that no number identifies two documents. A recorded fact explains the gap in
+ * the numbers. Refusals: not_paused, numbers_missing, numbers_not_ahead, numbers_implausible.
  */
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
@@ -9,11 +9,13 @@ import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { type Continuation, continueLog } from '../log/head.ts';
+import type { TreeHead } from '../log/note.ts';
 import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
 import { insertResumptions, type Pause, readPauses } from '../people/pauses.sql.ts';
 import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
 
-/** A larger gap is more likely a typing error than a lost month. */
+/** A gap larger than this is more likely a typing error than a lost month. */
 const MOST_SKIPPED = 100_000;
 
 /** The parts of a number such as INV-2026-000176. */
@@ -47,13 +49,14 @@ export function seriesInDoubt(pauses: readonly Pause[], { environment, settings 
 
 /**
  * Ends every open pause and skips all numbers up to the numbers in the request. After a restore, the request must have
- * one number for each series in doubt, or none at all if no document was issued. Returns the skipped ranges.
+ * one number for each series in doubt, or none at all if no document was issued. `seen` is the last checkpoint known
+ * outside. Returns the skipped ranges, and the log's successor if the database does not continue that checkpoint.
  */
 export async function resumeLedger(
   tx: Transaction,
   { environment, settings, actor }: ActorContext,
-  { numbersAfter }: { numbersAfter: readonly NumberParts[] },
-): Promise<SkippedRange[]> {
+  { numbersAfter, seen }: { numbersAfter: readonly NumberParts[]; seen?: TreeHead | undefined },
+): Promise<{ readonly skipped: SkippedRange[]; readonly log: Continuation | undefined }> {
   await lockLedgerWhole(tx);
   const pauses = await readPauses(tx);
   const [pause] = pauses;
@@ -80,7 +83,8 @@ export async function resumeLedger(
   failpoint('resume.recorded');
   if (ranges.length > 0) await insertSkippedNumbers(tx, { ranges, pauseId: pause.pause_id, now, eventId });
   failpoint('resume.skipped');
-  return ranges;
+  const log = seen && (await continueLog(tx, seen, { reason: pause.reason, now, eventId }));
+  return { skipped: ranges, log };
 }
 
 /** The range to skip so that the next number follows the given one; empty if the next number already does. */

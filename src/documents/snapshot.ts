@@ -12,7 +12,7 @@ import type { DocumentTax, LineTax } from './document-tax.ts';
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
 export type RowKind = (typeof ROW_KINDS)[number];
-/** An `opening` was carried over from the previous system, so there is no PDF of it. */
+/** An `opening` was carried over from the previous system, so it has no PDF. */
 export type Purpose = 'month' | 'adjustment' | 'missing_shares' | 'opening';
 
 /** The sum of the ledger rows of one policy, kind and month. Amounts have exactly the currency's digits. */
@@ -20,7 +20,7 @@ export interface SnapshotLine {
   readonly policy_id: string;
   readonly policy_name: string;
   readonly kind: RowKind;
-  /** The month of the rows, which for late rows is earlier than the document's month. */
+  /** The month of the rows. For late rows, this month is earlier than the document's month. */
   readonly month: Month;
   readonly count: number;
   readonly spotPrice: string;
@@ -30,10 +30,12 @@ export interface SnapshotLine {
   readonly tax?: LineTax;
 }
 
-/** The seal of a closed month, with which anyone can verify that the ledger up to that month has not changed. */
-export interface SnapshotSeal {
+/** The checkpoint of a closed month, by which anyone can verify that the log up to it has not changed. */
+export interface SnapshotCheckpoint {
   readonly month: Month;
-  /** The seal, 64 hexadecimal digits: the SHA-256 of the seal record, which names the root of the rows. */
+  /** The number of facts that the checkpoint covers. */
+  readonly size: number;
+  /** In Base64. */
   readonly root: string;
 }
 
@@ -67,7 +69,10 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
     readonly purchase_order: string;
     readonly legal_note: string;
   };
-  /** This month's lines, then those of earlier months. A credit note's lines are negated. An adjustment has none. */
+  /**
+   * This month's lines come first, then the lines of earlier months. A credit note's lines are negated. An adjustment
+   * has no lines.
+   */
   readonly lines: readonly SnapshotLine[];
   readonly enrollments: number;
   readonly spotPrice: string;
@@ -77,7 +82,7 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   /** The credit notes that were applied at issue; omitted if there were none. */
   readonly credit_notes?: readonly { readonly number: string; readonly amount: string }[];
   readonly amount_due: string;
-  /** The number of the void document that this one replaces. */
+  /** The number of the void document that this document replaces. */
   readonly replaces: string | null;
   /** The number of the invoice that an adjustment credits. */
   readonly credits: string | null;
@@ -87,16 +92,17 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
    */
   readonly lowered?: { readonly by: string; readonly left: string } | null;
   readonly reason: string | null;
-  readonly seal: SnapshotSeal | null;
-  /** The URL of the payment link; null if nothing is due. */
+  /** The last checkpoint that closed a month before the document was issued. */
+  readonly checkpoint: SnapshotCheckpoint | null;
+  /** Null if nothing is due. */
   readonly payment_link: string | null;
-  /** The payment instructions; null if nothing is due, and on credit notes and statements. */
+  /** The payment instructions. Null on credit notes and statements, and if nothing is due. */
   readonly instructions: Instructions | null;
   /** Whether the instructions differ from those on this partner's previous invoice in this currency. */
   readonly instructions_changed: boolean;
 }
 
-/** The void, as the copy of a void document describes it. */
+/** The facts of the void that the copy of a void document states. */
 export interface VoidMark {
   /** The day of the void, `YYYY-MM-DD`. */
   readonly on: string;
@@ -106,8 +112,8 @@ export interface VoidMark {
 }
 
 /**
- * Whether a replacement keeps the due date of the replaced invoice. The terms of such a replacement would contradict
- * its due date.
+ * Whether a replacement keeps the due date of the replaced invoice. A replacement's terms would contradict a due date
+ * that was kept from the replaced invoice.
  */
 export function keepsDueDate({
   replaces,

@@ -25,7 +25,10 @@ export async function writeOffInvoice(tx: Transaction, context: IssueContext, re
   await insertWriteOff(tx, await begin(tx, context, 'invoice.write_off', { ...request, invoice, amount }));
 }
 
-/** Undoes the write-offs of an invoice, dated today. The amount is open again, and bad debts decrease by it. */
+/**
+ * Undoes the write-offs of an invoice, dated today. The amount is open again, and bad debts decrease by the same
+ * amount.
+ */
 export async function undoWriteOff(tx: Transaction, context: IssueContext, request: WriteOffRequest): Promise<Amount> {
   const invoice = await invoiceToCorrect(tx, request.number, 'reopened');
   const amount = Amount.of(invoice.written_off, invoice.currency);

@@ -1,49 +1,27 @@
 import { fieldName } from '../field-names.ts';
 import { SEE, toDo, toRun } from '../remedy.ts';
-import { plural } from '../text.ts';
+import { counted, plural } from '../text.ts';
 import { badInput, refused, says, undecided } from './definition.ts';
 
 export const CLOSE = {
   import_overtaken: refused<Record<string, never>>(
     () =>
-      'Another process recorded a row of this import while it ran, so nothing was imported. ' +
+      'Another process recorded a row of this import while the import ran, so nothing was imported. ' +
       'Run the import again: it counts that row as a duplicate.',
   ),
-  row_unknown: badInput<{ entry_id: number }>((f) =>
-    says(
-      `No such ledger row: ${f.entry_id}. The entry_id column of an export has the ids.`,
-      toRun('Export the rows of a month', 'export ledger --month MONTH --format csv --out DIR'),
-    ),
-  ),
-  event_unknown: badInput<{ event_id: number }>((f) =>
-    says(
-      `No such audit event: ${f.event_id}.`,
-      toRun('Export the events of a month with their ids', 'export events --month MONTH --out DIR'),
-    ),
-  ),
-  not_sealed: refused<{ subject: string }>((f) =>
-    says(
-      `No seal covers ${f.subject} yet, so a proof cannot be exported. The next month close seals it. ` +
-        'Export the proof after that.',
-      toDo('Close what is due', 'month.close'),
-    ),
-  ),
-  not_as_sealed: refused<{ subject: string; month: string; table: string }>((f) =>
-    says(
-      `${f.table} differs from what the seal of ${f.month} covers, so ${f.subject} cannot be proved.`,
-      SEE.differences,
-    ),
+  partner_without_rows: refused<{ partner_id: string; month: string }>((f) =>
+    says(`${f.partner_id} has no row that was billed in ${f.month}, so there is nothing to prove.`),
   ),
   month_not_ended: refused<{ month: string; time_zone: string; ends_at: string }>((f) =>
     says(
       `${f.month} has not ended in every time zone: in ${f.time_zone} it ends at ${f.ends_at.slice(0, 16).replace('T', ' ')}. ` +
-        'Close it after that.',
+        'Close the month after that.',
       toRun('Preview a month that is still running', `close ${f.month} --dry-run`, '/console/close'),
     ),
   ),
   earlier_month_open: refused<{ month: string; open: string; entries: number }>((f) =>
     says(
-      `${f.month} cannot be closed while ${f.open} is open with ${plural(f.entries, 'ledger row')}.`,
+      `${f.month} cannot be closed while ${f.open} is open and has ${plural(f.entries, 'ledger row')}.`,
       toDo(`Close ${f.open} first`, 'month.close', { month: f.open }),
       toDo('Close all due months in order', 'month.close', {}, 'instead'),
     ),
@@ -55,7 +33,7 @@ export const CLOSE = {
       policy_id: string;
       country: string;
       date: string;
-      /** The rules that apply on other days. */
+      /** The tax rules that would apply on other days. */
       other_days: string;
     }[];
   }>((f) => {
@@ -69,24 +47,29 @@ export const CLOSE = {
       `No tax rule applies to ${f.lines.length === 1 ? 'a sale' : `${f.lines.length} sales`} billed in ${f.month}:`,
       ...[...named, ...(rest > 0 ? [`and ${rest} more`] : [])].map((line) => `  ${line}`),
       ...(some(true)
-        ? ['Change "from" or "until" of the rule in settings.json, or add a rule under tax.rules for those days.']
+        ? [
+            'In settings.json, extend the days of the rule ("from", "until"), or add a rule for those days under tax.rules.',
+          ]
         : []),
       ...(some(false)
-        ? ['Add a rule under tax.rules of settings.json for each, or one for all without partner, policy and country.']
+        ? [
+            'Under tax.rules in settings.json, add a rule for each, or one rule that names no partner, policy or country.',
+          ]
         : []),
     ].join('\n');
   }),
   we_are_fixed: refused<{ asked: string; recorded: string }>(
     (f) =>
       `settings.json sets we_are to ${f.asked}, but this ledger's rows are posted as ${f.recorded}, and postings ` +
-      `cannot change. Set "we_are" to "${f.recorded}". Only an empty ledger can be ${f.asked}.`,
+      `cannot change. Set "we_are" to "${f.recorded}". Only an empty ledger can change to ${f.asked}.`,
   ),
   first_month_fixed: refused<{ asked: string; fixed: string }>(
     (f) =>
       `The first close set the first month to ${f.fixed}; it cannot change to ${f.asked}. Omit ${fieldName('firstMonth')}.`,
   ),
   before_first_month: refused<{ month: string; first: string }>(
-    (f) => `${f.month} is before the first month, ${f.first}. Its rows are billed in ${f.first} or later.`,
+    (f) =>
+      `${f.month} is before the first month, ${f.first}. The rows of ${f.month} are billed in ${f.first} or later.`,
   ),
   earlier_books_open: refused<{ month: string; open: string }>((f) =>
     says(
@@ -127,12 +110,7 @@ export const CLOSE = {
       { ...SEE.exceptions, label: 'See how to decide' },
     ),
   ),
-  signing_key_missing: refused<{ seal: string; key: string }>(
-    (f) =>
-      `The ${f.seal} was not made: earlier seals are signed, and an unsigned one could not be signed later. Set ` +
-      `SEAL_SIGNING_KEY_FILE to the file of the key ${f.key}. If that key is lost, make a new one: ` +
-      `'openssl genpkey -algorithm ed25519 -out FILE'. The auditor's e-mail then says that the key is new.`,
-  ),
+
   bank_account_unknown: badInput<{ account: string; known: readonly string[] }>(
     (f) =>
       `No bank file has reported account ${f.account}. ` +
@@ -145,7 +123,7 @@ export const CLOSE = {
   }>((f) =>
     says(
       `${f.month} was not closed: ${plural(f.partners.length, 'active partner')} that had rows in each of the last closed ` +
-        `months ${f.partners.length === 1 ? 'has' : 'have'} none in it: ` +
+        `months ${f.partners.length === 1 ? 'has' : 'have'} no rows in this one: ` +
         `${f.partners.map(({ partner_id, name }) => `${partner_id} (${name})`).join(', ')}. Import their rows.`,
       toDo(
         'Close without them',
@@ -167,7 +145,7 @@ export const CLOSE = {
   feed_not_missing: refused<{ month: string; partner_id: string }>((f) =>
     says(
       `The feed of ${f.partner_id} is not missing in ${f.month}: the partner has rows, is inactive or unknown, or is not ` +
-        `expected. Omit ${fieldName('without', f.partner_id)}.`,
+        `expected to send rows. Omit ${fieldName('without', f.partner_id)}.`,
       toRun('See the missing feeds', `close ${f.month} --dry-run`, '/console/close'),
     ),
   ),
@@ -179,19 +157,84 @@ export const CLOSE = {
   ),
   instructions_unchanged: refused<Record<string, never>>(() =>
     says(
-      'The bank details in settings.json are already in force. Change them there (instructions).',
+      'The bank details in settings.json are already in force. Change them there, under "instructions".',
       toDo('Then adopt them', 'instructions.adopt'),
     ),
   ),
   nothing_to_verify: refused<Record<string, never>>(() =>
     says('The ledger is empty, so there is nothing to verify.', toDo('Import rows', 'ledger.import')),
   ),
+  log_forked: refused<{ origin: string; seen: number; here: number }>((f) =>
+    says(
+      `The log ${f.origin} had ${plural(f.seen, 'fact')} when RECKONER_HOME/log-head was written, but this database ` +
+        `does not continue that log: the last checkpoint here has ${counted(f.here)}. The database was restored to an ` +
+        'earlier state, or a standby with an earlier state was promoted. No checkpoint is taken, so that no ' +
+        'one sees two histories under one name.',
+      toDo('Pause the ledger with the time of the restored state', 'ledger.pause', {}),
+      toRun('Then record what was lost', 'resume'),
+    ),
+  ),
+  checkpoint_of_other_log: badInput<{ origin: string; own: string }>((f) =>
+    says(
+      `The checkpoint belongs to the log ${f.origin}, but this ledger's log is ${f.own}. Give a checkpoint of this log.`,
+    ),
+  ),
+  checkpoint_unreadable: badInput<{ file: string }>((f) =>
+    says(
+      `${f.file} is not a checkpoint of a log: it must have the lines of the note that the auditor received, from the ` +
+        'name of the log to the signatures.',
+    ),
+  ),
+  checkpoint_needed: refused<Record<string, never>>(() =>
+    says(
+      'The last checkpoint that anyone outside saw is needed, so that the log does not sign two histories. With ' +
+        "--checkpoint FILE, give the note from the auditor's last letter or from a witness. If no one outside has a " +
+        'checkpoint, give --no-checkpoint-seen.',
+    ),
+  ),
+  checkpoint_unknown: badInput<{ size: number; last: number | null }>((f) =>
+    says(
+      `The log has no checkpoint of ${plural(f.size, 'fact')}.` +
+        (f.last === null
+          ? ''
+          : ` Its last checkpoint has ${f.last}. If a witness saw a checkpoint of this size, the ` +
+            'witness saw another history: ask the operator.'),
+    ),
+  ),
+  checkpoint_not_signed: refused<{ origin: string; size: number; key: string }>((f) =>
+    says(
+      `The checkpoint of ${plural(f.size, 'fact')} of ${f.origin} is not signed by the key of ${f.key}. Ask the operator ` +
+        'for the current key, and how it replaced the key that you have.',
+    ),
+  ),
+  log_inconsistent: refused<{ origin: string; seen: number; size: number }>((f) =>
+    says(
+      `${f.origin} shows ${plural(f.size, 'fact')} that do not continue the ${counted(f.seen)} seen before. Nothing was signed, and ` +
+        'what was seen before is kept. Facts were changed or removed, or this is another history: ask the operator.',
+    ),
+  ),
+  witness_unknown: badInput<{ line: string }>((f) =>
+    says(`No witness in the settings (witnesses) made this signature for this checkpoint: ${f.line}`),
+  ),
+  no_checkpoint: refused<Record<string, never>>(() =>
+    says(
+      'There is no checkpoint of the log yet, so nothing in a pack could be proved.',
+      toRun('Take one', 'checkpoint take'),
+    ),
+  ),
+  log_behind: undecided<{ seconds: number; transactions: readonly string[] }>((f) =>
+    says(
+      `No checkpoint was taken: a transaction that records facts has not ended for ${plural(f.seconds, 'second')} ` +
+        `(${f.transactions.join(', ')} in pg_locks). Nothing is lost: the next run tries again. If a prepared or ` +
+        'abandoned transaction holds the lock, end that transaction.',
+    ),
+  ),
   clock_behind: refused<{ today: string; latest: string; number: string; action: string }>((f) =>
     says(
       `Today is ${f.today} according to this machine's clock, but ${f.number} was ${f.action} on ${f.latest}. ` +
-        'Nothing can be dated before an earlier event. Correct the clock and try again. If this clock is right, the ' +
-        `clock that dated ${f.number} ran ahead: correct documents with ${fieldName('onLatestDate')}, which dates the ` +
-        `correction ${f.latest}.`,
+        'No event can have an earlier date than the event before it. If this clock is wrong, correct it and try again. ' +
+        `If it is right, the clock that dated ${f.number} was fast: add ${fieldName('onLatestDate')}, which takes the ` +
+        `date ${f.latest}.`,
     ),
   ),
 } as const;

@@ -53,8 +53,8 @@ export const DOCUMENTS = {
     f.document === 'statement'
       ? `${f.number} has no e-invoice: it is a statement, which asks for no money.`
       : says(
-          `${f.number} has no e-invoice: partner ${f.partner_id} requested none when it was issued. To issue it ` +
-            'with one, set e_invoice in partners.json and import the file.',
+          `${f.number} has no e-invoice: partner ${f.partner_id} requested none when ${f.number} was issued. To issue it ` +
+            'with an e-invoice, set e_invoice in partners.json and import the file.',
           toDo('Then replace it', 'invoice.rerun', { number: f.number }),
         ),
   ),
@@ -77,12 +77,12 @@ export const DOCUMENTS = {
         `one of https://fonts.google.com/noto, into ${f.folder}.` +
         (f.number === undefined
           ? ''
-          : ' Or correct them and replace the document, which keeps the text it was issued with.') +
-        (rightToLeft ? ' Right-to-left scripts are not supported: write them in Latin letters.' : ''),
+          : ' Or correct these texts and replace the document: an issued document keeps its texts.') +
+        (rightToLeft ? ' Right-to-left scripts are not supported: write these texts in Latin letters.' : ''),
       DELIVER,
       ...(f.number === undefined
         ? []
-        : [toDo('Replace it', 'invoice.rerun', { number: f.number }, 'once they are corrected')]),
+        : [toDo('Replace it', 'invoice.rerun', { number: f.number }, 'once the texts are corrected')]),
     );
   }),
   document_void: refused<{
@@ -118,9 +118,9 @@ export const DOCUMENTS = {
   ),
   credit_used: refused<{ number: string; used: string; action: string }>((f) =>
     says(
-      `${f.number} cannot be ${f.action}: ${f.used} of its credit has been used. Take that back, or keep the credit note and ` +
+      `${f.number} cannot be ${f.action}: ${f.used} of its credit has been used. Take that credit back, or keep the credit note and ` +
         'correct the difference with later rows.',
-      toDo('Take it back first', 'credit.unapply', { creditNote: f.number }),
+      toDo('Take the credit back first', 'credit.unapply', { creditNote: f.number }),
     ),
   ),
   document_written_off: refused<{ number: string; written_off: string; action: string }>(({ number, ...f }) =>
@@ -154,7 +154,7 @@ export const DOCUMENTS = {
   credit_covers_invoice: refused<{ credit_note: string; number: string }>(({ credit_note, number }) =>
     says(
       `${number} was issued with nothing due, because credit from ${credit_note} covers it: it has no payment page, ` +
-        'and its PDF asks for nothing. Voiding it frees the credit. Apply or refund that credit, then reissue the ' +
+        'and its PDF asks for no payment. Voiding it frees the credit. Apply or refund that credit, then reissue the ' +
         'invoice.',
       toDo('Void it', 'invoice.void', { number }),
       toDo('Then reissue it', 'invoice.rerun', { number }),

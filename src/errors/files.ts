@@ -46,7 +46,7 @@ export const FILES = {
     (f) =>
       `Nothing was recorded: reading ${f.file} was stopped after ${f.seconds} s. Check that it is the right file. ` +
       'Split ' +
-      `it${f.seconds < COMMAND_SECONDS ? `, or run the command in a shell, which may read for ${COMMAND_SECONDS / 60} minutes` : ''}.`,
+      `it${f.seconds < COMMAND_SECONDS ? `, or run the command in a shell, where reading may take ${COMMAND_SECONDS / 60} minutes` : ''}.`,
     422,
   ),
   file_unwritable: failed<{ file: string; reason: string }>(

@@ -5,7 +5,7 @@ import { badInput, bullets, type FieldProblem, refused, says } from './definitio
 export const GENERAL_LEDGER = {
   accounts_missing: refused<{ file: string }>(
     (f) =>
-      `${f.file} is missing. It maps our accounts to the general ledger's: write it as docs/general-ledger.md shows.`,
+      `${f.file} is missing. It maps our accounts to those of the general ledger. Write it as docs/general-ledger.md shows.`,
   ),
   accounts_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) => `${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect it and run the command again.`,
@@ -37,9 +37,9 @@ export const GENERAL_LEDGER = {
   ),
   gl_names_shared: refused<{ shared: readonly { name: string; partners: readonly (string | null)[] }[] }>(
     (f) =>
-      'Nothing was exported: partners with one name would be one customer in the general ledger.\n' +
+      'Nothing was exported: partners with the same name would become one customer in the general ledger.\n' +
       `${f.shared.map(({ name, partners }) => `  ${name}: ${partners.map((id) => id ?? 'unknown_payer').join(', ')}`).join('\n')}\n` +
-      'Give each a customer name under "names" in accounts.json, or the same name if they are one customer.',
+      'Under "names" in accounts.json, give each partner its own name, or the same name if they are one customer.',
   ),
   gl_not_exported: refused<{ month: string; format: string }>(
     (f) =>
@@ -58,7 +58,7 @@ export const GENERAL_LEDGER = {
   rates_missing: badInput<{ currencies: readonly string[]; into: string }>(
     (f) =>
       `Accounts have balances in ${f.currencies.join(', ')}, which the rates file leaves out. Under "rates", add ` +
-      `the value of one ${f.currencies.length === 1 ? f.currencies[0] : 'unit of each'} in ${f.into}, and run the ` +
+      `the value of one ${f.currencies.length === 1 ? f.currencies[0] : 'unit of each currency'} in ${f.into}, and run the ` +
       'command again.',
   ),
   gl_not_tied: refused<{ month: string; accounts: readonly string[] }>((f) =>

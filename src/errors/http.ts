@@ -22,7 +22,8 @@ export const HTTP = {
   body_too_large: defineAnswer<{ limit: number }>(413, (f) => `The body exceeds ${f.limit} bytes.`),
   prefetch_refused: defineAnswer<Record<string, never>>(
     422,
-    () => 'The request is marked as a prefetch, and a prefetch cannot accept anything. Send it without that header.',
+    () =>
+      'The request is marked as a prefetch, and a prefetch cannot accept anything. Send the request without the prefetch header.',
   ),
   rate_limited: defineAnswer<{ retry_after: number; limit: number }>(
     429,
@@ -42,7 +43,7 @@ export const HTTP = {
   ),
   partner_header_missing: defineAnswer<{ header: string }>(
     400,
-    (f) => `The header ${f.header} is missing. Send your partner id in it.`,
+    (f) => `The header ${f.header} is missing. Send your partner id in this header.`,
   ),
   partner_header_mismatch: defineAnswer<{ header: string }>(
     403,

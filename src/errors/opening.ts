@@ -16,7 +16,7 @@ export const OPENING = {
   opening_clash: refused<{ file: string; problems: readonly LineProblem[] }>((f) =>
     says(
       `Nothing was carried over: ${f.file} does not fit this ledger.\n${some(f.problems)}\n` +
-        'Correct the file, or reverse what was carried over before, and import it again.',
+        'Correct the file, or reverse the items that were carried over earlier. Then import the file again.',
       toDo('Reverse an item', 'opening.reverse'),
     ),
   ),
@@ -45,7 +45,7 @@ export const OPENING = {
   ),
   opening_item_unknown: badInput<{ number: string }>((f) =>
     says(
-      `No item ${f.number} was carried over, or it was reversed.`,
+      `Item ${f.number} was never carried over, or was reversed.`,
       toRun('See the items of an opening', 'opening show ID'),
     ),
   ),

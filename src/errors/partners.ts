@@ -30,11 +30,11 @@ export const PARTNERS = {
   webhook_position_unknown: badInput<{ partner_id: string; position: number; last: number }>(
     (f) =>
       `Partner ${f.partner_id} has no event at position ${f.position}: its last one is ${f.last}. ` +
-      'Give a position up to that; 0 sends all events.',
+      'Give that position or an earlier one; 0 sends all events.',
   ),
   webhook_key_unusable: refused<{ variable: string; reason: string }>((f) =>
     says(
-      `Webhooks cannot be signed: ${f.variable} ${f.reason}. Restore its value from when the webhook was set, or ` +
+      `Webhooks cannot be signed: ${f.variable} ${f.reason}. Restore the value that it had when the webhook was set, or ` +
         "set a new key ('openssl rand -hex 32').",
       toDo('Rotate the secret of each webhook', 'webhook.rotate', {}, 'if the key is new'),
     ),

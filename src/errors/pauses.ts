@@ -37,14 +37,14 @@ export const PAUSES = {
   ),
   numbers_missing: refused<{ last: readonly string[] }>(
     (f) =>
-      'Not resumed: give the last number used in each series, or numbers would be reused. Missing, with the last ' +
-      `number here: ${f.last.join(', ')}. If no one has seen a later one, add ` +
+      'Not resumed: give the last number used in each series, so that no number is used twice. Still missing are the ' +
+      `series of these last numbers here: ${f.last.join(', ')}. If no one has seen a later number, add ` +
       `${f.last.map((each) => `--numbers-after ${each}`).join(' ')}.`,
   ),
   numbers_not_ahead: refused<{ number: string; last: string }>(
     (f) =>
       `${f.number} is before ${f.last}, the last number in this ledger, so it cannot be the last one that was ` +
-      'issued. Give the last number of its series that anyone outside has seen.',
+      'issued. Give the last number of this series that anyone outside has seen.',
   ),
   numbers_implausible: refused<{ number: string; reason: string }>(
     (f) =>

@@ -8,7 +8,8 @@ const PAYOUTS = 'payment payouts';
 
 export const PAYMENTS = {
   bank_format_unknown: badInput<{ file: string; formats: readonly string[] }>(
-    (f) => `Cannot recognize the format of ${f.file}. Choose one with ${fieldName('format')}: ${f.formats.join(', ')}.`,
+    (f) =>
+      `Cannot recognize the format of ${f.file}. Choose a format with ${fieldName('format')}: ${f.formats.join(', ')}.`,
   ),
   bank_format_not_read: badInput<{ file: string; format: string; instead: string }>(
     (f) => `Nothing was recorded: ${f.file} is ${f.format}, which Reckoner does not read. ${f.instead}`,
@@ -16,7 +17,7 @@ export const PAYMENTS = {
   bank_map_unknown: badInput<{ file: string; map: string; maps: readonly string[] }>(
     (f) =>
       `Cannot read ${f.file}: ${f.map === '' ? 'several column maps are defined' : `no column map '${f.map}'`} ` +
-      `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Choose one with ${fieldName('map')}, or add it.`,
+      `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Choose a map with ${fieldName('map')}, or add one.`,
   ),
   bank_columns_missing: badInput<{
     file: string;
@@ -49,12 +50,18 @@ export const PAYMENTS = {
   exception_needs_action: refused<{ exception: string; reason: string; needs: string; remedies: readonly Remedy[] }>(
     (f) => says(`${f.exception} (${f.reason}) cannot be closed with a note. ${f.needs}`.trimEnd(), ...f.remedies),
   ),
+  payment_unsettled: refused<{ payment_id: number }>((f) =>
+    says(
+      `Payment ${f.payment_id} is unapplied in part or disputed, so its payer must stay known. Settle it first.`,
+      SEE.payments,
+    ),
+  ),
   payment_unknown: badInput<{ payment_id: number }>((f) => says(`No such payment: ${f.payment_id}.`, SEE.payments)),
   payment_not_applicable: refused<{
     payment_id: number;
     number: string;
     reason: string;
-    /** Given if the payer of the payment is unknown. */
+    /** This fact is given if the payer of the payment is unknown. */
     remedies?: readonly Remedy[];
   }>((f) => says(`Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`, ...(f.remedies ?? []))),
   bank_fee_not_applicable: refused<{ payment_id: number; fee: string; reason: string }>(
@@ -71,8 +78,8 @@ export const PAYMENTS = {
   ),
   payment_is_share: refused<{ payment_id: number }>((f) =>
     says(
-      `Payment ${f.payment_id} is a share that came through the processor, so no bank can return it. Reversing its ` +
-        `transfer reverses the payment. If you paid it back, use ${fieldName('kind', 'refunded')}.`,
+      `Payment ${f.payment_id} is a share that came through the processor, so no bank can return it. When its ` +
+        `transfer is reversed, the payment is reversed too. If you paid it back, use ${fieldName('kind', 'refunded')}.`,
       toDo('Undo its match', 'processor.unmatch', {}, 'if it belongs to another quote'),
     ),
   ),
@@ -81,8 +88,8 @@ export const PAYMENTS = {
       ? says(`There is nothing ${f.what}.`, { ...SEE.payments, label: 'See what became of it' })
       : `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
   ),
-  payment_nothing_applied: refused<{ payment_id: number }>((f) =>
-    says(`No part of payment ${f.payment_id} is applied there, so there is nothing to undo.`, {
+  payment_nothing_applied: refused<{ payment_id: number; number?: string }>((f) =>
+    says(`No part of payment ${f.payment_id} is applied to ${f.number ?? 'an invoice'}, so there is nothing to undo.`, {
       ...SEE.payments,
       label: 'See its applications',
     }),
@@ -105,7 +112,7 @@ export const PAYMENTS = {
       `To record another refund, add ${fieldName('again')}.`,
   ),
   processor_events_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
-    (f) => `No event from ${f.file} was stored:\n${bullets(f.problems)}\nCorrect this and send it again.`,
+    (f) => `No event from ${f.file} was stored:\n${bullets(f.problems)}\nCorrect the events and send the file again.`,
   ),
   processor_environment: refused<{ event: string; livemode: boolean; environment: string }>(
     (f) =>

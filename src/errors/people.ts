@@ -16,6 +16,13 @@ export const PEOPLE = {
       toDo('Invite the person as a new user', 'user.invite', { login: f.login }),
     ),
   ),
+  user_active: refused<{ login: string }>(({ login }) =>
+    says(
+      `${login} is an active user, whose name and address are needed.`,
+      toDo('Deactivate the user first', 'user.deactivate', { login }),
+    ),
+  ),
+  nothing_to_erase: refused<object>(() => 'The ledger has no personal data of this person that could be erased.'),
   user_exists: refused<{ login: string }>(({ login }) =>
     says(
       `${login} is already a user.`,
@@ -27,14 +34,14 @@ export const PEOPLE = {
     // The sentence must not reveal whether another partner's item exists.
     (f) =>
       f.some_partners
-        ? `${f.login} has the role ${f.role} for some partners only. This concerns other partners, or does not exist.`
+        ? `${f.login} has the role ${f.role} for some partners only. What you asked for belongs to another partner, or does not exist.`
         : `${f.login} does not have the role ${f.role}${f.all_partners ? ' for all partners' : ''}. An administrator can grant it.`,
     403,
   ),
   role_unchanged: refused<{ login: string; role: string; partner_id: string | null }>((f) =>
     says(
-      `${f.login} was not given the role ${f.role}${f.partner_id === null ? '' : ` for partner ${f.partner_id}`} by an ` +
-        'administrator, so it cannot be revoked.',
+      `No administrator gave ${f.login} the role ${f.role}${f.partner_id === null ? '' : ` for partner ${f.partner_id}`}, ` +
+        'so this role cannot be revoked.',
       { ...SEE.users, label: 'See all roles', command: `user show ${f.login}` },
     ),
   ),
@@ -44,10 +51,7 @@ export const PEOPLE = {
       toDo('Make another user an administrator first', 'user.role', { grant: ['administrator'] }),
     ),
   ),
-  work_item_unknown: badInput<{ item: string }>(
-    (f) => says(`${f.item} is not, or no longer, in the work queue.`, SEE.work),
-    404,
-  ),
+  work_item_unknown: badInput<{ item: string }>((f) => says(`${f.item} is not in the work queue now.`, SEE.work), 404),
   work_assignee_unfit: refused<{ login: string; is_person: boolean; item: string }>((f) =>
     f.is_person
       ? `${f.login} may not see ${f.item}. Assign it to a user with a role for its partner, or for all partners.`
@@ -63,7 +67,7 @@ export const PEOPLE = {
     approvers: string[];
     expires_at: string;
     is_new: boolean;
-    /** The amounts above the rule's limit. Empty if the rule applies to any amount. */
+    /** The amounts above the rule's limit. The list is empty if the rule applies to any amount. */
     above: readonly { currency: string; amount: string; before: string; above: string }[];
   }>((f) => {
     const isApprovable = f.approvers.length > 0;
@@ -73,8 +77,8 @@ export const PEOPLE = {
     const asked = f.is_new ? 'was made' : 'is waiting';
     const why = f.above.map(({ currency, amount, before, above }) =>
       /[1-9]/.test(before)
-        ? ` ${amount} ${currency}, after ${before} ${currency} in the last 30 days, is above ${above} ${currency}.`
-        : ` ${amount} ${currency} is above ${above} ${currency}.`,
+        ? ` With ${before} ${currency} of the last 30 days, ${amount} ${currency} comes to more than the limit of ${above} ${currency}.`
+        : ` ${amount} ${currency} is above the limit of ${above} ${currency}.`,
     );
     return says(
       `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}`,
@@ -85,7 +89,7 @@ export const PEOPLE = {
   approval_rejected: refused<{ request_id: number; decided_by: string; reason: string }>(
     (f) =>
       `Nothing was changed: ${f.decided_by} rejected request ${f.request_id} for the same action (${f.reason}). A ` +
-      'program may not ask again until the effect differs; a user may.',
+      'program may not request the action again until its effect would differ; a user may request it at any time.',
     409,
   ),
   approval_unknown: badInput<{ request_id: number }>(
@@ -104,7 +108,7 @@ export const PEOPLE = {
   approval_own: refused<{ request_id: number; login: string; is_alone: boolean }>(
     (f) =>
       says(
-        `${f.login} made request ${f.request_id}: ` +
+        `${f.login} made request ${f.request_id}, and ` +
           (f.is_alone
             ? `no one else can approve it now. ${f.login} can repeat the action, which then needs no approval.`
             : 'another user must decide it.'),
@@ -143,11 +147,11 @@ export const CONSOLE = {
   console_insecure: defineAnswer<{ host: string }>(
     403,
     (f) =>
-      `The console is not served to ${f.host} without encryption. Set public_url to its https address; ` +
+      `The console is not served to ${f.host} without encryption. Set public_url to the console's https address; ` +
       'a sandbox is also served at http://localhost.',
   ),
   page_unknown: defineAnswer<{ path: string }>(
     404,
-    () => 'Page not found. It may have moved, or you may not have access to it.',
+    () => 'Page not found. The page may have moved, or you may not have access to it.',
   ),
 } as const;

@@ -47,19 +47,19 @@ export const QUOTES = {
     422,
     (f) =>
       `The price would come to ${f.price} ${f.currency}, above ${f.largest} ${f.in}, the limit of policy ` +
-      `${f.policy_id}. Insure less, or ask us to raise it.`,
+      `${f.policy_id}. Insure less, or ask us to raise the limit.`,
   ),
   price_too_small: defineAnswer<{ price: string; least: string; currency: string }>(
     422,
     (f) =>
-      `The price would be ${f.price} ${f.currency}, and your payment processor charges at least ${f.least} ` +
+      `The price would be ${f.price} ${f.currency}, but your payment processor accepts no charge below ${f.least} ` +
       `${f.currency}. Quote a higher insured amount, or ask us for a minimum price of ${f.least} in this policy.`,
   ),
   increment_too_small: defineAnswer<{ increment: string; least: string; currency: string }>(
     422,
     (f) =>
-      `The price would rise by ${f.increment} ${f.currency}, and your payment processor charges at least ${f.least} ` +
-      `${f.currency}, so it could not be split. Requote when the price rises by that much, or leave it as it is.`,
+      `The price would rise by ${f.increment} ${f.currency}, which cannot be split: your payment processor accepts no ` +
+      `charge below ${f.least} ${f.currency}. Requote when the price rises by that much, or keep the accepted price.`,
   ),
   quote_not_accepted: defineAnswer<{ quote_id: string }>(
     422,
@@ -72,7 +72,7 @@ export const QUOTES = {
   ),
   quote_expired: defineAnswer<{ id: string; expired_at: string }>(
     422,
-    (f) => `${f.id} could be accepted until ${f.expired_at}. Ask for a new price.`,
+    (f) => `${f.id} could only be accepted until ${f.expired_at}. Ask for a new price.`,
   ),
   requote_lower: defineAnswer<{ accepted: string; asked: string; currency: string }>(
     422,
@@ -95,11 +95,11 @@ export const QUOTES = {
     422,
     (f) =>
       `A reversal cannot exceed what is left of quote ${f.quote_id}: ${f.reason}. ` +
-      'Its quote.reversed events show what was reversed; reverse at most the rest.',
+      'The quote.reversed events of the quote show what was already reversed; reverse no more than the rest.',
   ),
   recorded_otherwise: defineAnswer<{ id: string }>(
     409,
-    (f) => `${f.id} was imported into the ledger, not accepted through this API. Ask finance which one is correct.`,
+    (f) => `${f.id} was imported into the ledger, not accepted through this API. Ask finance which record is correct.`,
   ),
   idempotency_key_reused: defineAnswer<{ key: string }>(
     409,

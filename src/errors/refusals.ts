@@ -91,7 +91,7 @@ export class Refusal extends Error {
 
 export const exitOf = (error: unknown): ExitStatus => (error instanceof Refusal ? error.exit : EXIT.failed);
 
-/** Creates a refusal: `throw refuse('month_not_ended', { month, … })`. The code determines the facts required. */
+/** Creates a refusal: `throw refuse('month_not_ended', { month, … })`. The code determines which facts are required. */
 export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code>, cause?: unknown): Refusal {
   const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => Said;
   const said = sentence(facts);

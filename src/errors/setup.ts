@@ -7,7 +7,7 @@ export const SETUP = {
     (f) => `${f.variable} ${f.reason}. Correct the environment variable and run the command again.`,
   ),
   settings_missing: badInput<{ file: string }>((f) =>
-    says(`No settings found at ${f.file}. Set RECKONER_HOME to an existing home.`, toRun('Create a new one', 'init')),
+    says(`No settings found at ${f.file}. Set RECKONER_HOME to an existing home.`, toRun('Create a new home', 'init')),
   ),
   settings_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) =>
@@ -57,6 +57,11 @@ export const SETUP = {
       `This is a ${f.database} database, but RECKONER_ENVIRONMENT is ${f.program}. ` +
       'A database never changes its environment: use another database, or correct the variable.',
   ),
+  log_host_fixed: refused<{ host: string; given: string }>(
+    (f) =>
+      `The log of this database is named after the host ${f.host}, so it cannot be named after ${f.given}: the name ` +
+      'of a log never changes. Auditors and witnesses know the log by that name.',
+  ),
   database_read_only: failed<{ database: string; reason: string }>(
     (f) =>
       `The database ${f.database} accepts no writes: it ${f.reason}. Point DATABASE_URL at the primary server. A ` +
@@ -88,8 +93,8 @@ export const SETUP = {
   database_pool_small: failed<{ database: string; seconds: number }>(
     (f) =>
       `The connection pooler of the database ${f.database} gave no connection within ${duration(f.seconds)}: it has too few, ` +
-      'or all are in use. A command opens 3 to 9, a worker 14, a server up to 33. Raise its limits (default_pool_size, ' +
-      'max_db_connections), or connect to PostgreSQL directly.',
+      'or all are in use. A command opens 3 to 9 connections, a worker 14, a server up to 33. Raise the limits of the ' +
+      'pooler (default_pool_size, max_db_connections), or connect to PostgreSQL directly.',
   ),
   database_privileges: failed<{ reason: string }>((f) =>
     says(`PostgreSQL refused this login: ${f.reason}. docs/operations.md, 'Database roles', lists the roles.`, {

@@ -16,7 +16,7 @@ export const SPLITS = {
   ),
   split_not_connected: refused<{ quote_id: string; partner_id: string; month: string }>(
     (f) =>
-      `Quote ${f.quote_id} is not split: ${f.partner_id} was invoiced for ${f.month}, and that invoice covers its share.`,
+      `Quote ${f.quote_id} is not split: ${f.partner_id} was invoiced for ${f.month}, and that invoice covers this quote.`,
   ),
   partner_not_connected: refused<{ partner_id: string }>(
     (f) =>
@@ -45,7 +45,7 @@ export const SPLITS = {
     (f) =>
       `The match of ${f.balance_transaction} to quote ${f.quote_id} cannot be undone: ` +
       `the money of ${f.payments.length === 1 ? 'payment' : 'payments'} ${f.payments.join(', ')} was paid back. If ` +
-      'a reversed transfer took it back, undo the match of that transfer first; after a refund, keep the match ' +
+      'a reversed transfer took the money back, undo the match of that transfer first; after a refund, keep the match ' +
       'and settle the difference with the partner.',
   ),
   processor_unreachable: failed<{ account: string; reason: string }>(
@@ -60,7 +60,10 @@ export const SPLITS = {
     ),
   ),
   balance_transaction_unknown: badInput<{ balance_transaction: string }>((f) =>
-    says(`No such balance transaction: ${f.balance_transaction}.`, seeOpen('See those that need manual review')),
+    says(
+      `No such balance transaction: ${f.balance_transaction}.`,
+      seeOpen('See the transactions that need manual review'),
+    ),
   ),
   account_needed: badInput<{ balance_transaction: string; accounts: readonly string[] }>(
     (f) =>
@@ -77,7 +80,7 @@ export const SPLITS = {
     says(
       `Balance transaction ${f.balance_transaction} has no open amount: it is matched, returned, closed, or not a ` +
         'share.',
-      seeOpen('See those that are open'),
+      seeOpen('See the open balance transactions'),
     ),
   ),
   quote_not_matchable: refused<{

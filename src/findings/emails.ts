@@ -62,7 +62,7 @@ const TONES = {
 
 const isOverdue = (queuedAt: string, now: number): boolean => Date.parse(queuedAt) < now - OVERDUE_HOURS * HOUR_MS;
 
-/** Reports consecutive refusals as one finding, about the mail server. */
+/** Reports consecutive refusals as one finding about the mail server. */
 export const readDeliveries: ReadFindings = async (tx, question) => {
   const waiting = await readWaitingDocuments(tx, question);
   const refused = waiting.some(({ what }) => what === 'failed') ? await readRefusedInARow(tx) : null;

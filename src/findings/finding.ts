@@ -28,7 +28,7 @@ export interface Finding {
   readonly tone: 'good' | 'warn' | 'bad';
   /** The subject, such as a document's number. */
   readonly title: string;
-  /** The partners affected. Empty means the whole ledger. */
+  /** The partners affected. An empty list stands for the whole ledger. */
   readonly partners: readonly { readonly id: string; readonly name: string }[];
   readonly money: { readonly amount: string; readonly currency: string } | null;
   readonly since: string;
@@ -36,7 +36,7 @@ export interface Finding {
   /** One sentence on why the finding is urgent, without the remedy. Null if the finding is not urgent. */
   readonly urgent: string | null;
   readonly remedies: readonly Remedy[];
-  /** The number of things that the finding stands for; 1 by default. An increase is reported again. */
+  /** The number of things that the finding stands for; 1 by default. An increase of this number is reported again. */
   readonly count?: number;
 }
 
@@ -53,7 +53,7 @@ export const troubleOf = (
 
 interface FindingDetails {
   readonly urgent: string;
-  /** A date or a time. */
+  /** Either a date or a time. */
   readonly since: string;
   readonly remedies?: readonly Remedy[];
   readonly count?: number;
@@ -66,7 +66,7 @@ export interface FindingQuestion {
   readonly scope: Scope;
   readonly today: string;
   readonly now: number;
-  /** The most findings of each kind. Null means no limit. */
+  /** The maximum number of findings of each kind. Null means no limit. */
   readonly limit: number | null;
 }
 

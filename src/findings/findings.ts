@@ -18,7 +18,7 @@ export async function readFindings(tx: Transaction, question: FindingQuestion): 
   return found;
 }
 
-/** The number of findings of a kind that a list of all kinds names. */
+/** How many findings of each kind a list of all kinds shows. */
 const NAMED = 20;
 
 /** Returns the command or page that lists all findings of a kind. */

@@ -41,9 +41,9 @@ const PERIOD_HOURS: Readonly<Record<string, number>> = {
   worker: 1 / 6,
   ...{ watch: 24, remind: 24, verify: 24, reconcile: 24, backup: 24, purge: 24 },
 };
-/** A job is late after twice its period plus these hours. */
+/** A job is late after twice its period plus this number of hours. */
 const JOB_GRACE_HOURS = 1;
-/** A job that has not run for this long was retired. */
+/** A job that has not run for this long is treated as retired. */
 const JOB_GIVEN_UP_DAYS = 30;
 
 export interface LastRun {

@@ -1,12 +1,13 @@
 /**
- * Findings about obstacles to closing months and their books, sealing them, and exporting them to the general ledger.
+ * Findings for months and books that are not closed, not covered by checkpoints, or not exported to the general ledger.
  */
 import { closeAnyway, type Feeds, isIncomplete, missingFeeds } from '../close/feeds.ts';
-import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
+import { LOG_SIGNING_KEY_FILE } from '../config/log-key.ts';
+import { keyIdOf } from '../log/note.ts';
+import { checkpointTitle } from '../log/text.ts';
 import type { Month } from '../month.ts';
 import type { Remedy } from '../remedy.ts';
 import { DELIVER, toDo } from '../remedy.ts';
-import { keyIdOf, type SigningStatus } from '../seals/signature.ts';
 import { minuteOf, plural } from '../text.ts';
 import { type Finding, troubleOf } from './finding.ts';
 
@@ -61,25 +62,65 @@ export const missingHandOffs = (
     }),
   );
 
-/** Reports a missing signing key. If seals are signed, nothing closes until the key is restored or replaced. */
-export const missingKey = ({ key, latest }: SigningStatus, today: string): Finding[] =>
-  key !== null || latest === null
-    ? []
-    : [
-        troubleOf('months', 'signing key', {
-          urgent:
-            `Seals are signed, but ${SEAL_SIGNING_KEY_FILE} is not set: no month or books can close. Set it to the ` +
-            `file of the key ${keyIdOf(latest)}, or of a new key if that one is lost.`,
-          since: today,
-        }),
-      ];
+/** The keys that sign checkpoints: the key at hand, and the key on record. */
+interface SigningKeys {
+  readonly key: string | null;
+  readonly latest: string | null;
+  readonly latest_at_hand: boolean;
+  readonly lost: { readonly recorded_at: string; readonly reason: string } | null;
+}
 
 /**
- * Reports missing checkpoints. The jobs take a checkpoint each day. After two days without a checkpoint, the jobs do
- * not run or are refused.
+ * The key is missing, or a new key replaced it without the old key's signature. No action is refused because of this.
+ */
+export function signingKeys({ key, latest, latest_at_hand, lost }: SigningKeys, today: string): Finding[] {
+  if (latest === null) return [];
+  if (key === null) {
+    return [
+      troubleOf('months', 'signing key', {
+        urgent:
+          `Checkpoints are no longer signed: ${LOG_SIGNING_KEY_FILE} is not set. Set it to the file of the key ` +
+          `${keyIdOf(latest)}, or of a new key if that one is lost.`,
+        since: today,
+      }),
+    ];
+  }
+  if (!latest_at_hand) {
+    return [
+      troubleOf('months', 'new signing key', {
+        urgent:
+          `${LOG_SIGNING_KEY_FILE} has a new key, and the key ${keyIdOf(latest)} is not at hand to sign it. Set ` +
+          `LOG_SIGNING_KEY_BEFORE_FILE to its file. Otherwise the log will state that it is lost.`,
+        since: today,
+      }),
+    ];
+  }
+  return lost === null
+    ? []
+    : [
+        troubleOf('months', 'lost signing key', {
+          urgent:
+            `The signing key changed on ${lost.recorded_at.slice(0, 10)}, and the log states: ${lost.reason}. Give ` +
+            'the auditor the new key by telephone or in person.',
+          since: lost.recorded_at,
+        }),
+      ];
+}
+
+/**
+ * Reports missing checkpoints. The jobs take a checkpoint each day. If there was no checkpoint for two days, the jobs
+ * do not run or are refused.
  */
 export const missingCheckpoints = (
-  { last, overdue_days: days }: { readonly last: string | null; readonly overdue_days: number },
+  {
+    last,
+    uncovered,
+    overdue_days: days,
+  }: {
+    readonly last: { readonly taken_at: string } | null;
+    readonly uncovered: number;
+    readonly overdue_days: number;
+  },
   today: string,
 ): Finding[] =>
   days < 2
@@ -87,26 +128,54 @@ export const missingCheckpoints = (
     : [
         troubleOf('months', 'checkpoint', {
           urgent:
-            `No checkpoint of the open month was taken ${last === null ? `for ${days} days` : `since ${last}`}. ` +
-            'The jobs deliver and month-close take one each day.',
-          since: last ?? today,
+            `The next checkpoint has been overdue for ${plural(days, 'day')}: guards alone protect ` +
+            `${plural(uncovered, 'fact')}. The jobs deliver and month-close take one each day.`,
+          since: last?.taken_at ?? today,
           remedies: [toDo('Take one and read its output', 'checkpoint.take')],
         }),
       ];
 
-export const missingTimeStamps = (late: readonly string[], today: string): Finding[] =>
-  late.length === 0
+/** Checkpoints without a signature, although the key is at hand. */
+export const missingSignatures = (
+  {
+    signing,
+    checkpoints,
+  }: {
+    readonly signing: Pick<SigningKeys, 'key'>;
+    readonly checkpoints: { readonly unsigned: readonly number[] };
+  },
+  today: string,
+): Finding[] => {
+  const [first] = checkpoints.unsigned;
+  return first === undefined || signing.key === null
+    ? []
+    : [
+        troubleOf('months', 'signatures', {
+          urgent:
+            `${plural(checkpoints.unsigned.length, 'checkpoint')} without a signature for more than a day, first the ` +
+            `${checkpointTitle({ size: first })}. The job deliver signs them.`,
+          since: today,
+          remedies: [DELIVER],
+          count: checkpoints.unsigned.length,
+        }),
+      ];
+};
+
+export const missingTimeStamps = (late: readonly number[], today: string): Finding[] => {
+  const [first] = late;
+  return first === undefined
     ? []
     : [
         troubleOf('months', 'time stamps', {
           urgent:
-            `${plural(late.length, 'seal')} without a time stamp for more than a day, first the ${late[0]}. ` +
-            'If the authority does not answer, set another time_stamping_url.',
+            `${plural(late.length, 'checkpoint')} without a time stamp for more than a day, first the ` +
+            `${checkpointTitle({ size: first })}. If the authority does not answer, set another time_stamping_url.`,
           since: today,
           remedies: [{ ...DELIVER, label: "Try again and read the authority's answer" }],
           count: late.length,
         }),
       ];
+};
 
 /** Reports a month that has ended, but that the hourly job does not close because feeds are missing. */
 export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, today: string): Finding[] {
@@ -131,7 +200,7 @@ export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, 
   ];
 }
 
-/** Reports changed payment instructions that are not in force yet. Documents still print the old ones. */
+/** Reports changed payment instructions that are not in force yet. Documents still print the old instructions. */
 export const notInForce = (fields: readonly string[], today: string): Finding[] =>
   fields.length === 0
     ? []

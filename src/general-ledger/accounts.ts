@@ -98,8 +98,8 @@ export interface PostingKey {
 }
 
 /**
- * The most specific rule for a posting; undefined if no rule matches. A rule that names the subaccount comes first,
- * then one that names the partner, the policy, and the currency.
+ * The most specific rule for a posting; undefined if no rule matches. A rule that names the subaccount is the most
+ * specific. Then come rules that name the partner, the policy, and the currency, in this order.
  */
 export function ruleOf(rules: readonly AccountRule[], posted: PostingKey): AccountRule | undefined {
   let best: { rule: AccountRule; rank: number } | undefined;

@@ -26,7 +26,7 @@ import {
   readPartnerNames,
   readParts,
   readPostings,
-  readSealsOf,
+  readRoots,
   readUnknownIds,
 } from './exports.sql.ts';
 import { filesOf, type GlFile, type GlKind, WRITER } from './files.ts';
@@ -46,14 +46,14 @@ import {
 export interface GlRequest {
   readonly month: Month;
   readonly format: GlFormat;
-  /** Whether to export a month even if its books are open. */
+  /** Whether to export a month even if the month's books are open. */
   readonly preliminary?: boolean | undefined;
   /** Whether to move exported amounts to the accounts that the map names now. */
   readonly reclassify?: boolean | undefined;
 }
 
 export interface GlExportResult {
-  /** The newly recorded part, or the last part if this call recorded none; undefined if the month has no postings. */
+  /** The part that this call recorded; if it recorded none, the last part; undefined if the month has no postings. */
   readonly part: GlExport | undefined;
   readonly recorded: boolean;
   readonly files: readonly GlFile[];
@@ -67,7 +67,7 @@ export async function exportGl(tx: Transaction, context: ActorContext, request: 
   const { month, format } = request;
   // Nothing is posted or exported between this read and the commit.
   await lockLedgerWhole(tx);
-  const { seal, booksClosed, after } = await readState(tx, request);
+  const { checkpoint, booksClosed, after } = await readState(tx, request);
   const accounts = readAccounts(context.environment);
   await checkRules(tx, accounts, accountsFile(context.environment));
   const postings = await readPostings(tx, { after, month });
@@ -89,7 +89,7 @@ export async function exportGl(tx: Transaction, context: ActorContext, request: 
     format,
     part: (last?.part ?? 0) + 1,
     kind,
-    seal,
+    checkpoint,
     books_closed: booksClosed,
     accounts,
     lines,
@@ -101,21 +101,21 @@ export async function exportGl(tx: Transaction, context: ActorContext, request: 
 }
 
 /**
- * The seal that the journal names, and the month before. `after` is '' for the first month, whose journal includes
- * everything earlier.
+ * The checkpoint that names the journal, and the previous month. For the first month, which includes everything
+ * earlier, the previous month is ''.
  */
 async function readState(
   tx: Transaction,
   { month, preliminary }: GlRequest,
-): Promise<{ seal: string; booksClosed: boolean; after: Month | '' }> {
+): Promise<{ checkpoint: string; booksClosed: boolean; after: Month | '' }> {
   const { first_closed: first, last_closed: last } = await readBooksState(tx);
   if (first !== null && month < first) throw refuse('before_first_month', { month, first });
   if (last === null || month > last) throw refuse('month_not_closed', { month });
-  const { seal, books_seal } = await readSealsOf(tx, month);
-  if (books_seal === null && !preliminary) throw refuse('books_open', { month });
+  const { root, books_root } = await readRoots(tx, month);
+  if (books_root === null && !preliminary) throw refuse('books_open', { month });
   return {
-    seal: books_seal ?? seal,
-    booksClosed: books_seal !== null,
+    checkpoint: books_root ?? root,
+    booksClosed: books_root !== null,
     after: month === first ? '' : monthBefore(month),
   };
 }
@@ -204,7 +204,7 @@ async function linesToExport(
 }
 
 /**
- * The currencies with more decimals than the program accepts. How QuickBooks and Xero handle such currencies is
+ * The currencies that have more decimals than the program accepts. How QuickBooks and Xero handle such currencies is
  * unknown.
  */
 const tooPrecise = (format: GlFormat, lines: readonly GlLine[]): string[] =>

@@ -43,11 +43,13 @@ export function readUnknownIds(
   );
 }
 
-/** The seal of a month and the seal of its books, which is null while they are open. */
-export function readSealsOf(tx: Transaction, month: Month): Promise<{ seal: string; books_seal: string | null }> {
+/** The roots of the checkpoints that close a month and its books, in hexadecimal; null while the books are open. */
+export function readRoots(tx: Transaction, month: Month): Promise<{ root: string; books_root: string | null }> {
   return queryOne(
     tx,
-    `SELECT s.seal, b.seal AS books_seal FROM seals s LEFT JOIN book_closes b USING (month) WHERE s.month = :month`,
+    `SELECT encode(m.root, 'hex') AS root, encode(b.root, 'hex') AS books_root
+     FROM log_checkpoints m LEFT JOIN log_checkpoints b ON b.closes = 'books ' || :month
+     WHERE m.closes = 'month ' || :month`,
     { month },
   );
 }
@@ -58,7 +60,9 @@ export interface GlExport {
   readonly format: GlFormat;
   readonly part: number;
   readonly kind: GlKind;
-  readonly seal: string;
+  /** The root of the checkpoint that closes the month's books, or the month while they are open. In hexadecimal. */
+  readonly checkpoint: string;
+  /** Whether the books of the month were closed when the month was exported. */
   readonly books_closed: boolean;
   readonly recorded_at: string;
 }
@@ -66,7 +70,7 @@ export interface GlExport {
 export function readParts(tx: Transaction, { month, format }: { month: Month; format: GlFormat }): Promise<GlExport[]> {
   return query(
     tx,
-    `SELECT gl_export_id, month, format, part, kind, seal, books_closed, recorded_at
+    `SELECT gl_export_id, month, format, part, kind, checkpoint, books_closed, recorded_at
      FROM gl_exports WHERE month = :month AND format = :format ORDER BY part`,
     { month, format },
   );
@@ -113,10 +117,10 @@ export async function insertExport(
 ): Promise<number> {
   const { gl_export_id } = await queryOne<{ gl_export_id: number }>(
     tx,
-    `INSERT INTO gl_exports (month, format, part, previous, kind, seal, books_closed, accounts, writer, recorded_at,
-                             event_id)
-     VALUES (:month, :format, :part::integer, nullif(:part::integer - 1, 0), :kind, :seal, :books_closed::boolean,
-             :accounts::jsonb, :writer::integer, :recorded_at::timestamptz, :eventId::bigint)
+    `INSERT INTO gl_exports (month, format, part, previous, kind, checkpoint, books_closed, accounts, writer,
+                             recorded_at, event_id)
+     VALUES (:month, :format, :part::integer, nullif(:part::integer - 1, 0), :kind, :checkpoint,
+             :books_closed::boolean, :accounts::jsonb, :writer::integer, :recorded_at::timestamptz, :eventId::bigint)
      RETURNING gl_export_id`,
     { ...given },
   );
@@ -174,8 +178,8 @@ export function readExports(
        SELECT * FROM gl_exports WHERE :month::text IS NULL OR month = :month
        ORDER BY month DESC, format, part DESC LIMIT :limit
      )
-     SELECT s.gl_export_id, s.month, s.format, s.part, s.kind, s.seal, s.books_closed, s.recorded_at,
-            coalesce(u.login, a.claimed_by) AS login,
+     SELECT s.gl_export_id, s.month, s.format, s.part, s.kind, s.checkpoint, s.books_closed, s.recorded_at,
+            coalesce(personal(u.login), personal(a.claimed_by)) AS login,
             states.state, coalesce(t.totals, '[]') AS totals, coalesce(f.files, '[]') AS files
      FROM shown s JOIN audit_events a USING (event_id) LEFT JOIN users u USING (user_id)
      JOIN gl_export_states states ON (states.month, states.format) = (s.month, s.format)

@@ -9,7 +9,10 @@ import { lastDay, type Month, monthName } from '../month.ts';
 import type { Accounts, GlFormat } from './accounts.ts';
 import { balancedParts, type CurrencyJournal, type GlLine, type JournalLine, summarise } from './journal.ts';
 
-/** Increase this when the files change. Files by an older writer keep their bytes and are not rewritten. */
+/**
+ * Increase this number whenever the content of the files changes. Files that an older writer wrote keep their bytes and
+ * are not rewritten.
+ */
 export const WRITER = 2;
 
 export type GlKind = 'journal' | 'difference' | 'reclassification';
@@ -19,8 +22,8 @@ export interface Journal {
   readonly format: GlFormat;
   readonly part: number;
   readonly kind: GlKind;
-  /** The seal of the month's books; while the books are open, the seal of the month. */
-  readonly seal: string;
+  /** The root of the checkpoint that closes the month's books, or the month while they are open. In hexadecimal. */
+  readonly checkpoint: string;
   readonly books_closed: boolean;
   readonly accounts: Accounts;
   readonly lines: readonly GlLine[];
@@ -32,11 +35,13 @@ export interface GlFile {
 }
 
 /**
- * The journal's id in the general-ledger program, such as `2026-09-1-USD-3f9a2c`: month, part, currency and seal. The
- * id reveals a second import of the journal.
+ * The journal's id in the general-ledger program, `2026-09-1-USD-3f9a2c`: month, part, currency and root. The id
+ * reveals a second import of the same journal.
  */
-export const externalId = ({ month, part, seal }: Pick<Journal, 'month' | 'part' | 'seal'>, currency: string): string =>
-  `${month}-${part}-${currency}-${seal.slice(0, 6)}`;
+export const externalId = (
+  { month, part, checkpoint }: Pick<Journal, 'month' | 'part' | 'checkpoint'>,
+  currency: string,
+): string => `${month}-${part}-${currency}-${checkpoint.slice(0, 6)}`;
 
 export const XERO_LINES = 300;
 
@@ -73,7 +78,7 @@ const dateOf = ({ month, accounts, format }: Journal): string =>
 const titleOf = ({ month, kind, books_closed }: Journal): string =>
   `Reckoner ${monthName(month)}${kind === 'journal' ? '' : ` ${kind}`}${books_closed ? '' : ' (books open)'}`;
 
-/** The debit and the credit of a line, one of which is empty. */
+/** The debit and the credit of a line; one of the two is empty. */
 const sidesOf = ({ amount }: JournalLine): [debit: string, credit: string] =>
   amount.isNegative() ? ['', amount.negated().toString()] : [amount.toString(), ''];
 
@@ -83,7 +88,7 @@ const GENERIC = [
 ] as const;
 
 function genericFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
-  const { month, part, kind, seal, books_closed } = journal;
+  const { month, part, kind, checkpoint, books_closed } = journal;
   const date = dateOf(journal);
   const rows = of.flatMap(({ currency, lines }) =>
     lines.map((line) => [
@@ -92,7 +97,7 @@ function genericFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[
     ]),
   );
   const json = {
-    ...{ format: 'reckoner-gl', version: 1, month, part, kind, date: lastDay(month), books_closed, seal },
+    ...{ format: 'reckoner-gl', version: 1, month, part, kind, date: lastDay(month), books_closed, checkpoint },
     journals: of.map(({ currency, total, lines }) => ({
       ...{ external_id: externalId(journal, currency), currency, debit: total, credit: total },
       lines: lines.map((line) => {

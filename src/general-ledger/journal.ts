@@ -82,7 +82,7 @@ export function mapped(
   return { lines, unmapped };
 }
 
-/** The partners whose names a spreadsheet could run as a formula. A file would contain the names unchanged. */
+/** The partners whose names a spreadsheet could run as a formula. The file would contain such names unchanged. */
 export const runnableNames = (lines: readonly GlLine[]): string[] => [
   ...new Set(lines.filter(({ name }) => couldRun(name)).map(({ partner_id }) => partner_id ?? '')),
 ];

@@ -12,7 +12,7 @@ export const glListSheet = (exports: readonly ListedExport[]): Sheet => ({
       recorded_at: 'text',
       by: 'text',
       files: 'text',
-      seal: 'text',
+      checkpoint: 'text',
     } as const),
   },
   rows: exports.flatMap(({ totals, files, login, ...each }) =>

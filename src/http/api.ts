@@ -105,7 +105,7 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     const months = month === undefined ? undefined : [month as Month];
     const found = await readDocuments(tx, {
       ...{ partnerId, months, status, document, after },
-      // The limit plus one, to know whether there is another page.
+      // The limit plus one, because the additional item shows whether there is another page.
       limit: limit + 1,
     });
     return pageOf(shared, operations.listInvoices, {

@@ -92,7 +92,7 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
 
 /**
  * Responds in one transaction, unless the client is revoked. A request with a known idempotency key gets the stored
- * response. A refusal is rolled back, so its idempotency key stays unused.
+ * response. A refusal is rolled back, so the request's idempotency key stays unused.
  */
 export function answerOnce(
   shared: Shared,

@@ -5,7 +5,7 @@ import { acceptance, documentAnswer, named, requoteAcceptance, reversalAnswer } 
 
 const text = z.string();
 const { currency } = acceptance.shape;
-/** Fields of a ledger row that the response to its call does not contain. */
+/** Fields that a ledger row has in an event, but not in the response to the call that recorded the row. */
 const ofRow = {
   policy_id: text,
   enrollment_id: text.nullable().meta({ description: 'null if the row was imported without one' }),

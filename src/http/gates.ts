@@ -7,15 +7,15 @@ import { refuse } from '../errors/refusals.ts';
 
 interface Bound {
   readonly atOnce: number;
-  /** The most waiting requests of all callers. One caller may have half of the waiting requests. */
+  /** The maximum number of waiting requests of all callers. One caller may have half of these waiting requests. */
   readonly waiting: number;
   /** The longest wait for a turn. By default, LONGEST_WAIT_MS. */
   readonly longestWaitMs?: number;
 }
 
 /**
- * Every route must name one of these bounds. `fixed` responses come from memory. The other bounds use database
- * connections: a server has 16 for transactions and 16 for acceptances.
+ * Every route must name one of these bounds. The bound `fixed` is for responses that come from memory. The other bounds
+ * use database connections: a server has 16 for transactions and 16 for acceptances.
  */
 const BOUNDS = {
   fixed: { atOnce: Number.POSITIVE_INFINITY, waiting: 0 },
@@ -45,14 +45,14 @@ declare module 'fastify' {
     bound?: BoundName;
   }
   interface FastifyRequest {
-    /** Called when the response of a request with a slot is ready. */
+    /** This function is called when the response of a request with a slot is ready. */
     onAnswer: (() => void) | null;
   }
 }
 
 /**
- * The longest wait for a turn, and the longest time to a response. Both are shorter than the server's timeout for
- * silent connections.
+ * The longest wait for a turn, and the longest time to a response. Both limits are shorter than the server's timeout
+ * for silent connections.
  */
 const LONGEST_WAIT_MS = 15_000;
 const LONGEST_ANSWER_MS = 27_000;
@@ -78,7 +78,7 @@ export class Gate {
     return this.#running;
   }
 
-  /** Resolves at the caller's turn. The caller then holds a slot until `leave`. */
+  /** Resolves when it is the caller's turn. The caller then holds a slot until `leave`. */
   async enter(caller: string): Promise<void> {
     if (this.#running < this.#bound.atOnce) this.#running += 1;
     else await this.#turn(caller);

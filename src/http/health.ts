@@ -4,13 +4,17 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { migrationName, missingMigrations } from '../database/migrate.ts';
 import { refuse } from '../errors/refusals.ts';
+import { readProofFrom } from '../log/witness.ts';
 import { packageVersion } from '../package.ts';
 import { readPauses } from '../people/pauses.sql.ts';
 import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
 import { addressList, isBehindUnknownProxy, issuerOf, type Shared } from './shared.ts';
 
-/** Probes come every few seconds. More frequent callers get the previous response, if it is not older than this. */
+/**
+ * Probes come every few seconds. A caller that asks more often gets the previous response, if that is not older than
+ * this.
+ */
 const REMEMBERED_MS = 1000;
 
 export function addHealth(app: FastifyInstance, shared: Shared): void {
@@ -37,6 +41,14 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
     return reply.type(metrics.contentType).send(await readMetrics());
   });
 
+  // Gives witnesses the size and the root of the log, but never a fact.
+  app.get('/log/checkpoint', { ...fixed, onRequest: countOther(limits) }, async (request, reply) => {
+    const { old = '0' } = request.query as Readonly<Record<string, string>>;
+    if (!/^(0|[1-9]\d{0,14})$/.test(old)) throw refuse('checkpoint_unknown', { size: 0, last: null });
+    const proof = await database.reading((tx) => readProofFrom(tx, Number(old)));
+    return reply.type('text/plain; charset=utf-8').send(proof);
+  });
+
   const text = securityText(shared);
   app.get('/.well-known/security.txt', { ...fixed, onRequest: countOther(limits) }, async (request, reply) => {
     const { method, url: path } = request;
@@ -45,7 +57,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** Runs the work once for concurrent callers. Keeps its result or failure for some time. */
+/** Runs the work once for concurrent callers. Keeps the result or the failure of the work for some time. */
 function remembered<Result>(milliseconds: number, work: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<Result> | undefined;
   return () => {
@@ -59,8 +71,9 @@ function remembered<Result>(milliseconds: number, work: () => Promise<Result>): 
 }
 
 /**
- * Returns whether a caller may read the metrics. A caller through a proxy that the settings do not name may not,
- * because its address would be the proxy's. By default, nginx forwards requests without extra headers, but as HTTP/1.0.
+ * Returns whether a caller may read the metrics. If a caller came through a proxy that the settings do not name, the
+ * metrics are refused, because the caller's address would be the proxy's. By default, nginx forwards requests without
+ * extra headers, but as HTTP/1.0.
  */
 function metricsReaders({ settings }: { settings: Settings }): (request: FastifyRequest) => boolean {
   const allowed = addressList(settings.http.metrics_allow);

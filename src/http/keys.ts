@@ -8,12 +8,15 @@ import type { Database } from '../database/database.ts';
 import { insertSigningKey, readSigningKeys } from './server.sql.ts';
 
 export const TOKEN_SECONDS = 3600;
-/** A key signs for a day. The next key is published an hour before it signs, so that caches have it by then. */
+/**
+ * A key signs tokens for a day. The next key is published an hour before it first signs, so that caches have the key in
+ * time.
+ */
 const SIGNS_SECONDS = 24 * 3600;
 const AHEAD_SECONDS = 3600;
 /** A key stays published this long after its last token expires, in case clocks differ. */
 const SLACK_SECONDS = 300;
-/** A token with an unknown key makes the server read the keys again, at most once in this time. */
+/** If a token has an unknown key, the server reads the keys again, but at most once in this time. */
 const READ_AGAIN_MILLISECONDS = 1000;
 
 interface SigningKey {
@@ -49,7 +52,8 @@ export class KeyStore {
     if (current === undefined) return this.#createOnce(at);
     const isLast = this.#own.at(-1) === current;
     if (isLast && at >= current.signsUntil - AHEAD_SECONDS) {
-      // Publishes the next key ahead of time. If that fails, the current key continues, and the next token tries again.
+      // Publishes the next key before it is needed. If publishing fails, the current key continues, and the request for
+      // the next token tries again.
       void this.#createOnce(current.signsUntil).catch(() => {});
     }
     return current;

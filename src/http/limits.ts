@@ -44,7 +44,7 @@ export interface Limits {
   readonly close: () => void;
 }
 
-/** Counts a request of a public route against its address. */
+/** Counts a request of a public route against the address of the caller. */
 export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
   void limits.request('other', request.ip);
 
@@ -52,15 +52,18 @@ export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
 const FAILURES = { ofClient: 10, ofNetwork: 100, minutes: 15 };
 /** Takes the place of a client id in the counts of failed sign-ins. No client has this name. */
 export const SIGN_IN = 'sign-in';
-/** Each request sends an e-mail to a partner. */
+/** Each request for a link sends an e-mail to a partner. */
 const ASKED_LINKS = { ofPage: 3, ofNetwork: 20, minutes: 15 };
 const BAD_SIGNATURES_PER_MINUTE = 60;
-/** The most refused networks and clients kept in memory. Further wrong secrets from these cause no database writes. */
+/**
+ * The maximum number of refused networks and clients kept in memory. Further wrong secrets from a refused network or
+ * client cause no database writes.
+ */
 const MOST_REFUSED = 10_000;
 
 interface LimitOptions {
   readonly requestsPerMinute: number;
-  /** Called with the first refusal of each minute. */
+  /** This function is called with the first refusal of each minute. */
   readonly onLimited?: (kind: string, key: string) => void;
 }
 
@@ -130,7 +133,7 @@ function failuresOf(
   return async (clientId, address) => {
     const network = networkOf(address);
     const ofClient = `${network} ${clientId}`;
-    // A name that no client can have is counted only for the network.
+    // A client id that no client can have is counted only for the network.
     const keys = IDENTIFIER.test(clientId) ? [network, ofClient].sort() : [network];
     const now = environment.now();
     const already = keys.map((key) => refused.get(key)).find((each) => each !== undefined && each.until > now);

@@ -7,7 +7,7 @@ import { FORWARDED } from './shared.ts';
 /** Without a heartbeat for this long, the main thread counts as stalled. No task of the main thread takes this long. */
 const STALLED_MS = 5000;
 const PATIENCE_MS = 5000;
-/** More frequent callers get the previous response. */
+/** A caller that asks more often gets the previous response. */
 const REMEMBERED_MS = 1000;
 const MOST_REMEMBERED = 100;
 

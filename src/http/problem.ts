@@ -1,4 +1,4 @@
-/** Errors as problem documents (RFC 9457). A bug shows only the request's id. */
+/** Errors as problem documents (RFC 9457). For a bug, the caller sees only the id of the request. */
 
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
@@ -118,7 +118,7 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     code: refusal.code,
     ...refusal.facts,
   };
-  // Sent as bytes, because Fastify would add a charset, which RFC 9457's media type does not have.
+  // The response is sent as bytes, because Fastify would add a charset, which RFC 9457's media type does not have.
   return reply
     .code(status)
     .type('application/problem+json')

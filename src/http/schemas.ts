@@ -122,7 +122,7 @@ const split = named(
       .meta({ description: 'Why the split cannot be planned; the acceptance is valid regardless' }),
   }),
 );
-/** Only for connected accounts: the plan for routing our share. */
+/** The plan for routing our share; only for connected accounts. */
 const optionalSplit = split.optional();
 
 export const acceptance = named(

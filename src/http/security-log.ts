@@ -2,7 +2,8 @@
  * The security log: refused callers by kind, network and client. In each hour, the 1st, 10th, 100th and 1000th try of a
  * caller write a row with the number of tries since the previous row. The remaining tries of the hour are written at
  * the caller's next refusal or when the server stops. An attack is therefore visible at once, but cannot fill the disk.
- * If the server is killed, the tries since the last row are lost, which are fewer than nine times the tries written.
+ * If the server is killed, the tries since the last row are lost. The lost tries are fewer than nine times the tries
+ * written.
  */
 import { hostname } from 'node:os';
 import { reasonOf } from '../errors/refusals.ts';
@@ -108,7 +109,7 @@ export class SecurityLog {
   }
 }
 
-/** Returns the tries not yet written, and resets their count. */
+/** Returns the tries that are not written yet, and resets the count of these tries. */
 function taken(each: Tries): Tries {
   const row = { ...each };
   each.unwritten = 0;

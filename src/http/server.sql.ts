@@ -63,7 +63,7 @@ export interface JobHealth {
   readonly job: string;
   readonly days: number;
   readonly exit: number;
-  /** The items that needed attention after the last run. For verify, the differences. */
+  /** The items that needed attention after the last run. For the job verify, these are its differences. */
   readonly attention: number;
   /** When the job last ended with exit status 0, in seconds since 1970. Null if never. */
   readonly succeeded: number | null;

@@ -41,7 +41,10 @@ declare module 'fastify' {
   }
 }
 
-/** The most connections of all callers. The limit of open files is higher, unless the host lowers it. */
+/**
+ * The maximum number of connections of all callers together. The limit of open files is higher, unless the host lowers
+ * it.
+ */
 const MOST_CONNECTIONS = 8192;
 
 /** The largest API body that is not a file has a tenth of this size. */
@@ -127,7 +130,7 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
     // addRequestLog logs the route, because a URL may contain the token of a payment page.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
-    // A HEAD request must not accept a quote. Pages add HEAD themselves.
+    // A HEAD request must not accept a quote. Pages add their HEAD routes themselves.
     exposeHeadRoutes: false,
     trustProxy: proxies.length === 0 ? false : proxies,
     connectionTimeout: REQUEST_SECONDS * 1000,
@@ -159,7 +162,7 @@ function collectRoutes(app: FastifyInstance): (path: string) => string[] {
 }
 
 /**
- * Gives routes the raw bytes of the body. Webhook signatures cover the bytes, and exact numbers are parsed from the
+ * Passes the raw bytes of the body to routes. Webhook signatures cover the bytes, and exact numbers are parsed from the
  * text.
  */
 function addParsers(app: FastifyInstance): void {
@@ -179,7 +182,7 @@ function addRequestChecks(app: FastifyInstance, shared: Shared): void {
     if (theirs !== undefined) reply.header('X-Correlation-Id', theirs);
     refuseOddHttp(request);
     if (secure) reply.header('Strict-Transport-Security', 'max-age=31536000');
-    // Checks the matched route, because the URL as sent may be encoded or absolute.
+    // Checks the route that matched, because the client may have sent an encoded or absolute URL.
     const path = request.routeOptions.url ?? request.url;
     if (path.startsWith('/api/') && allow.length > 0 && !allowed(request.ip)) {
       reply.headers(rateHeaders(shared.limits.request('call', request.ip)));
@@ -287,7 +290,7 @@ function addRequestLog(app: FastifyInstance, { environment, settings, log, metri
   });
 }
 
-/** While the server stops, Fastify closes idle connections. This hook closes busy connections after their response. */
+/** While the server stops, Fastify closes idle connections. This hook closes a busy connection after its response. */
 function closeIdleConnections(app: FastifyInstance): void {
   let stopping = false;
   app.addHook('preClose', async () => {

@@ -4,7 +4,10 @@ import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 
-/** Stores each event once by account and id. Refuses malformed events, and events of another environment. */
+/**
+ * Stores each event once, identified by its account and id. Refuses malformed events, and events of another
+ * environment.
+ */
 export type StoreEvents = (
   tx: Transaction,
   acting: { environment: Environment },
@@ -18,6 +21,6 @@ export interface Service {
   readonly log: FastifyBaseLogger;
   /** Stores the processor's events. Without this function, webhooks are refused. */
   readonly storeEvents?: StoreEvents | undefined;
-  /** Called after events are stored, with the connected accounts concerned. */
+  /** This function is called after events are stored, with the connected accounts concerned. */
   readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
 }

@@ -8,7 +8,7 @@ import { addRequestCounts } from './server.sql.ts';
 
 const WINDOW_MS = 60_000;
 const EVERY_MS = 1000;
-/** The most keys in memory. Above that, a new key replaces the oldest. */
+/** The maximum number of keys in memory. When the maximum is reached, a new key replaces the oldest key. */
 const MOST_KEYS = 20_000;
 /** A count is shared once it reaches this fraction of its limit. Most counts never reach the fraction. */
 const SHARED_FROM = 1 / 20;
@@ -17,7 +17,7 @@ interface Window {
   count: number;
   /** The count that is not in the database yet. */
   unsent: number;
-  /** A time of performance.now(). */
+  /** A time as performance.now() returns it. */
   endsAt: number;
   most: number;
 }
@@ -73,7 +73,7 @@ export class SharedCounts {
     const known = this.#windows.get(key);
     if (known !== undefined && known.endsAt > now) return known;
     this.#windows.delete(key);
-    // Windows are in order of their start, so the oldest come first.
+    // Windows are sorted by their start, so the oldest windows come first.
     for (const [old, { endsAt }] of this.#windows) {
       if (endsAt > now && this.#windows.size < MOST_KEYS) break;
       this.#windows.delete(old);

@@ -14,7 +14,7 @@ type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type
 
 class ExchangeError extends Error {
   readonly code: OAuthError;
-  /** Whether the client used HTTP Basic, so that the response has the header WWW-Authenticate. */
+  /** True if the client used HTTP Basic. The response then has the header WWW-Authenticate. */
   readonly basic: boolean;
   constructor(code: OAuthError, description: string, basic = false) {
     super(description);
@@ -84,7 +84,7 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys, limits }: Sha
       id_token_signing_alg_values_supported: ['ES256'],
     }),
   );
-  // Caches keep the keys for less time than a new key is published before it signs.
+  // Each new key is published some time before it signs; caches keep the keys for less time than that.
   app.get('/.well-known/jwks.json', options, async (_request, reply) =>
     reply
       .header('Cache-Control', 'public, max-age=300')

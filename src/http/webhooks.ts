@@ -2,9 +2,9 @@
  * Webhooks of the payment processors. A handler checks the signature over the raw body and stores the event. Stored
  * events are processed later, regardless of their order and of repeated deliveries.
  *
- * Unsigned requests cost little. The header is checked before the body is read. Few large bodies are read at once, and
- * none from a network that sends invalid signatures. A small event with a valid signature is never refused, because all
- * customers of a processor receive events from the same addresses.
+ * An unsigned request costs the server little. The header is checked before the body is read. Few large bodies are read
+ * at once, and none from a network that sends invalid signatures. A small event with a valid signature is never
+ * refused, because all customers of a processor receive events from the same addresses.
  *
  * Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid, processor_events_invalid, rate_limited,
  * busy.
@@ -93,7 +93,7 @@ function badSignature(request: FastifyRequest, shared: Shared, reason: string): 
 
 /** Nearly all events are smaller than this. */
 const LARGE = 64 * 1024;
-/** Checking an invalid signature of a megabyte takes 1 ms, and a valid one takes 8 ms. */
+/** For an event of a megabyte, checking an invalid signature takes 1 ms, and checking a valid signature takes 8 ms. */
 const MOST_LARGE = 4;
 const MOST_LARGE_OF_ONE = 2;
 /** Events can have any size, so the time to read them is limited. */

@@ -5,7 +5,7 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
-/** The closed month before the given one. Undefined if the given month is not closed. */
+/** The closed month that precedes the given month. Undefined if the given month is not closed. */
 export async function readClosedMonth(tx: Transaction, month: Month): Promise<{ previous: Month | null } | undefined> {
   const rows = await query<{ previous: Month | null }>(tx, `SELECT previous FROM closed_months WHERE month = :month`, {
     month,

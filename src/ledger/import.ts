@@ -43,7 +43,10 @@ export interface ImportReport {
   readonly rejected: number;
   readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
   readonly late: number;
-  /** Accepted rows in a currency other than their partner's, which is allowed but usually a mistake. */
+  /**
+   * Accepted rows whose currency differs from their partner's currency. Such rows are allowed, but are usually a
+   * mistake.
+   */
   readonly other_currencies: readonly OtherCurrencyRows[];
   readonly differing_cuts: readonly DifferingCuts[];
   readonly refused: boolean;

@@ -136,7 +136,7 @@ export async function readStagedCuts(tx: Transaction): Promise<DifferingCuts[]> 
   return (await query<DifferingCuts>(tx, differingCuts('staged', UNJUDGED))).map(withDigits);
 }
 
-/** Differing cuts among the rows that post after the first month and up to the second. */
+/** Differing cuts among the rows that post after the first of two months, up to and including the second. */
 export async function readDifferingCuts(
   tx: Transaction,
   months: { readonly after: string | null; readonly to: string },
@@ -146,8 +146,8 @@ export async function readDifferingCuts(
 }
 
 /**
- * Differing cuts among the rows that post after a month. Only two kinds of partners are read: those that were changed
- * since the month ended, and those for which an import has reported differing cuts since then.
+ * Differing cuts among the rows that post after a given month. Only two kinds of partners are read: partners that were
+ * changed after the month ended, and partners for which an import has reported differing cuts after the month ended.
  */
 export async function readOpenDifferingCuts(tx: Transaction, after: Month | null): Promise<DifferingCuts[]> {
   const rows = `(

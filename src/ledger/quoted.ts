@@ -12,7 +12,7 @@ import { inTenThousandths } from './row.ts';
 /**
  * Finds quotes and requotes whose price exceeds the largest price of their policy, or is in a different currency. The
  * price of a quote includes its rows in the ledger and its earlier acceptable rows in the file. Reversals in the file
- * are included only if no bad row can be skipped. Otherwise a reversal might not be recorded.
+ * are included only if no bad row can be skipped. If bad rows can be skipped, a reversal might not be recorded.
  */
 export async function findAboveLargest(tx: Transaction, given: { skipInvalid: boolean }): Promise<void> {
   await recordAboveLargest(tx, tooDear(await readLimited(tx, given)));

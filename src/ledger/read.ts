@@ -56,7 +56,7 @@ export async function* readRecords(
       : file.name === '-'
         ? process.stdin
         : createReadStream(file.name, { highWaterMark: 64 * 1024 });
-  // After the server rolls back, the transaction is retried, but a pipe cannot be read twice.
+  // After the server has rolled back, the transaction is retried, but a pipe cannot be read twice.
   if (chunks.readableEnded) {
     throw refuse('file_unreadable', {
       file: file.name,
@@ -173,8 +173,8 @@ function lookOver(object: Record<string, unknown>, text: string): { hasNumber: b
     if (kind === 'number') hasNumber = true;
     marks += kind === 'string' ? 4 : 2;
   }
-  // If a row has no more quotation marks than its fields need, no name is repeated. Counting the marks of 300,000 rows
-  // takes 0.11 s; comparing the names takes 0.84 s.
+  // If a row has exactly as many quotation marks as its fields need, no name is repeated. Counting the marks of 300,000
+  // rows takes 0.11 s; comparing the names takes 0.84 s.
   for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) marks -= 1;
   return { hasNumber, repeated: marks === 0 && !text.includes('\\') ? undefined : repeatedName(text) };
 }
@@ -249,8 +249,8 @@ interface CsvLine extends Line {
 }
 
 /**
- * Yields the lines that are not blank, with their fields. A quoted field with line breaks joins its lines. A stray
- * quote makes only its own line unreadable. An unclosed quote makes all later lines unreadable.
+ * Yields the lines that are not blank, with their fields. A quoted field with line breaks joins the lines that it
+ * covers. A stray quote makes only its own line unreadable. An unclosed quote makes all later lines unreadable.
  */
 async function* csvLines(lines: AsyncIterable<Line[]>): AsyncGenerator<CsvLine[]> {
   let open: Line | undefined;

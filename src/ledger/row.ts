@@ -1,5 +1,5 @@
 /**
- * An incoming ledger row and the rules for a single row (contract, Ledger rows). rows.sql.ts has the rules that need
+ * An incoming ledger row, and the rules for a single row (contract, Ledger rows). rows.sql.ts has the rules that need
  * partners, the ledger or other rows. All functions are pure: the caller passes the time.
  */
 import { amountProblem, minorDigits } from '../money.ts';
@@ -44,7 +44,7 @@ export const REQUIRED_FIELDS = ROW_FIELDS.filter((field) => !OPTIONAL_FIELDS.inc
 
 /** A duplicate has no code here, because it is not a bad row. */
 export const ROW_CODES = [
-  // Rules of the file and its lines (read.ts)
+  // Rules for the file and for its lines (read.ts)
   'header_missing',
   'field_repeated',
   'field_unknown',
@@ -54,7 +54,7 @@ export const ROW_CODES = [
   'line_too_long',
   'not_utf8',
   'field_malformed',
-  // Rules of the row alone
+  // Rules for the row alone
   'field_missing',
   'field_unexpected',
   'kind_unknown',
@@ -90,7 +90,7 @@ export interface RowProblem {
 const IDENTIFIERS = ['partner_id', 'quote_id', 'requote_id', 'reversal_id', 'enrollment_id', 'policy_id'] as const;
 const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
 
-/** How far a partner's clock may be ahead of ours: five minutes. */
+/** A partner's clock may be at most this far ahead of ours: five minutes. */
 const FUTURE_MILLISECONDS = 5 * 60 * 1000;
 
 /** The first rule that a row breaks by itself; undefined if the row breaks none. */

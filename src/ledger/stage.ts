@@ -9,7 +9,7 @@ import type { SourceRecord } from './read.ts';
 import type { RowProblem } from './row.ts';
 
 export async function createStaging(tx: Transaction): Promise<void> {
-  // The work memory is enough for the hash joins of a million rows. A larger import spills to disk.
+  // The work memory is enough to join a million rows by hash. A larger import spills to disk.
   await raiseWorkMemory(tx);
   await execute(
     tx,
@@ -44,7 +44,7 @@ export interface StagedCounts {
 
 interface Stager {
   readonly add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
-  /** Waits while the server is slower than the reader. The caller waits between batches. */
+  /** Waits if the server is slower than the reader. */
   readonly drained: () => Promise<void>;
   readonly finish: () => Promise<StagedCounts>;
   /** Ends the COPY, so that the transaction can be rolled back. */
@@ -53,7 +53,7 @@ interface Stager {
 
 /**
  * Opens the COPY. `rejected` returns a record's text for the file of rejects. Callers pass `rejected` only if that file
- * is written, because the text doubles the staged bytes.
+ * is written, because the text doubles the number of staged bytes.
  */
 export async function openStager(
   tx: Transaction,
@@ -99,7 +99,7 @@ export async function openStager(
   };
 }
 
-/** One line of COPY's text format. A bad row keeps its ids only, so that later rows can refer to it. */
+/** One line of COPY's text format. A bad row keeps only its ids, so that later rows can refer to it. */
 function stagedLine(
   seq: number,
   file: number,
@@ -124,7 +124,9 @@ function stagedLine(
   return `${place}${ids}${'\t\\N'.repeat(7)}\t${found}\t${end}`;
 }
 
-/** PostgreSQL accepts at most 16383 decimals. A good amount may have more, but only zeros after the fourth. */
+/**
+ * PostgreSQL accepts at most 16383 decimals. A good amount may have more decimals, but they are zeros after the fourth.
+ */
 function amount(text: string): string {
   return text.length > 1000 ? text.replace(/(\.\d{4})0+$/, '$1') : text;
 }

@@ -47,8 +47,8 @@ const filters = z.strictObject({
 });
 type InvoiceFilter = z.output<typeof filters>;
 
-// An array is computed once. With a subquery, the planner assumed that most documents were open, and searched again for
-// each document.
+// PostgreSQL computes an array only once. With a subquery, the planner assumed that most documents were open, and
+// searched again for each document.
 const OPEN = 'd.document_id = ANY (ARRAY(SELECT document_id FROM open_documents))';
 const VOID = 'd.document_id IN (SELECT document_id FROM voids)';
 
@@ -95,7 +95,7 @@ const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
      LEFT JOIN current_holds h USING (document_id)
      ORDER BY page.at ${order}, d.document_id ${order}`;
 
-/** Only open documents have a balance, so the sum reads no others. */
+/** Only open documents have a balance, so the sum reads only open documents. */
 const OPEN_ITEMS = "documents d LEFT JOIN open_items('infinity') o USING (document_id)";
 const OWED = `CASE d.document WHEN 'credit_note' THEN -coalesce(o.balance, 0) ELSE coalesce(o.balance, 0) END`;
 const DUE = `coalesce(d.due_on, 'infinity'::date)`;

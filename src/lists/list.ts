@@ -14,7 +14,7 @@ import type { Scope } from '../people/scope.ts';
 import type { ToDo } from '../remedy.ts';
 import type { ColumnType, Sheet } from '../sheet.ts';
 
-/** A one-word status, and its urgency. */
+/** A status in one word, and its urgency. */
 export interface Mark {
   readonly text: string;
   readonly tone: 'good' | 'warn' | 'bad' | 'plain';
@@ -29,13 +29,16 @@ export interface Column<Row> {
   readonly type: ColumnType | 'marks' | 'instant' | 'month';
   /** By default, the row's property with the column's name. */
   value?(row: Row, today: string): Value;
-  /** The target of a link in the console: a section, and an id or filter. */
+  /** The target of a link in the console: a section, and an id or a filter. */
   to?(row: Row): Link | null;
-  /** `soft`: a paler color. `quiet`: a dash for zero, or nothing in a terminal. `wrap`: may break at any character. */
+  /**
+   * `soft`: a paler color. `quiet`: zero is shown as a dash on pages, and as nothing in a terminal. `wrap`: the value
+   * may break at any character.
+   */
   readonly look?: 'soft' | 'quiet' | 'wrap';
   /**
-   * For terminals. `cut` shortens the column if the table is too wide. `width` is the least terminal width that shows
-   * the column. `unlessSame` hides the column if all rows have the same value.
+   * For terminals. `cut` shortens the column if the table is too wide. `width` is the narrowest terminal that shows the
+   * column. `unlessSame` hides the column if all rows have the same value.
    */
   readonly cut?: true;
   readonly width?: number;
@@ -50,9 +53,9 @@ export interface ListQuery<Filter, Sort extends string = string> {
   readonly scope: Scope;
   readonly today: string;
   readonly sort: Sort;
-  /** The key of the previous page's last row. */
+  /** The key of the last row of the previous page. */
   readonly after: string | null;
-  /** Null means all rows. */
+  /** Null means that the page begins with the first row. */
   readonly limit: number | null;
   readonly context: Installation;
 }
@@ -65,18 +68,18 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly summary: string;
   /** The filters that are positional arguments of the command. */
   readonly words?: CommandWords;
-  /** Shown below the command's options. */
+  /** The text below the command's options. */
   readonly help?: string;
-  /** The number of rows that the command prints without --limit. By default, all rows. */
+  /** The number of rows that the command prints without --limit. By default, the command prints all rows. */
   readonly most?: number;
-  /** Makes the command read from the primary server, because its result must be current. */
+  /** Makes the command read from the primary server, because the result must be current. */
   readonly current?: true;
   /** The text that the command prints for an empty list without filters, and the action that creates the first item. */
   readonly none?: string;
   readonly first?: ToDo;
   attention?(rows: readonly NoInfer<Row>[]): boolean;
   readonly title: string;
-  /** The singular of its rows, such as `document`. */
+  /** The singular noun for the list's rows, such as `document`. */
   readonly one: string;
   /**
    * True if the rows concern all partners. The page then requires access to the whole ledger. Other lists apply
@@ -85,10 +88,11 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly ofLedger?: true;
   /** Optional fields, as in an action, for the command's options, the page's inputs and the tool's arguments. */
   readonly filters: z.ZodObject & z.ZodType<Filter>;
-  /** Named filters, shown as tabs. The page opens with the first one. */
+  /** Named filters, which the page shows as tabs. The page opens with the first filter. */
   readonly views?: readonly (readonly [name: string, filter: Readonly<Record<string, string>>])[];
   /**
-   * Column names; `-name` sorts in descending order. Pages use the first by default, commands and sheets the second.
+   * Column names; `-name` sorts in descending order. Pages use the first order by default, commands and sheets the
+   * second.
    */
   readonly sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
   readonly columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
@@ -115,7 +119,7 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   key?(row: NoInfer<Row>): string;
   readonly keyed?: 'text';
   read(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Row[]>;
-  /** By default, the rows. */
+  /** By default, `--json` prints the rows. */
   json?(tx: Transaction, rows: readonly NoInfer<Row>[], today: string): Promise<readonly unknown[]>;
   totals?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Total[]>;
 }

@@ -16,7 +16,7 @@ interface Line {
 }
 
 interface PartnerRow extends Line, Omit<PartnerView, 'partner_id'> {
-  /** Read only for the page, because files do not show balances. */
+  /** Only the page reads these fields, because files do not show balances. */
   readonly balances: readonly PartnerBalance[];
 }
 

@@ -23,7 +23,7 @@ const filters = z.strictObject({
 });
 type PaymentFilter = z.output<typeof filters>;
 
-/** Payments that were ever attributed to these partners. `payment_balances` states the current partner. */
+/** Payments that were attributed to these partners at any time. `payment_balances` states the current partner. */
 const OF_SCOPE = `SELECT payment_id FROM payments WHERE partner_id = ANY (:scope::text[])
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = ANY (:scope::text[])`;
 const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
@@ -48,8 +48,10 @@ const found = (after: string, order: string) => `
        AND (:amount::numeric IS NULL OR p.amount = :amount::numeric)
        AND (:from::date IS NULL OR p.received_on >= :from::date)
        AND (:to::date IS NULL OR p.received_on <= :to::date)
-       AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', p.reference, p.payer_name, p.payer_account, n.name,
-              (SELECT string_agg(s.reference, E'\\n') FROM payment_sources s WHERE s.payment_id = p.payment_id))),
+       AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', personal(p.reference), personal(p.payer_name),
+              personal(p.payer_account), n.name,
+              (SELECT string_agg(personal(s.reference), E'\\n') FROM payment_sources s
+               WHERE s.payment_id = p.payment_id))),
               lower(:text)) > 0)
      ORDER BY ${order} LIMIT :limit`;
 

@@ -1,4 +1,4 @@
-/** Payouts from the processor to the bank: `reckoner payment payouts`. */
+/** Payouts that the processor sent to the bank: `reckoner payment payouts`. */
 
 import { z } from 'zod';
 import { payoutJson } from '../actions/payment/payout.ts';

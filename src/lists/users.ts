@@ -17,9 +17,15 @@ export const userJson = ({ user_id, kind, login, name, roles, recorded_at, ended
 
 const rolesOf = ({ kind, roles }: ListedUser): string => (kind === 'program' ? 'program' : rolesInWords(roles));
 
-/** A deactivated user has no actions, nor does a program. */
+/** What readers get of an erased text, as `personal` in migrations/002_people.sql. */
+const ERASED = '(erased)';
+
+/** A program has no actions, and neither has a user whose personal data is erased. */
 function remediesOf({ login, kind, ended_at, sessions }: ListedUser) {
-  if (ended_at !== null || kind === 'program') return [];
+  if (kind === 'program' || login === ERASED) return [];
+  if (ended_at !== null) {
+    return [{ label: 'Erase personal data', action: 'person.erase', input: { user: login }, partner: null }];
+  }
   const known = { input: { login }, partner: null };
   return [
     { label: 'Change roles', action: 'user.role', ...known },

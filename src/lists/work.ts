@@ -1,4 +1,4 @@
-/** Items of the work queue and their assignees: `reckoner work list`. The console has its own page for the queue. */
+/** Items of the work queue and their assignees: `reckoner work list`. The console has a separate page for the queue. */
 import { z } from 'zod';
 import { choice, flag, text } from '../actions/fields.ts';
 import { remediesJson } from '../actions/remedies.ts';

@@ -24,7 +24,7 @@ export interface SendResult {
 export interface Sender {
   readonly environment: ActorContext['environment'];
   readonly transport: Pick<Transport, 'send'>;
-  /** The holder of the claim on the e-mail. */
+  /** The holder of the worker's claim on the e-mail. */
   readonly holder: number;
   /** Returns whether this worker should still send the e-mail. If the result is true, the e-mail is now `sending`. */
   readonly offer: (offer: Offer) => Promise<boolean>;
@@ -46,7 +46,10 @@ const CALLED_OFF: SendResult = {
   detail: 'another worker is sending it, or it was voided or put on hold just now',
 };
 
-/** The message that an earlier attempt may have sent, to be repeated byte for byte; undefined if there is none. */
+/**
+ * The message that an earlier attempt may have sent, and that must be repeated byte for byte; undefined if there is
+ * none.
+ */
 export function messageToRepeat(email: EmailState): OutgoingEmail | undefined {
   if (email.unclear_attempts === 0 || email.message === null) return undefined;
   return { raw: email.message, envelope: { from: email.envelope_from ?? '', to: email.recipients ?? [] } };
@@ -58,7 +61,9 @@ export function whyUnsendable(context: Installation, { to, cc }: Pick<EmailConte
   return whyRefusedInSandbox(context, [to.address, ...cc]);
 }
 
-/** The message of an e-mail, signed if there is a key. Refusal: argument_invalid (not exactly one address). */
+/**
+ * The message of an e-mail, signed if there is a key. Refusal: argument_invalid (the text is not exactly one address).
+ */
 export async function messageOf(
   { environment, settings }: Installation,
   messageId: string,
@@ -108,7 +113,7 @@ export async function attempt(
 
 /**
  * Ends the attempt of a worker that died. If a worker can claim an e-mail that is `sending`, no other worker has it. If
- * the result is `deferred`, the e-mail is queued again, and its message is repeated at once.
+ * the result is `deferred`, the e-mail is queued again, and its message is sent again at once.
  */
 export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}): Promise<SendResult> {
   const reply = 'the program was stopped while this was being sent';

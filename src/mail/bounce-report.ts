@@ -1,6 +1,6 @@
 /**
  * Reads delivery status notifications (RFC 3464), in which mail servers report that they gave up on a recipient. A file
- * is one message or an mbox of messages. Other messages are skipped, because a mailbox also contains replies.
+ * is one message or an mbox of messages. Messages of other kinds are skipped, because a mailbox also contains replies.
  */
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
@@ -9,7 +9,7 @@ import { refuseTooMany } from '../reading/limits.ts';
 import { oneLine } from './text.ts';
 
 export interface ReportedBounce {
-  /** `<unique@domain>` of the message that did not arrive. */
+  /** The Message-ID, `<unique@domain>`, of the message that did not arrive. */
   readonly messageId: string;
   /**
    * The recipient's address as we wrote it, if the report contains that address, and the last address that the server
@@ -18,7 +18,7 @@ export interface ReportedBounce {
   readonly recipients: readonly string[];
   /** The status code of RFC 3463, such as 5.1.1. */
   readonly status: string;
-  /** The server's message; may be empty. */
+  /** The server's message, which may be empty. */
   readonly diagnostic: string;
   readonly server: string;
   /** The hash of the whole report. */
@@ -26,7 +26,7 @@ export interface ReportedBounce {
 }
 
 /**
- * The largest message that is read. Even a report that returns our largest message whole is smaller than this limit.
+ * The largest message that is read. Even a report that contains our largest message in full is smaller than this limit.
  */
 const MOST_BYTES = 32 * 1024 * 1024;
 
@@ -44,8 +44,8 @@ export function messagesOf(content: Buffer): Buffer[] {
   if (!content.subarray(0, 5).equals(Buffer.from('From '))) return content.length === 0 ? [] : [content];
   const starts: number[] = [];
   for (let at = 0; at >= 0; at = content.indexOf('\nFrom ', at + 1)) {
-    // A message begins after an empty line. A line that begins with "From " within a text is escaped or does not follow
-    // an empty line.
+    // In an mbox file, a message begins after an empty line. A line that begins with "From " within a text is escaped
+    // or does not follow an empty line.
     const before = at === 0 || content[at - 1] === 0x0a || (content[at - 1] === 0x0d && content[at - 2] === 0x0a);
     if (before) starts.push(at === 0 ? 0 : at + 1);
   }
@@ -99,7 +99,7 @@ function fieldOf(line: string): [string, string][] {
   return colon <= 0 ? [] : [[line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()]];
 }
 
-/** `rfc822; ap@partner.example` without its type. */
+/** The address in `rfc822; ap@partner.example`, without the type. */
 const withoutType = (field: string | undefined): string => oneLine((field ?? '').replace(/^[\w-]+\s*;/, ''));
 
 function messageIdOf(headers: string): string | undefined {

@@ -18,7 +18,11 @@ export const readBounces = (
   tx: Transaction,
   ids: readonly number[],
 ): Promise<{ email_id: number; recipient: string }[]> =>
-  query(tx, `SELECT email_id, recipient FROM email_bounces WHERE email_id = ANY (:ids::bigint[])`, { ids });
+  query(
+    tx,
+    `SELECT email_id, personal(recipient) AS recipient FROM email_bounces WHERE email_id = ANY (:ids::bigint[])`,
+    { ids },
+  );
 
 export async function insertBounces(
   tx: Transaction,
@@ -28,11 +32,15 @@ export async function insertBounces(
     tx,
     `INSERT INTO email_bounces (
        email_id, recipient, status, diagnostic, reporting_server, report_sha256, recorded_at, event_id)
-     SELECT email_id, recipient, status, diagnostic, reporting_server, report_sha256, :now::timestamptz,
-            :eventId::bigint
+     SELECT b.email_id,
+            -- The commitment of the first attempt, so that no second bounce of the same recipient is recorded.
+            coalesce((SELECT kept FROM email_attempts a CROSS JOIN LATERAL unnest(a.recipients) AS kept
+                      WHERE a.email_id = b.email_id AND personal(kept) = b.recipient ORDER BY a.attempt LIMIT 1),
+                     b.recipient),
+            b.status, b.diagnostic, b.reporting_server, b.report_sha256, :now::timestamptz, :eventId::bigint
      FROM json_to_recordset(:bounces::json) AS b (email_id bigint, recipient text, status text, diagnostic text,
        reporting_server text, report_sha256 text)
-     ORDER BY email_id, recipient`,
+     ORDER BY b.email_id, b.recipient`,
     values,
   );
   await execute(

@@ -81,8 +81,8 @@ async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<S
 }
 
 /**
- * The recipient whose e-mail came back. The report on a forwarded e-mail names an unknown address. If the e-mail had
- * only one recipient, that recipient is meant.
+ * The recipient whose e-mail came back. The report on a forwarded e-mail names an address that we do not know. If the
+ * e-mail had only one recipient, the report is about that recipient.
  */
 function recipientOf({ to }: Target, { recipients }: ReportedBounce): string | undefined {
   const named = recipients.map((address) => address.toLowerCase());

@@ -84,7 +84,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
   };
 }
 
-/** Bank details by field; empty if the settings omit one. */
+/** Bank details by field. A field is empty if the settings omit it. */
 function detailsOf(facts: readonly PaymentFact[]) {
   const find = (field: PaymentField) => facts.find((fact) => fact.field === field);
   const value = (field: PaymentField) => find(field)?.value ?? '';

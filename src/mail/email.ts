@@ -19,11 +19,12 @@ export interface EmailSubject {
   readonly day: string | null;
   readonly payment_id: number | null;
   readonly credit_refund_id: number | null;
-  readonly checkpoint_number: number | null;
+  /** The number of facts of the checkpoint that the letter is about. */
+  readonly checkpoint_size: number | null;
   readonly approval_request_id: number | null;
   /** Whether an account statement was requested while the books of its month were open. */
   readonly preliminary: boolean;
-  /** The address that a user named instead of the usual one. */
+  /** The address that a user named instead of the usual address. */
   readonly addressed_to: string | null;
 }
 
@@ -53,7 +54,7 @@ export interface EmailContent {
   readonly senderName?: string;
 }
 
-/** The content to send, or the reason why the e-mail is held until missing data is supplied, or is no longer needed. */
+/** The content to send. Otherwise, the reason why the e-mail waits for missing data or is no longer needed. */
 export type Composition = EmailContent | { readonly held: string } | { readonly withdrawn: string };
 
 export interface EmailComposer {

@@ -6,8 +6,6 @@ export const OTHER_EMAIL_KINDS = [
   'close_report',
   'missing_feeds',
   'instructions_changed',
-  'seal',
-  'books_seal',
   'checkpoint',
   'status',
   'payment_receipt',

@@ -10,7 +10,7 @@ export interface AttemptOutcome extends Partial<AttemptFacts> {
   readonly attempt: number;
   readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
   readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
-  /** The mail server's reply, or why there is none. */
+  /** The mail server's reply, or the reason why there is none. */
   readonly reply: string;
   /** An ISO instant. */
   readonly now: string;
@@ -51,7 +51,7 @@ const RECORD_OUTCOME = prepared(
 export const insertOutcomes = (tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<{ email_id: number }[]> =>
   query(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) });
 
-/** An e-mail as listed for people. Times are ISO instants. */
+/** An e-mail in lists for people. Times are ISO instants. */
 export interface ListedEmail {
   readonly email_id: number;
   readonly kind: EmailKind;
@@ -61,7 +61,7 @@ export interface ListedEmail {
   readonly day: string | null;
   readonly payment_id: number | null;
   readonly credit_refund_id: number | null;
-  readonly checkpoint_number: number | null;
+  readonly checkpoint_size: number | null;
   readonly approval_request_id: number | null;
   /** Whether an account statement was requested while the books of its month were open. */
   readonly preliminary: boolean;
@@ -69,7 +69,7 @@ export interface ListedEmail {
   readonly status: EmailStatus;
   /** Why the e-mail is held, or the mail server's last reply. */
   readonly reason: string | null;
-  /** The recipients of the last attempt; null before the first. */
+  /** The recipients of the last attempt; null before the first attempt. */
   readonly to: string[] | null;
   readonly message_id: string;
   readonly attempts: number;
@@ -97,7 +97,7 @@ export function readEmails(
   return query(
     tx,
     `SELECT e.email_id, e.kind, d.number AS document, coalesce(e.partner_id, d.partner_id) AS partner_id,
-            coalesce(e.month, d.month) AS month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_number,
+            coalesce(e.month, d.month) AS month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_size,
             e.approval_request_id, e.preliminary, e.asked_for, e.status, e.reason,
             e.recipients AS "to", e.message_id, e.attempts, e.queued_at, e.attempted_at, e.sent_at, e.dismissal_reason,
             u.email_id IS NOT NULL AS unfinished

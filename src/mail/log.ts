@@ -5,6 +5,7 @@
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { DELIVER, type Remedy, toDo } from '../remedy.ts';
+import { plural } from '../text.ts';
 import type { EmailKind } from './kinds.ts';
 import { type AttemptOutcome, insertOutcomes, type ListedEmail, readEmails } from './log.sql.ts';
 import { lockEmails } from './outbox.sql.ts';
@@ -16,7 +17,7 @@ import { lockEmails } from './outbox.sql.ts';
  */
 export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
   const [, recorded] = await Promise.all([
-    // Locks the rows first, so that the next statement sees a void or hold whose transaction had locked them.
+    // Locks the rows first, so that the next statement sees a void or hold by a transaction that had locked these rows.
     lockEmails(tx, outcomes),
     insertOutcomes(tx, outcomes),
   ]);
@@ -36,27 +37,25 @@ export async function readEmail(tx: Transaction, emailId: number): Promise<Liste
   return email;
 }
 
-/** The subject of an e-mail: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
+/** What an e-mail is about: "INV-2026-000001", "checkpoint of 3,028 facts", "reminder to p-1". */
 export function nameOf(
   email: Pick<
     ListedEmail,
     | ('kind' | 'partner_id' | 'month' | 'day' | 'payment_id')
-    | ('checkpoint_number' | 'approval_request_id' | 'preliminary')
+    | ('checkpoint_size' | 'approval_request_id' | 'preliminary')
   > & {
     document?: string | null;
   },
 ): string {
   if (email.document != null) return email.document;
-  const { kind, partner_id, month, day, payment_id, checkpoint_number, approval_request_id, preliminary } = email;
+  const { kind, partner_id, month, day, payment_id, checkpoint_size, approval_request_id, preliminary } = email;
   const names = {
     reminder: `reminder to ${partner_id}`,
     account_statement: `${preliminary ? 'preliminary ' : ''}account statement to ${partner_id}`,
     close_report: `close report of ${month}`,
     instructions_changed: `changed bank details of ${day}`,
     missing_feeds: `missing feeds of ${day?.slice(0, 7)}`,
-    seal: `seal of ${month}`,
-    books_seal: `seal of the books of ${month}`,
-    checkpoint: `checkpoint ${checkpoint_number}`,
+    checkpoint: `checkpoint of ${plural(checkpoint_size ?? 0, 'fact')}`,
     payment_receipt: `receipt for payment ${payment_id} to ${partner_id}`,
     refund_notice: `notice of a refund to ${partner_id}`,
     approval_request: `request ${approval_request_id} for approval`,

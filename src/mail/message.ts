@@ -24,11 +24,11 @@ export interface Attachment {
 
 export interface MessageParts {
   /**
-   * `<unique@domain>`, with or without the angle brackets. The Message-ID is fixed before the first attempt; later
+   * `<unique@domain>`, with or without the angle brackets. The Message-ID is fixed before the first attempt, and later
    * attempts keep it.
    */
   readonly messageId: string;
-  /** ISO 8601 instant of the `Date` header. */
+  /** The ISO 8601 instant for the `Date` header. */
   readonly date: string;
   readonly from: Mailbox;
   /** If absent or empty, replies go to `from`. */
@@ -39,7 +39,7 @@ export interface MessageParts {
   readonly attachments: readonly Attachment[];
 }
 
-/** The envelope addresses, which alone decide who gets the message. */
+/** The envelope addresses, which alone determine who gets the message. */
 export interface Envelope {
   from: string;
   to: string[];
@@ -48,14 +48,14 @@ export interface Envelope {
 /** Whether a text is exactly one e-mail address, without a name or a second address. */
 export const isOneAddress = (text: string): boolean => emailAddress.safeParse(text).success;
 
-/** The sender and the recipients, one address each, and each recipient once. */
+/** The sender and the recipients, each a single address. No recipient occurs twice. */
 export function envelopeOf(message: Pick<MessageParts, 'from' | 'to' | 'cc'>): Envelope {
   const from = checkedAddress('sender', message.from.address);
   const to = checkedAddress('recipient', message.to.address);
   return { from, to: [to, ...copiesOf(message)] };
 }
 
-/** The copies, without other recipients of the message. */
+/** The recipients of copies, without recipients who get the message anyway. */
 function copiesOf({ to, cc }: Pick<MessageParts, 'to' | 'cc'>): string[] {
   const seen = new Set([to.address.toLowerCase()]);
   return cc
@@ -136,8 +136,8 @@ export function composeMessage(message: MessageParts): Buffer {
 type Piece = string | Buffer;
 
 /**
- * Writes a node of the message with the same bytes as nodemailer's streams. The streams, a chain for each part and five
- * more around the whole, doubled the time to compose a message.
+ * Writes a node of the message with the same bytes as nodemailer's streams. The streams doubled the time to compose a
+ * message: nodemailer uses a chain of streams for each part, and five more around the whole message.
  */
 function writeNode(node: MimeNode): Piece[] {
   const head = `${node.buildHeaders()}\r\n\r\n`;

@@ -17,9 +17,9 @@ interface EmailToQueue {
   readonly preliminary?: boolean;
   readonly payment_id?: number;
   readonly credit_refund_id?: number;
-  readonly checkpoint_number?: number;
+  readonly checkpoint_size?: number;
   readonly approval_request_id?: number;
-  /** The event that the e-mail reports. If omitted, the event given for all of the e-mails. */
+  /** The event that the e-mail reports. If omitted, the event that the caller states for all of the e-mails. */
   readonly event_id?: number;
   /** The beginning of the Message-ID. */
   readonly name: string;
@@ -34,18 +34,18 @@ export async function queueEmails(
   return query(
     tx,
     `INSERT INTO emails (
-       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id, preliminary,
+       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id, preliminary,
        message_id, status, queued_at, event_id)
-     SELECT q.kind, q.partner_id, q.month, q.day, q.payment_id, q.credit_refund_id, q.checkpoint_number,
+     SELECT q.kind, q.partner_id, q.month, q.day, q.payment_id, q.credit_refund_id, q.checkpoint_size,
             q.approval_request_id, coalesce(q.preliminary, false),
             format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text), 'queued', :now::timestamptz,
             coalesce(q.event_id, :eventId::bigint)
      FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, payment_id bigint,
-       credit_refund_id bigint, checkpoint_number bigint, approval_request_id bigint, preliminary boolean,
+       credit_refund_id bigint, checkpoint_size bigint, approval_request_id bigint, preliminary boolean,
        event_id bigint, name text)
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
-     RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number,
+     RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size,
                approval_request_id, preliminary, addressed_to`,
     { ...facts, emails: JSON.stringify(emails) },
   );
@@ -61,13 +61,16 @@ export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailS
   return queryOne(
     tx,
     `SELECT ${EMAIL_STATE}, e.kind, e.document_id, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-            e.checkpoint_number, e.approval_request_id, e.preliminary, e.addressed_to
+            e.checkpoint_size, e.approval_request_id, e.preliminary, e.addressed_to
      FROM emails e WHERE e.email_id = :emailId`,
     { emailId },
   );
 }
 
-/** Makes the unfinished e-mails without a document due, or only the named ones. Returns the number of e-mails. */
+/**
+ * Makes the unfinished e-mails without a document due now: all of them, or only the named ones. Returns the number of
+ * e-mails.
+ */
 export async function wakeOtherEmails(tx: Transaction, only: readonly number[] | null): Promise<number> {
   return execute(
     tx,
@@ -167,7 +170,7 @@ export async function nameNeedingAttention(tx: Transaction): Promise<{ documents
   return { documents: named(true), others: named(false) };
 }
 
-/** E-mails that the mail server refused in a row, which suggests a fault of the server. */
+/** Consecutive e-mails that the mail server refused, which suggests a fault of the server. */
 export interface RefusedInARow {
   /** When the first e-mail was refused, as an ISO instant. */
   readonly since: string;
@@ -177,8 +180,8 @@ export interface RefusedInARow {
 }
 
 /**
- * The failed e-mails that were refused in a row, to at least three recipients; null if there are none. A wrong address
- * fails alone, but a mail server that is set up wrongly refuses every e-mail.
+ * The failed e-mails that the server refused consecutively, to at least three recipients; null if there are none. A
+ * wrong address affects only its own e-mails, but a mail server that is set up wrongly refuses every e-mail.
  */
 export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow | null> {
   const [refused] = await query<RefusedInARow>(
@@ -187,7 +190,7 @@ export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow 
        SELECT e.email_id, e.document_id, e.attempts, e.attempted_at
        FROM emails e JOIN unfinished_emails USING (email_id) WHERE e.status = 'failed'),
      attempts AS (
-       SELECT email_id, attempt, outcome, ended_at, recipients, reply,
+       SELECT email_id, attempt, outcome, ended_at, personal(recipients) AS recipients, personal(reply) AS reply,
               count(*) FILTER (WHERE outcome = 'sent') OVER (ORDER BY ended_at, email_id, attempt) AS row_of
        FROM email_attempts WHERE ended_at >= (SELECT min(attempted_at) FROM failed)),
      in_a_row AS (
@@ -206,17 +209,18 @@ export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow 
 }
 
 /**
- * Since when all e-mail has failed, with the last reply; null while mail works. Mail has failed if every attempt since
- * the last success failed, and either no mail server answered or several recipients were refused. A single recipient
- * whose server defers e-mails is not a failure of mail.
+ * The time since which all e-mail has failed, with the last reply; null while mail works. Mail has failed if every
+ * attempt since the last success failed, and either no mail server answered or several recipients were refused. A
+ * single recipient whose server defers e-mails is not a failure of mail.
  */
 export async function readMailFailure(tx: Transaction): Promise<{ since: string; reason: string } | null> {
   const [failure] = await query<{ since: string; reason: string }>(
     tx,
-    `SELECT min(ended_at) AS since, (array_agg(reply ORDER BY ended_at DESC))[1] AS reason
+    `SELECT min(ended_at) AS since, personal((array_agg(reply ORDER BY ended_at DESC))[1]) AS reason
      FROM email_attempts
      WHERE ended_at > coalesce((SELECT max(ended_at) FROM email_attempts WHERE outcome = 'sent'), '-infinity')
-     HAVING count(DISTINCT recipients) > 1 OR bool_or(reply !~ ' was rejected: |^Message failed|^[45][0-9]{2}')`,
+     HAVING count(DISTINCT personal(recipients)) > 1
+         OR bool_or(personal(reply) !~ ' was rejected: |^Message failed|^[45][0-9]{2}')`,
   );
   return failure ?? null;
 }
@@ -226,7 +230,7 @@ export async function readMailFailure(tx: Transaction): Promise<{ since: string;
 export interface AttemptFacts {
   readonly emailId: number;
   /**
-   * The attempt's number. If another attempt was made since the e-mail was read, the bytes of that attempt may have to
+   * The attempt's number. If another attempt was made after the e-mail was read, the bytes of that attempt may have to
    * be repeated.
    */
   readonly attempt: number;
@@ -273,8 +277,8 @@ const OFFER = prepared(
 
 /**
  * Records which e-mails are offered to the mail server, right before their first bytes are sent. The result is false
- * for an e-mail whose claim is lost or whose stored PDF differs. The result is also false for an e-mail that was
- * voided, put on hold or tried by another worker since it was read.
+ * for an e-mail if its claim is lost or its stored PDF differs. The result is also false if the e-mail was voided, put
+ * on hold or tried by another worker after it was read.
  */
 export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Promise<boolean[]> {
   const { bytes, places } = packed(offers.map(({ message }) => message));
@@ -288,7 +292,7 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);
 }
 
-/** Concatenates buffers into one parameter. The starts are counted from 1, as in `substring`. */
+/** Concatenates buffers into one parameter. The start positions are counted from 1, as in `substring`. */
 export function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: number; length: number }[] } {
   let start = 1;
   const places = contents.map(({ length }) => {
@@ -344,8 +348,7 @@ export const readNewAddresses = (
     `SELECT e.email_id, a.address
      FROM latest_other_emails e LEFT JOIN partners p USING (partner_id)
      CROSS JOIN LATERAL (
-       SELECT CASE e.kind WHEN 'seal' THEN :auditor::text WHEN 'books_seal' THEN :auditor::text
-                          WHEN 'checkpoint' THEN :auditor::text
+       SELECT CASE e.kind WHEN 'checkpoint' THEN :auditor::text
                           WHEN 'close_report' THEN :finance::text
                           WHEN 'missing_feeds' THEN coalesce(nullif(:finance::text, ''), :operations::text)
                           WHEN 'instructions_changed' THEN coalesce(nullif(:finance::text, ''), :operations::text)
@@ -363,10 +366,10 @@ export async function readLatest(tx: Transaction, emailId: number): Promise<numb
   const { email_id } = await queryOne<{ email_id: number }>(
     tx,
     `SELECT max(l.email_id) AS email_id FROM emails e JOIN latest_other_emails l
-       ON (l.kind, l.partner_id, l.month, l.day, l.payment_id, l.credit_refund_id, l.checkpoint_number,
+       ON (l.kind, l.partner_id, l.month, l.day, l.payment_id, l.credit_refund_id, l.checkpoint_size,
            l.approval_request_id)
           IS NOT DISTINCT FROM (e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-                                e.checkpoint_number, e.approval_request_id)
+                                e.checkpoint_size, e.approval_request_id)
      WHERE e.email_id = :emailId`,
     { emailId },
   );
@@ -391,16 +394,16 @@ export function insertRepetitions(
   return query(
     tx,
     `INSERT INTO emails (
-       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id, preliminary,
+       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id, preliminary,
        asked_for, addressed_to, event_id, message_id, status, queued_at)
-     SELECT e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_number,
+     SELECT e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_size,
             e.approval_request_id, e.preliminary,
             :askedFor::text, :to::text, :eventId::bigint,
             format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
             :now::timestamptz
      FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
      ON CONFLICT DO NOTHING
-     RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number,
+     RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size,
                approval_request_id, preliminary, addressed_to`,
     given,
   );

@@ -1,7 +1,7 @@
 /**
- * Sends the e-mails without a document, such as reminders, close reports, seals and the status. An e-mail is queued
- * first, and composed when it is sent. Any number of processes may send e-mails at once. E-mails that a mail server
- * defers wait for the next run. `log.ts` has the log of all attempts.
+ * Sends the e-mails without a document: reminders, reports of closes, letters about checkpoints, and the status. Each
+ * is queued before it is sent and composed when it is sent. Any number of processes may run this at once; e-mails that
+ * a mail server defers wait for the next run. The log of all attempts is in `log.ts`.
  */
 import { Claims, workOn } from '../database/claims.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -38,7 +38,7 @@ export interface EmailResult extends SendResult {
 interface OutboxOptions extends Mailer, ActorContext {
   readonly composers: readonly EmailComposer[];
   readonly onEmail?: ((result: EmailResult) => void) | undefined;
-  /** Sends only these e-mails, and queues none. */
+  /** Sends only the given e-mails, and queues none. */
   readonly only?: readonly number[] | undefined;
   /** Ends the run. E-mails in progress are cut off after a while, and waiting e-mails are left for the next run. */
   readonly stop?: AbortSignal | undefined;
@@ -69,7 +69,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
     // listener.
     const result = await sendOne(options, sender(holder), email, compose);
     options.onEmail?.({ email, ...result });
-    return false; // once a run, whatever the outcome
+    return false; // Each e-mail is tried once a run, whatever the outcome.
   };
   let claims: Claims | undefined;
   try {
@@ -123,7 +123,7 @@ function composing(options: OutboxOptions): Compose {
       const reason = whyUnsendable(options, content);
       return reason === undefined ? await messageOf(options, messageId, content) : { status: 'held', reason };
     } catch (error) {
-      // A template or an address cannot be used and must be corrected.
+      // A template or an address is unusable, and a person must correct it.
       if (error instanceof Refusal) return { status: 'held', reason: error.message };
       throw error;
     }

@@ -5,8 +5,8 @@ export const CALLED_OFF = 'it should no longer be sent';
 
 /**
  * A message being sent. Nodemailer begins to read the message after the server has answered DATA. The message is then
- * offered, and read on only if it should still be sent. Until the last piece is read, the end of the message has
- * certainly not been sent.
+ * offered, and read on only if it should still be sent. Until the last piece is read, the end of the message has not
+ * been sent.
  */
 export class Parcel extends Readable {
   /** Whether any part of the message may have been sent. */

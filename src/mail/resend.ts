@@ -14,7 +14,7 @@ import { nameOf, readEmail } from './log.ts';
 import { insertRepetitions, readLatest, readNewAddresses } from './outbox.sql.ts';
 import { refuseRecipient } from './sandbox.ts';
 
-/** Sends to the kind's usual recipients at the time of sending, or to the one address given. */
+/** Sends to the kind's usual recipients at the time of sending, or only to the given address. */
 export async function resendEmail(
   tx: Transaction,
   context: ActorContext,
@@ -60,7 +60,7 @@ const record = (
     details: { email: String(email.email_id), ...details },
   });
 
-/** Resends several e-mails, each to the address named for it, or to its usual recipients. */
+/** Resends several e-mails, each to the address that is given for it, or to its usual recipients. */
 export async function resendEmails(
   tx: Transaction,
   context: ActorContext,

@@ -7,7 +7,7 @@
  * - If the mail server refused the e-mail, it is `failed`, and not retried.
  *
  * A queued e-mail is retried after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`. The
- * worker that tried the e-mail leaves it alone for a minute; other workers may take it sooner.
+ * worker that tried the e-mail does not try it again for a minute, but other workers may take it sooner.
  */
 import type { SendOutcome } from './transport.ts';
 
@@ -17,7 +17,7 @@ export interface RetryOptions {
 }
 
 /**
- * The status of an e-mail after an attempt. `unclearAttempts` is the number of earlier attempts with an unknown
+ * The status that an e-mail has after an attempt. `unclearAttempts` is the number of earlier attempts with an unknown
  * outcome.
  */
 export function statusAfter(

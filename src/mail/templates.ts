@@ -46,8 +46,8 @@ export interface EmailTemplates {
 type Render = (view: object) => string;
 
 /**
- * The defaults, set explicitly because Handlebars otherwise prints a warning when a template accesses inherited
- * properties.
+ * The defaults of Handlebars, set explicitly because Handlebars otherwise prints a warning when a template accesses
+ * inherited properties.
  */
 const OWN_FIELDS_ONLY = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
@@ -56,9 +56,9 @@ export const templatesOf = ({ home }: Environment): EmailTemplates =>
   loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]);
 
 /**
- * Reads the templates of several folders. If several folders have a file, the first folder's is used. Missing folders
- * are skipped, because overriding is optional. An unusable template is refused only when an e-mail needs it, so only
- * e-mails of its kind are held.
+ * Reads the templates of several folders. If several folders have a file with the same name, the first folder's file is
+ * used. Missing folders are skipped, because overriding is optional. An unusable template is refused only when an
+ * e-mail needs it, so only e-mails of its kind are held.
  */
 export function loadTemplates(folders: readonly string[]): EmailTemplates {
   const files = new Map<string, string>();
@@ -90,14 +90,15 @@ function compileChannel(
   files: ReadonlyMap<string, string>,
   folders: readonly string[],
 ): ReadonlyMap<TemplateName, Render> {
-  // A separate environment for each channel, because Handlebars compiles a partial by the rules of the first template
-  // that includes it. Text must never use a partial compiled for HTML, or the reverse.
+  // Each channel has a separate environment, because Handlebars compiles a partial by the rules of the first template
+  // that includes it. A text must never use a partial that was compiled for HTML, and HTML must never use a partial
+  // that was compiled for text.
   const environment = Handlebars.create();
   for (const helper of ['log', 'lookup', 'with']) environment.unregisterHelper(helper);
   const options = {
     // HTML is escaped. Subjects and plain texts are not escaped, because they are not markup.
     noEscape: channel !== 'html',
-    // No logic: only the built-in if, each and unless, and no registered helpers.
+    // Templates contain no logic: only the built-in if, each and unless are allowed, and no registered helpers.
     knownHelpersOnly: true,
     // An unknown field is an error, not an empty space where an amount should be.
     strict: true,

@@ -25,9 +25,11 @@ export type SendOutcome =
   | { outcome: 'sent'; reply: string }
   /** The recipient or the message is permanently refused, so there is no point in trying again. */
   | { outcome: 'refused'; reply: string }
-  /** Certainly not accepted, and another attempt may succeed. */
+  /** The message was certainly not accepted, and another attempt may succeed. */
   | { outcome: 'deferred'; reply: string }
-  /** The end of the message may have reached the server, and its answer did not reach us: it may be accepted. */
+  /**
+   * The end of the message may have reached the server, but its answer did not reach us. The message may be accepted.
+   */
   | { outcome: 'unclear'; reply: string };
 
 export interface OutgoingMessage {
@@ -42,7 +44,7 @@ export interface OutgoingMessage {
 }
 
 export interface Transport {
-  /** The name for logs. */
+  /** The transport's name in logs. */
   readonly name: 'smtp' | 'outbox';
   send(message: OutgoingMessage): Promise<SendOutcome>;
   /**
@@ -128,7 +130,7 @@ class Outbox implements Transport {
 
 /**
  * The Message-ID, unchanged if it can be a file name. Otherwise, unsafe characters are replaced, and a hash of the
- * Message-ID keeps names unique.
+ * Message-ID keeps the names unique.
  */
 function fileName(messageId: string): string {
   const bare = bareMessageId(messageId);
@@ -202,15 +204,15 @@ interface Attempt {
 const IDLE_MILLISECONDS = 20_000;
 
 /**
- * After as many failures in a row as there are connections, no connection is tried for this long. Behind a silent
- * firewall, each attempt would take its whole timeout, and a run of a few hundred documents would take a quarter of an
- * hour.
+ * When the number of consecutive failures reaches the number of connections, no connection is tried for this time.
+ * Behind a silent firewall, each attempt would take its whole timeout, and a run of a few hundred documents would take
+ * a quarter of an hour.
  */
 const AWAY_MILLISECONDS = 60_000;
 
 /**
- * The addresses of a host, looked up as by other programs on this machine. The DNS queries of nodemailer would never
- * end for a name that is only in /etc/hosts.
+ * The addresses of a host, looked up in the same way as by other programs on this machine. The DNS queries of
+ * nodemailer would never end for a name that is only in /etc/hosts.
  */
 async function addressesOf(host: string, milliseconds: number): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
@@ -218,7 +220,7 @@ async function addressesOf(host: string, milliseconds: number): Promise<string[]
   const timeout = wait(milliseconds, undefined, { signal: late.signal, ref: false }).then(() => {
     throw new Error(`the look-up of ${host} took longer than ${milliseconds / 1000} s`);
   });
-  timeout.catch(() => {}); // aborted when the look-up was faster
+  timeout.catch(() => {}); // The timeout is aborted if the look-up is faster.
   try {
     const found = await Promise.race([lookup(host.replace(/^\[(.*)\]$/, '$1'), { all: true }), timeout]);
     return found.map(({ address }) => address);
@@ -249,7 +251,7 @@ class Smtp implements Transport {
   private readonly waiting: (() => void)[] = [];
   private readonly idle: Session[] = [];
   private closed = false;
-  /** Functions that end connections in progress. */
+  /** Functions that end the connections in progress. */
   private readonly cutOffs = new Set<(reason: Error) => void>();
   private failures = 0;
   private away: { readonly until: number; readonly reply: string } | undefined;
@@ -267,7 +269,7 @@ class Smtp implements Transport {
     try {
       return await this.sendNow(message);
     } finally {
-      // The slot goes directly to the longest waiter, so that no later one overtakes it.
+      // The slot goes directly to the message that has waited longest, so that no later message overtakes it.
       const next = this.waiting.shift();
       if (next === undefined) this.free += 1;
       else next();
@@ -307,7 +309,7 @@ class Smtp implements Transport {
     return attempt.outcome;
   }
 
-  /** Tries the addresses of the server's name in turn, all of them within the time limit for one connection. */
+  /** Tries the addresses of the server's name one after another, all within the time limit for one connection. */
   private async connect(): Promise<SMTPConnection> {
     const deadline = Date.now() + this.patience.connection;
     const { host = '' } = this.server.connection;
@@ -370,8 +372,8 @@ class Smtp implements Transport {
         () => done(new Error(`the mail server did not accept the message within ${this.patience.message / 1000} s`)),
         this.patience.message,
       );
-      // The callback of `send` reports more than the event does. If the callback is called, that happens in the same
-      // turn.
+      // The callback of `send` reports more than the event does. If the callback is called at all, it is called in the
+      // same turn of the event loop.
       connection.once('end', () => setImmediate(() => done(new Error('the mail server ended the connection'))));
       connection.send({ from: envelope.from, to: [...envelope.to], size: raw.length }, parcel, (error, info) =>
         done(error ?? { outcome: 'sent', reply: acceptance(info) }),
@@ -395,7 +397,8 @@ class Smtp implements Transport {
 
   private async keep(session: Session): Promise<void> {
     const { connection } = session;
-    // A server that sends more than its answer is out of sync. The next turn would show the surplus as an error.
+    // A server that sends more than its answer is out of sync. The next turn of the event loop would show the surplus
+    // as an error.
     await nextTurn();
     if (connection.destroyed) return;
     if (this.closed || session.sent >= MESSAGES_PER_CONNECTION) {
@@ -452,8 +455,8 @@ function isForGood({ code, command, responseCode }: SmtpError): boolean {
   if (responseCode < 500 || responseCode > 599) return false;
   // A session out of sync, or a missing login, is caused by the settings or a temporary fault, not by the recipient.
   if (responseCode === 503 || AUTHENTICATION_CODES.has(responseCode)) return false;
-  // A refused sender is caused by the settings, and would make every invoice of a run fail. Only code 552 (size)
-  // concerns the message.
+  // If the mail server refuses the sender, the settings are wrong, and every invoice of the run would fail. Only code
+  // 552 (size) concerns the message.
   return command !== 'MAIL FROM' || responseCode === 552;
 }
 

@@ -7,15 +7,15 @@ import type { Database } from '../database/database.ts';
 import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
 import type { Delivery } from '../delivery/document.ts';
 import { Refusal } from '../errors/refusals.ts';
+import { takeDueCheckpoint } from '../log/checkpoint.ts';
+import type { Checkpoint } from '../log/checkpoints.sql.ts';
+import type { TreeHead } from '../log/note.ts';
+import { signCheckpoints, stampCheckpoints } from '../log/sign.ts';
 import { type EmailResult, sendOtherEmails } from '../mail/outbox.ts';
 import type { Month } from '../month.ts';
 import { sendEvents, sendEventsForever, type WebhookReporter } from '../partner-events/send.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { refuseWhilePaused, whileNotPaused } from '../people/pauses.ts';
-import { takeDueCheckpoint } from '../seals/checkpoint.ts';
-import type { Checkpoint } from '../seals/seals.sql.ts';
-import type { SealName } from '../seals/signatures.sql.ts';
-import { stampSeals } from '../seals/time-stamps.ts';
 import { COMPOSERS } from './emails/composers.ts';
 
 interface MonthEndContext extends ActorContext {
@@ -27,19 +27,19 @@ export interface Reporter extends WebhookReporter {
   readonly onStart?: (documents: number) => void;
   readonly onDelivery?: (delivery: Delivery) => void;
   readonly onEmail?: (result: EmailResult) => void;
-  /** The reason why a seal got no time stamp. The next run requests a time stamp again. */
-  readonly onNotStamped?: (seal: SealName, reason: string) => void;
-  /** E-mails without a document could not be processed. A long-running worker retries in a minute. */
+  /** The reason why a checkpoint got no time stamp. The next run requests the time stamp again. */
+  readonly onNotStamped?: (head: TreeHead, reason: string) => void;
+  /** The e-mails without a document could not be processed. A long-running worker tries again in a minute. */
   readonly onEmailsFailed?: (error: unknown) => void;
   /**
-   * The day's checkpoint was taken or refused. If the checkpoint was refused, the e-mails still go out, and the next
-   * run retries it.
+   * The checkpoint of the day was taken or refused. If the checkpoint was refused, the e-mails are still sent, and the
+   * next run retries the checkpoint.
    */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
   readonly onCheckpointRefused?: (refusal: Refusal) => void;
   /**
-   * A close was refused or failed. Documents that were issued before are delivered first. If this callback is absent,
-   * the error is then thrown.
+   * A close was refused or failed. Documents that were issued earlier are delivered first. If this callback is absent,
+   * the error is thrown after these deliveries.
    */
   readonly onCloseFailed?: (error: unknown) => void;
 }
@@ -90,7 +90,7 @@ async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: 
   await recordRun(context, counted.sent());
 }
 
-/** Takes the day's checkpoint before the e-mails are queued, so that the checkpoint's letter goes out immediately. */
+/** Takes the day's checkpoint before the e-mails are queued, so that the letter about it is sent immediately. */
 async function takeDayCheckpoint(
   context: MonthEndContext,
   { onCheckpoint, onCheckpointRefused }: Pick<Reporter, 'onCheckpoint' | 'onCheckpointRefused'>,
@@ -113,15 +113,19 @@ export const deliverNumbers = (
   numbers: readonly string[],
 ): Promise<void> => deliverThese(optionsOf(context, reporter), numbers);
 
-/** Queues and sends every due e-mail without a document, then requests missing time stamps of seals. */
+/**
+ * Signs checkpoints, queues and sends every due e-mail without a document, and then requests time stamps for
+ * checkpoints.
+ */
 export async function sendEmails(
   context: MonthEndContext,
   { onEmail, onNotStamped }: Pick<Reporter, 'onEmail' | 'onNotStamped'>,
   stop?: AbortSignal,
 ): Promise<void> {
+  await signCheckpoints(context);
   await sendOtherEmails({ ...context, composers: COMPOSERS, onEmail, stop });
   if (stop?.aborted) return;
-  await stampSeals(context, onNotStamped);
+  await stampCheckpoints(context, onNotStamped);
 }
 
 export const sendTheseEmails = (

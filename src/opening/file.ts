@@ -25,7 +25,7 @@ export interface OpeningItem {
   /** The partner; null if the payer of cash is unknown. */
   readonly partner_id: string | null;
   readonly date: string;
-  /** The due date of an invoice; null for credits and cash. */
+  /** The due date of an invoice. Null for credits and cash. */
   readonly due_on: string | null;
   readonly currency: string;
   readonly amount: string;
@@ -137,7 +137,7 @@ function rowsOfCsv(name: string, text: string): Row[] {
   }));
 }
 
-// Numbers arrive as their source texts; see parseExactJson.
+// Numbers arrive as their source texts (see parseExactJson).
 const JSON_ITEM = z.strictObject(
   Object.fromEntries(
     OPENING_COLUMNS.map((each) => [

@@ -44,7 +44,10 @@ interface OpeningRequest {
 export interface OpeningImport {
   readonly file: string;
   readonly cut_over_on: string;
-  /** When the same file was imported before; null if this is the first import. A repeated import records nothing. */
+  /**
+   * The time when the same file was imported before. Null if this is the first import. A repeated import records
+   * nothing.
+   */
   readonly already_imported: string | null;
   readonly opening_id: number;
   readonly totals: readonly OpeningTotal[];

@@ -1,4 +1,4 @@
-/** Writes and reads openings, with the open part of their items. */
+/** Writes and reads openings, with the open parts of their items. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { OpeningItem } from './file.ts';
 
@@ -156,7 +156,7 @@ export interface CarriedItem {
   readonly original_amount: string;
   readonly balance: string;
   readonly reversed: boolean;
-  /** Why the item cannot be reversed; null if the item can be reversed. */
+  /** The reason why the item cannot be reversed. Null if the item can be reversed. */
   readonly used: 'paid' | 'credited' | 'written_off' | 'applied' | null;
 }
 
@@ -206,7 +206,7 @@ export interface OpeningRow {
   readonly reversed: number;
 }
 
-/** The openings in order: all of them, one of them, or those of a file. */
+/** The openings in order: all of them, one of them, or those of one file. */
 export function readOpenings(
   tx: Transaction,
   filter: { openingId?: number; sha256?: string } = {},

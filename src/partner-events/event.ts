@@ -37,7 +37,7 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 export interface PartnerEvent {
-  /** The event's id, which is the same whenever the event is read or sent. */
+  /** The event's id, which is the same every time the event is read or sent. */
   readonly event_id: string;
   readonly position: number;
   readonly type: EventType;
@@ -55,7 +55,7 @@ export interface EventFilter {
 export async function readPartnerEvents(tx: Transaction, filter: EventFilter): Promise<PartnerEvent[]> {
   const page = await readEventPage(tx, { ...filter, type: filter.type ?? null });
   const entries = page.filter(({ entry_id: id }) => id !== null);
-  const facts = page.flatMap(({ fact_id: id }) => (id === null ? [] : [id]));
+  const facts = page.flatMap(({ log_no: id }) => (id === null ? [] : [id]));
   const rowsById = new Map<number, LedgerEventRow>();
   const factsById = new Map<number, FactRow>();
   if (entries.length > 0) {
@@ -65,18 +65,18 @@ export async function readPartnerEvents(tx: Transaction, filter: EventFilter): P
       rowsById.set(row.entry_id, row);
     }
   }
-  if (facts.length > 0) for (const fact of await readEventFacts(tx, facts)) factsById.set(fact.fact_id, fact);
+  if (facts.length > 0) for (const fact of await readEventFacts(tx, facts)) factsById.set(fact.log_no, fact);
   return page.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));
 }
 
 function eventOf(
   partnerId: string,
-  { installation_id, position, type, entry_id, fact_id }: PageRow,
+  { installation_id, position, type, entry_id, log_no }: PageRow,
   rows: ReadonlyMap<number, LedgerEventRow>,
   facts: ReadonlyMap<number, FactRow>,
 ): PartnerEvent {
   const row = entry_id === null ? undefined : rows.get(entry_id);
-  const fact = fact_id === null ? undefined : facts.get(fact_id);
+  const fact = log_no === null ? undefined : facts.get(log_no);
   const found = row ?? fact;
   if (found === undefined) throw new Error(`event ${position} of ${partnerId} has no row or fact`);
   return {
@@ -88,7 +88,7 @@ function eventOf(
   };
 }
 
-/** An id that is unique across installations and partners, and reveals neither. */
+/** An id that is unique across installations and partners. It reveals neither the installation nor the partner. */
 function eventId(installationId: string, partnerId: string, position: number): string {
   const hash = createHash('sha256').update(`${installationId} ${partnerId} ${position}`).digest('hex');
   return `evt_${hash.slice(0, 32)}`;

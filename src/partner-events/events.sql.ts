@@ -1,5 +1,7 @@
-import { LOCKS } from '../database/locks.ts';
+/** SQL of partner events. */
+
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { NumberRange } from '../log/lines.sql.ts';
 
 export interface PageRow {
   readonly installation_id: string;
@@ -7,7 +9,7 @@ export interface PageRow {
   readonly type: string;
   readonly posted_month: string | null;
   readonly entry_id: number | null;
-  readonly fact_id: number | null;
+  readonly log_no: number | null;
 }
 
 export const readEventPage = (
@@ -17,7 +19,7 @@ export const readEventPage = (
 
 const EVENT_PAGE = prepared(
   'events.page',
-  `SELECT i.installation_id, e.position, e.type, e.posted_month, e.entry_id, e.fact_id
+  `SELECT i.installation_id, e.position, e.type, e.posted_month, e.entry_id, e.log_no
    FROM partner_events e CROSS JOIN installation i
    WHERE e.partner_id = :partnerId AND e.position > :after::bigint AND (:type::text IS NULL OR e.type = :type::text)
    ORDER BY e.position LIMIT :limit`,
@@ -55,14 +57,14 @@ export const readEventRows = (
   );
 
 export interface FactRow {
-  readonly fact_id: number;
+  readonly log_no: number;
   readonly recorded_at: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
 /** The facts of events. The numbers are passed as one list, so that every part of the view looks them up by index. */
 export const readEventFacts = (tx: Transaction, ids: readonly number[]): Promise<FactRow[]> =>
-  query(tx, `SELECT fact_id, recorded_at, data FROM partner_event_facts WHERE fact_id = ANY (:ids::bigint[])`, { ids });
+  query(tx, `SELECT log_no, recorded_at, data FROM partner_event_facts WHERE log_no = ANY (:ids::bigint[])`, { ids });
 
 /** The position of a partner's last event; 0 before the first. */
 export async function readLastPosition(tx: Transaction, partnerId: string): Promise<number> {
@@ -74,81 +76,33 @@ export async function readLastPosition(tx: Transaction, partnerId: string): Prom
   return last;
 }
 
-/** The last ids of rows and facts to publish. */
-export interface Marks {
-  readonly entries: number;
-  readonly facts: number;
+/** Locks the mark of publishing, and returns the number up to which everything is published. */
+export async function lockPublished(tx: Transaction): Promise<number> {
+  await execute(tx, `INSERT INTO published_marks (log_no) VALUES (0) ON CONFLICT (only_one) DO NOTHING`);
+  const { log_no } = await queryOne<{ log_no: number }>(tx, `SELECT log_no FROM published_marks FOR UPDATE`);
+  return log_no;
 }
 
-/** The last assigned ids, and the transactions that may still commit an id up to these. */
-export interface Cut extends Marks {
-  readonly recorders: readonly string[];
-}
-
-/** Reads the cut in three statements. The rows are read after the facts, because a row is billed by a later fact. */
-export async function readCut(tx: Transaction): Promise<Cut> {
-  const { facts } = await queryOne<{ facts: number }>(tx, LAST_FACT);
-  const { entries } = await queryOne<{ entries: number }>(tx, LAST_ENTRY);
-  return { facts, entries, recorders: await readRecorders(tx) };
-}
-
-const LAST_FACT = prepared(
-  'events.last_fact',
-  `SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END AS facts FROM fact_numbers`,
-);
-
-const LAST_ENTRY = prepared(
-  'events.last_entry',
-  `SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END AS entries FROM ledger_rows_entry_id_seq`,
-);
-
-const keyOf = (lock: string) => lock.replaceAll('::integer', '');
-
-const RECORDERS = prepared(
-  'events.recorders',
-  `SELECT virtualtransaction FROM pg_locks
-   WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND pid IS DISTINCT FROM pg_backend_pid()
-     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-     AND (classid::bigint, objid::bigint) = (${keyOf(LOCKS.ledger)})`,
-);
-
-export async function readRecorders(tx: Transaction): Promise<string[]> {
-  const rows = await query<{ virtualtransaction: string }>(tx, RECORDERS);
-  return rows.map(({ virtualtransaction: each }) => each);
-}
-
-export async function lockPublished(tx: Transaction): Promise<Marks> {
-  await execute(
-    tx,
-    `INSERT INTO published_marks (entries_to, facts_to) VALUES (0, 0) ON CONFLICT (only_one) DO NOTHING`,
-  );
-  return queryOne(tx, `SELECT entries_to AS entries, facts_to AS facts FROM published_marks FOR UPDATE`);
-}
-
-export async function indexEvents(tx: Transaction, from: Marks, to: Marks): Promise<void> {
-  await execute(tx, INDEX_EVENTS, {
-    entriesFrom: from.entries,
-    entriesTo: to.entries,
-    factsFrom: from.facts,
-    factsTo: to.facts,
-  });
-  await execute(tx, `UPDATE published_marks SET entries_to = :entries::bigint, facts_to = :facts::bigint`, { ...to });
+/** Indexes the rows and facts of a range, and moves the mark. */
+export async function indexEvents(tx: Transaction, range: NumberRange): Promise<void> {
+  await execute(tx, INDEX_EVENTS, { ...range });
+  await execute(tx, `UPDATE published_marks SET log_no = :to::bigint`, { to: range.to });
 }
 
 const INDEX_EVENTS = `
   WITH found AS MATERIALIZED (
-    SELECT partner_id, row_event_type(kind) AS type, posted_month, entry_id, NULL::bigint AS fact_id
-    FROM ledger_rows WHERE entry_id > :entriesFrom::bigint AND entry_id <= :entriesTo::bigint
+    SELECT partner_id, row_event_type(kind) AS type, posted_month, entry_id, NULL::bigint AS log_no
+    FROM ledger_rows WHERE entry_id > :after::bigint AND entry_id <= :to::bigint
     UNION ALL
-    SELECT partner_id, type, NULL, NULL, fact_id
-    FROM partner_event_facts WHERE fact_id > :factsFrom::bigint AND fact_id <= :factsTo::bigint
+    SELECT partner_id, type, NULL, NULL, log_no
+    FROM partner_event_facts WHERE log_no > :after::bigint AND log_no <= :to::bigint
   ), partners_found AS (
     SELECT p.partner_id,
            coalesce((SELECT max(position) FROM partner_events e WHERE e.partner_id = p.partner_id), 0) AS last
     FROM (SELECT DISTINCT partner_id FROM found) AS p
   )
-  INSERT INTO partner_events (partner_id, position, type, posted_month, entry_id, fact_id)
-  SELECT f.partner_id, p.last + row_number() OVER (PARTITION BY f.partner_id ORDER BY f.entry_id, f.fact_id),
-         f.type, f.posted_month, f.entry_id, f.fact_id
+  INSERT INTO partner_events (partner_id, position, type, posted_month, entry_id, log_no)
+  SELECT f.partner_id, p.last + row_number() OVER (PARTITION BY f.partner_id ORDER BY coalesce(f.entry_id, f.log_no)),
+         f.type, f.posted_month, f.entry_id, f.log_no
   FROM found f JOIN partners_found p USING (partner_id)
-  ORDER BY f.entry_id, f.fact_id`;
+  ORDER BY coalesce(f.entry_id, f.log_no)`;

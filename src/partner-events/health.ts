@@ -12,7 +12,7 @@ export interface WebhookHealth {
     Webhook,
     'partner_id' | 'url' | 'state' | 'waiting' | 'failing_since' | 'paused_at' | 'last_failure'
   > & {
-    /** Whether the secret was derived from a key other than this environment's. */
+    /** Whether the secret was derived from a different key than the key of this environment. */
     readonly unsigned: boolean;
   })[];
 }

@@ -31,7 +31,7 @@ NOT_PUBLIC.addSubnet('3fff::', 20, 'ipv6');
 const UNICAST = new BlockList();
 UNICAST.addSubnet('2000::', 3, 'ipv6');
 
-/** Whether an address belongs to the public internet. An IPv4 address inside an IPv6 address never does. */
+/** Whether an address belongs to the public internet. An IPv4 address inside an IPv6 address is never public. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv6(address)) return UNICAST.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6');
   return isIP(address) === 4 && !NOT_PUBLIC.check(address, 'ipv4');
@@ -122,7 +122,7 @@ function request(url: string, options: https.RequestOptions, body: string): Prom
         read += chunk.length;
         if (read > LARGEST_ANSWER) answer.destroy();
       });
-      // Only the status counts, so a body that ends early is no error.
+      // Only the status counts, so a body that ends early is not an error.
       answer.on('close', () => {
         clearTimeout(timeout);
         resolve({ status: answer.statusCode ?? 0, retryAfter: seconds > 0 ? seconds : undefined });

@@ -1,32 +1,30 @@
 /**
- * Publishes events: indexes the ledger rows and facts that were committed since the last run, in one order per partner.
- *
- * Rows and facts get their ids before they are committed, so a low id may appear after a higher one. The publisher
- * therefore reads the last assigned ids, and waits until every transaction that was recording at that moment has ended.
- * A recording transaction holds a shared advisory lock from before its first id (ledger_rows_in_order, make_fact), and
- * pg_locks shows the holders. After the wait, every id up to those read is committed or never will be.
- *
- * The publisher does not take the lock exclusively, because every acceptance would then wait behind a long import.
+ * Publishes events. Publishing indexes the facts that were committed since the last time, in the order of the log. It
+ * stops at a number below which no fact can still appear (../log/fence.ts).
  */
 import type { Database } from '../database/database.ts';
 import { LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Cut, indexEvents, lockPublished, type Marks, readCut, readRecorders } from './events.sql.ts';
+import { awaitCut, type Cut, readCut } from '../log/fence.ts';
+import { indexEvents, lockPublished } from './events.sql.ts';
 
-/** How long a request waits for recording transactions. Events of slower transactions are published by a later run. */
+/**
+ * How long a request waits for transactions that are recording facts. Events of slower transactions are published by a
+ * later run.
+ */
 export const REQUEST_PATIENCE_MILLISECONDS = 250;
-const LOOK_AGAIN_MILLISECONDS = 5;
 
-const ROWS_AT_ONCE = 50_000;
+/** The largest number of facts that one transaction publishes. */
+const AT_ONCE = 50_000;
 
 export class Publisher {
   private readonly database: Pick<Database, 'transaction'>;
   /**
-   * A cut whose recording transactions have not all ended. The cut is kept, so that the next attempt does not wait for
+   * A cut for which some transactions are still recording. The cut is kept, so that the next attempt does not wait for
    * later transactions.
    */
   private waiting: Cut | undefined;
-  private published: Marks = { entries: 0, facts: 0 };
+  private published = 0;
   private last: Promise<void> = Promise.resolve();
   private next: Promise<void> | undefined;
 
@@ -35,8 +33,8 @@ export class Publisher {
   }
 
   /**
-   * Publishes everything that is committed now. Gives up after `patience` milliseconds while a transaction, such as a
-   * long import, is recording. Concurrent calls share a run that begins after them.
+   * Publishes everything that is committed now. Gives up after `patience` milliseconds if a transaction, such as a long
+   * import, is still recording. Concurrent calls share a run that begins after these calls.
    */
   publish(patience: number): Promise<void> {
     this.next ??= this.last
@@ -52,7 +50,7 @@ export class Publisher {
   private async run(deadline: number): Promise<void> {
     if (this.waiting !== undefined && !(await this.publishTo(this.waiting, deadline))) return;
     const cut = await this.database.transaction(readCut);
-    if (isUpTo(this.published, cut)) return;
+    if (this.published >= cut.to) return;
     await this.publishTo(cut, deadline);
   }
 
@@ -60,20 +58,14 @@ export class Publisher {
   private async publishTo(cut: Cut, deadline: number): Promise<boolean> {
     const { database } = this;
     this.waiting = cut;
-    let recorders = cut.recorders;
-    while (recorders.length > 0) {
-      if (Date.now() >= deadline) return false;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MILLISECONDS));
-      const still = new Set(await database.transaction(readRecorders));
-      recorders = recorders.filter((each) => still.has(each));
-    }
-    for (let done: Marks | undefined; done === undefined || !isUpTo(done, cut); ) {
+    if (!(await awaitCut(database, cut, deadline))) return false;
+    for (let done: number | undefined; done === undefined || done < cut.to; ) {
       if (done !== undefined && Date.now() >= deadline) return false;
       done = await database.transaction((tx) => publishNext(tx, cut)).catch(whereAnotherPublishes);
       if (done === undefined) return false;
       failpoint('events.published');
     }
-    this.published = cut;
+    this.published = cut.to;
     this.waiting = undefined;
     return true;
   }
@@ -83,19 +75,15 @@ function whereAnotherPublishes(error: unknown): undefined {
   if (sqlstate(error) !== LOCK_TIMEOUT) throw error;
 }
 
-const isUpTo = (done: Marks, cut: Marks): boolean => done.entries >= cut.entries && done.facts >= cut.facts;
-
 /**
- * Publishes the next rows up to the cut. The facts of the cut are published with the last rows. Only one publisher at a
- * time can hold the lock on the marks.
+ * Publishes the next facts up to the cut, and returns the last number that was published. Only one publisher at a time
+ * does this.
  */
-async function publishNext(tx: Transaction, cut: Marks): Promise<Marks> {
-  const from = await lockPublished(tx);
-  if (isUpTo(from, cut)) return from;
-  const entries = Math.min(Math.max(from.entries, cut.entries), from.entries + ROWS_AT_ONCE);
-  // An invoice is published after the rows that it bills.
-  const facts = entries < cut.entries ? from.facts : Math.max(from.facts, cut.facts);
-  await indexEvents(tx, from, { entries, facts });
+async function publishNext(tx: Transaction, { to: last }: Cut): Promise<number> {
+  const after = await lockPublished(tx);
+  if (after >= last) return after;
+  const to = Math.min(last, after + AT_ONCE);
+  await indexEvents(tx, { after, to });
   failpoint('events.indexed');
-  return { entries, facts };
+  return to;
 }

@@ -1,7 +1,7 @@
 /**
  * Sends events to partners at least once, one at a time and in order for each partner. The acknowledged position is
- * stored after each answer, so after a kill the next worker starts with the event in transit. A failed event is retried
- * at growing intervals for three days. The webhook is then paused until it is resumed.
+ * stored after each answer. If a worker is killed, the next worker therefore starts with the event in transit. A failed
+ * event is retried at growing intervals for three days. The webhook is then paused until it is resumed.
  *
  * A worker claims a partner, not an event. Events therefore stay in order, and each partner needs only one stored
  * position.
@@ -42,7 +42,10 @@ const LOOK_AGAIN_MILLISECONDS = 2000;
 /** A short wait loses nothing, because a cut is kept until the next check. */
 const PUBLISH_PATIENCE_MILLISECONDS = 2000;
 
-/** The seconds until the next attempt, by the number of failures so far. After the last entry, MOST_SECONDS applies. */
+/**
+ * The seconds until the next attempt, by the number of failures so far. After the last entry, MOST_SECONDS is the
+ * interval.
+ */
 const RETRY_SECONDS = [5, 30, 120, 600, 1800, 3600, 3 * 3600, 6 * 3600];
 const MOST_SECONDS = 6 * 3600;
 export const PAUSED_AFTER_HOURS = 72;
@@ -70,7 +73,7 @@ async function publishForever({ database, onEventsFailed }: SendContext, stop: A
       (error: unknown) => ({ error }),
     );
     await sleep(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});
-    // If the database is gone, all workers have stopped and reported why.
+    // If the database is unreachable, all workers have stopped and have reported the reason.
     if (failure !== undefined && !stop.aborted) onEventsFailed?.(failure.error);
   }
 }
@@ -104,7 +107,7 @@ class Sender {
     this.stop = stop;
   }
 
-  /** Sends the events that are due. `stays` continues until the signal to stop. */
+  /** Sends the events that are due. If `stays` is set, sending continues until the signal to stop. */
   send(stays: boolean): Promise<void> {
     const { environment } = this.context;
     const due = dueWebhooks(() => ({ now: environment.now().toISO(), keyCheck: this.keyCheck }));
@@ -164,7 +167,7 @@ class Sender {
     return events.length === PAGE;
   }
 
-  /** Returns false if the event could not be delivered, or if the webhook was changed meanwhile. */
+  /** Returns false if the event could not be delivered, or if the webhook was changed in the meantime. */
   private async sendEvent(
     webhook: WebhookRow & { readonly url: string },
     poster: Poster,

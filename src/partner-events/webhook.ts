@@ -16,7 +16,7 @@ import { urlProblem } from './post.ts';
 import { keyCheck, requiredKey, secretOf, secretText } from './signature.ts';
 import { lockWebhook, readWebhooks, removeUrl, type WebhookRow, writeWebhook } from './webhooks.sql.ts';
 
-/** How long events are signed with the previous secret as well. */
+/** The period in which events are signed with the previous secret as well. */
 const OVERLAP_HOURS = 24;
 
 export interface WebhookContext {
@@ -115,8 +115,8 @@ export async function rotateWebhook(tx: Transaction, context: WebhookContext, pa
 }
 
 /**
- * Resumes sending at once, after a pause or before the next attempt is due. If a position is given, sending starts from
- * there.
+ * Resumes sending at once, even if the webhook is paused or the next attempt is not due yet. If a position is given,
+ * sending starts from there.
  */
 export async function resumeWebhook(
   tx: Transaction,

@@ -19,7 +19,7 @@ export interface WebhookRow {
   readonly last: number;
 }
 
-/** One partner's webhook, even if removed, or all webhooks that are not removed. */
+/** The webhook of one partner (even if it was removed), or all webhooks that were not removed. */
 export const readWebhooks = (tx: Transaction, partnerId: string | null = null): Promise<WebhookRow[]> =>
   query(
     tx,
@@ -74,8 +74,8 @@ export async function removeUrl(tx: Transaction, partnerId: string): Promise<voi
 // --- Sending ---------------------------------------------------------------------------------------------------------
 
 /**
- * Partners with events to send now, whose secret was derived from the given key. The partner that has waited longest is
- * first.
+ * The partners that have events to send now, and whose secret was derived from the given key. The partner that has
+ * waited longest is first.
  */
 export const dueWebhooks = (asked: () => { readonly now: string; readonly keyCheck: string }): DueItems => ({
   kind: 'webhook',
@@ -93,7 +93,10 @@ export const dueWebhooks = (asked: () => { readonly now: string; readonly keyChe
 export const beginTurn = (tx: Transaction, turn: { partnerId: string; now: string }): Promise<number> =>
   execute(tx, `UPDATE webhooks SET attempted_at = :now::timestamptz WHERE partner_id = :partnerId`, turn);
 
-/** The state of a webhook when an event was sent. If the webhook has changed meanwhile, the answer is not recorded. */
+/**
+ * The state that a webhook had when an event was sent. If the webhook was changed in the meantime, the answer is not
+ * recorded.
+ */
 interface WebhookState {
   readonly partnerId: string;
   readonly url: string;

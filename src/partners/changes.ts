@@ -64,7 +64,7 @@ export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<
 
 // --- Stored and replayed partners ------------------------------------------------------------------------------------
 
-/** The fields of an arrangement. An arrangement applies from a given month on, and earlier ones are kept. */
+/** The fields of an arrangement. An arrangement applies from a given month on. Earlier arrangements are kept. */
 const OF_ARRANGEMENT = [
   'arrangement',
   'connected_account_id',

@@ -26,7 +26,7 @@ interface NewSecret {
   readonly sequence: number;
   readonly sha256: string;
   readonly expiresAt: string | null;
-  /** When the previous secret ends; null for the first secret. */
+  /** The time when the previous secret ends; null for the first secret. */
   readonly previousEndsAt: string | null;
   readonly eventId: number;
   readonly now: string;
@@ -73,7 +73,7 @@ export interface ClientRow {
 
 /**
  * Clients with the secrets that are live at an instant. A client's last two secrets are live until they expire or the
- * newer one ends the older one. A revoked client has none.
+ * newer one ends the older one. A revoked client has no live secrets.
  */
 export function readClients(
   tx: Transaction,
@@ -105,7 +105,7 @@ export function readClients(
 
 /**
  * SQL: whether the client belongs to the partner and is not revoked. Every request checks the client, so a revocation
- * works at once.
+ * takes effect at once.
  */
 export const clientLives = (clientId: string, partnerId: string): string =>
   `(EXISTS (SELECT FROM api_clients WHERE client_id = ${clientId} AND partner_id = ${partnerId})

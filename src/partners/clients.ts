@@ -23,7 +23,7 @@ import { IDENTIFIER } from './file.ts';
 export interface Credentials {
   readonly partner_id: string;
   readonly client_id: string;
-  /** The secret, of 256 random bits. Only the secret's hash is stored. */
+  /** The secret, which has 256 random bits. Only the secret's hash is stored. */
   readonly client_secret: string;
 }
 
@@ -143,8 +143,8 @@ async function clientNamed(tx: Transaction, clientId: string, now: string): Prom
 const lockClient = (tx: Transaction, clientId: string) => takeLockOf(tx, CLIENT_LOCKS, clientId);
 
 /**
- * The client with these credentials. If anything is wrong with the credentials, the answer and its timing are always
- * the same.
+ * Returns the client that has these credentials. If anything is wrong with the credentials, the answer and its timing
+ * are always the same.
  */
 export async function authenticate(
   tx: Transaction,
@@ -154,8 +154,8 @@ export async function authenticate(
   const known = IDENTIFIER.test(given.clientId);
   const [client] = known ? await readClients(tx, { clientId: given.clientId, now: given.now.toISO() }) : [];
   const hash = Buffer.from(secretHash(given.secret), 'hex');
-  // Two hashes are always compared, to keep the timing equal. For an unknown client, both are compared with a hash that
-  // no secret has.
+  // Two hashes are always compared, so that the time is always the same. For an unknown client, the secret is compared
+  // twice with a hash that no secret has.
   const live = client?.live_secrets ?? [];
   const matches = [0, 1].map((index) => timingSafeEqual(hash, Buffer.from(live[index]?.sha256 ?? NO_HASH, 'hex')));
   return client !== undefined && matches.includes(true)

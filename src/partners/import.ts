@@ -1,7 +1,7 @@
 /**
- * Imports partners: adds new ones, updates known ones and deletes none. A new arrangement must begin in a month without
- * ledger rows. A different account must also begin in such a month, if the old account was used. No import may change
- * the source of an account in a month that has balance transactions. Refusals: partners_invalid,
+ * Imports partners: adds new partners, updates known partners and deletes no partners. A new arrangement must begin in
+ * a month without ledger rows. A different account must also begin in such a month, if the old account was used. No
+ * import may change the source of an account in a month that has balance transactions. Refusals: partners_invalid,
  * partner_parent_invalid, arrangement_change, we_are_fixed.
  */
 import { basename } from 'node:path';
@@ -37,7 +37,7 @@ export interface PartnerImport {
   readonly unchanged: number;
 }
 
-/** The actor and the file. The file itself is not stored, but its hash identifies it. */
+/** The user and the file of the import. The file itself is not stored, but its hash identifies it. */
 interface ImportedFile {
   readonly file: string;
   readonly sha256: string;
@@ -106,8 +106,8 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
   if (different.length === 0) return [];
 
   const accounts = different.flatMap((each) => accountsChangedBy(each, present.get(each.partner_id)));
-  // A row's arrangement is decided when the row is recorded, so no row or balance transaction may be recorded
-  // meanwhile.
+  // A row's arrangement is fixed when the row is recorded, so no row or balance transaction may be recorded during this
+  // import.
   if (accounts.length > 0) await lockLedgerWhole(tx);
   await refuseMonthsWithRows(tx, different, present);
   await refuseReplacedAccounts(tx, different, present);
@@ -262,7 +262,7 @@ function hasOtherAccount(one: ArrangementTerms, before: Arrangement): boolean {
 
 const sourceOf = ({ balance_transactions_from }: ArrangementTerms) => balance_transactions_from ?? 'processor';
 
-/** Whether the partner keeps the account, but its balance transactions come from a different source. */
+/** Whether the partner keeps the account, but the account's balance transactions come from a different source. */
 function hasOtherSource(one: ArrangementTerms, before: Arrangement): boolean {
   return (
     one.arrangement === 'connected_account' &&

@@ -134,7 +134,7 @@ export const readArrangements = (tx: Transaction, partnerId: string | null = nul
   );
 
 /**
- * The inactive partners and policies, each with the instant. `field` is `inactive_since` or
+ * The inactive partners and policies, each with the instant of its inactivation. `field` is `inactive_since` or
  * `policies.ID.inactive_since`.
  */
 export function readInactive(
@@ -259,7 +259,7 @@ export const readPartnerEvents = (
 ): Promise<{ partner_id: string; occurred_at: string; changes: readonly FieldChange[] | null }[]> =>
   query(
     tx,
-    `SELECT subject AS partner_id, details->'changes' AS changes,
+    `SELECT subject AS partner_id, personal_json(details->'changes') AS changes,
             to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS occurred_at
      FROM audit_events WHERE action = ANY (:actions::text[]) ORDER BY event_id`,
     { actions },

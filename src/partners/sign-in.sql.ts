@@ -38,7 +38,7 @@ export const insertPartnerLink = (
     given,
   );
 
-/** Uses up a link. If two calls are concurrent, only one affects a row. */
+/** Uses up a link. If two calls are concurrent, only one of them uses up the link. */
 export const usePartnerLink = (tx: Transaction, given: { sha256: string; now: string }): Promise<number> =>
   execute(
     tx,

@@ -30,11 +30,11 @@ interface ApplyRequest {
   readonly numbers: readonly string[];
   /** If the amount is omitted, as much as possible is applied. An amount is allowed only with a single invoice. */
   readonly amount?: string | undefined;
-  /** The open credit of these notes pays the part of the invoice that the payment leaves open. */
+  /** The open credit of these credit notes pays the part of the invoice that the payment leaves open. */
   readonly creditNotes?: readonly string[] | undefined;
   /**
-   * The fee that the bank deducted; it is written to bank charges. Payment and fee must equal what the invoices owe,
-   * except for a small difference.
+   * The fee that the bank deducted, which is posted to bank charges. The payment and the fee must equal the amount that
+   * the invoices owe, except for a small difference.
    */
   readonly fee?: string | undefined;
 }
@@ -116,7 +116,10 @@ interface Part {
   readonly fee?: Amount | undefined;
 }
 
-/** Returns the parts in the order of the documents. A document that would get nothing is refused. */
+/**
+ * Returns the parts of the payment in the order of the documents. The command is refused if a document would get
+ * nothing.
+ */
 async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest): Promise<Part[]> {
   const { numbers, amount: given, creditNotes: [credit] = [] } = request;
   const fee = request.fee === undefined ? undefined : positiveAmount(request.fee, state.currency);
@@ -147,7 +150,10 @@ async function partsToApply(tx: Transaction, state: PaymentState, request: Apply
   return parts;
 }
 
-/** Returns the evidence of the suggestions. Applying the payment to a suggested document confirms the suggestion. */
+/**
+ * Returns the evidence of the suggestions for these documents. Applying the payment to a suggested document confirms
+ * the suggestion.
+ */
 async function suggestionsOf(tx: Transaction, paymentId: number): Promise<(number: string) => Evidence | undefined> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   return (number) => {
@@ -160,8 +166,8 @@ async function suggestionsOf(tx: Transaction, paymentId: number): Promise<(numbe
 interface Application {
   readonly amount: Amount;
   /**
-   * Whether as much as possible is applied. A small difference may be written to bank charges only in a complete
-   * application.
+   * Whether as much of the payment as possible is applied. A small difference may be posted to bank charges only if as
+   * much as possible is applied.
    */
   readonly whole: boolean;
   /** The total due on all documents that the payment pays. Default: the balance of this document. */
@@ -199,8 +205,8 @@ async function payerOf(tx: Transaction, state: PaymentState, documents: readonly
   const possible = items.payersOfAll(partners);
   const mentions = items.namesIn({ payer_name, text: receipt?.text ?? '' });
   const related = mentions.flatMap(({ ids }) => possible.find((id) => ids.has(id)) ?? []);
-  // The company with the payer's name is the payer, even if it does not pay for these partners: finance may apply any
-  // payment to any invoice.
+  // A company with the payer's name is the payer, even if it does not pay for these partners, because finance may apply
+  // any payment to any invoice.
   const named = [...new Set(items.namesIn({ payer_name, text: '' }).flatMap(({ ids }) => [...ids]))];
   const payer = related[0] ?? (named.length === 1 ? named[0] : possible[0]);
   if (payer !== undefined) return payer;
@@ -315,7 +321,9 @@ export async function unapplyPayment(
   const live = (await readLiveApplications(tx, [paymentId])).filter(
     (each) => number === undefined || each.number === number,
   );
-  if (live.length === 0) throw refuse('payment_nothing_applied', { payment_id: paymentId });
+  if (live.length === 0) {
+    throw refuse('payment_nothing_applied', { payment_id: paymentId, ...(number !== undefined && { number }) });
+  }
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.unapply',
     subject: String(paymentId),

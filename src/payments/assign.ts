@@ -1,6 +1,6 @@
 /**
- * Sets or corrects the payer of a payment. The unapplied part becomes cash of the new payer; applied parts stay
- * applied. Refusals: payment_unknown, partner_unknown, payment_not_assignable.
+ * Sets or corrects the payer of a payment. The unapplied part becomes unapplied cash of the new payer, and the applied
+ * parts stay applied. Refusals: payment_unknown, partner_unknown, payment_not_assignable.
  */
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -34,7 +34,7 @@ export async function assignPayment(
     subject: String(paymentId),
     details: { from: before, to: partnerId, unapplied },
   });
-  // The first known payer is set as of the receipt. A correction is dated today.
+  // The first known payer is dated on the day of receipt. A correction is dated today.
   const assigned_on = before === null ? undefined : todayOf(caller);
   await insertAssignments(tx, context, [
     {

@@ -1,5 +1,5 @@
 /**
- * Fees that a bank deducted from a payment, as stated by finance. The fees are written to bank charges. Pure. Refusal:
+ * Fees that a bank deducted from a payment, as stated by finance. The fees are posted to bank charges. Pure. Refusal:
  * bank_fee_not_applicable.
  */
 import { refuse } from '../errors/refusals.ts';
@@ -12,7 +12,8 @@ interface Owing {
 }
 
 /**
- * Returns the first of the documents with the largest balance. The fee must leave a part of that balance to be paid.
+ * Returns the document with the largest balance, or the first of several such documents. The fee must leave a part of
+ * that balance to be paid.
  */
 export const bearerOf = <Document>(
   documents: readonly Document[],

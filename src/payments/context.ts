@@ -1,8 +1,8 @@
 /**
  * The context in which payments are recorded: one action at a time, under one audit event.
  *
- * An action locks the ledger first (shared, so that no month closes and no document is issued or voided), then the
- * payments. A close locks only the ledger, so an action and a close cannot deadlock.
+ * An action first locks the ledger in shared mode, so that no month closes and no document is issued or voided. The
+ * action then locks the payments. A close locks only the ledger, so an action and a close cannot deadlock.
  */
 
 import { todayOf } from '../config/today.ts';
@@ -32,7 +32,7 @@ export async function lockPayments(tx: Transaction): Promise<void> {
 }
 
 /**
- * Records the audit event of an action. The caller holds the lock on payments, so the data it has read stays current.
+ * Records the audit event of an action. The caller holds the lock on payments, so the data that was read stays current.
  */
 export async function openPaymentContext(
   tx: Transaction,
@@ -63,7 +63,7 @@ export function dayOfAction(
   return given;
 }
 
-/** Returns the reason why the journal entry is later than the action, if it is. */
+/** Returns the reason why the journal entry is dated later than the action, or undefined if the dates are the same. */
 export function enteredLater(on: string, entryOn: string): string | undefined {
   if (entryOn <= on) return undefined;
   return entryOn.slice(0, 7) > on.slice(0, 7) && entryOn.endsWith('-01')
@@ -71,7 +71,7 @@ export function enteredLater(on: string, entryOn: string): string | undefined {
     : `Its journal entry is dated ${entryOn}, because the money was in use until then.`;
 }
 
-/** Requests that the links of documents with a changed balance are opened or closed. */
+/** Requests the opening or closing of payment links, for documents whose balance changed. */
 export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]): Promise<void> {
   if (documentIds.length > 0) await requestChecks(tx, [...new Set(documentIds)]);
 }

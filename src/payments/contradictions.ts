@@ -68,7 +68,7 @@ export const isOfAnother = (receipt: Receipt, known: string, items: OpenItems): 
   (receipt.payer === undefined &&
     items.namesIn(receipt).some(({ ids }) => ![...ids].some((id) => items.areRelated(known, id))));
 
-/** Whether the payer name from the bank is not that of the known partner, its parents or its children. */
+/** Whether the payer name from the bank differs from the names of the known partner, its parents and its children. */
 const isUnderOtherName = ({ payer, payer_name }: Receipt, known: string, items: OpenItems): boolean =>
   payer === undefined &&
   payer_name !== undefined &&

@@ -2,8 +2,8 @@
  * Covering sets: the open documents of a payer whose balances add up to the amount received, or to that amount and a
  * bank fee. The smallest set is chosen. Among sets of equal size, the set with the oldest documents is chosen.
  *
- * The search is bounded. Of 40 documents, at most 91,390 choices of four are tried, and the fifth is looked up. Amounts
- * are whole minor units below 2^53 / 5, so that every sum is exact. Larger amounts are left to finance. Pure.
+ * The search is bounded. With 40 documents, at most 91,390 sets of four are tried, and the fifth document is looked up.
+ * Amounts are whole minor units below 2^53 / 5, so that every sum is exact. Larger amounts are left to finance. Pure.
  */
 import type { Amount } from '../money.ts';
 import type { Payable } from './evidence.ts';

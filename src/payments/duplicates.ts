@@ -23,8 +23,8 @@ export interface ReportedPayment {
   /** The partners that the report mentions by name. Used if no partner is certain. */
   readonly partnersByName: readonly string[];
   /**
-   * Payments of bank lines that have the account, day and amount of the reported line, but occur only in other files.
-   * The text of each payment is a clause about its line.
+   * Payments of bank lines that have the account, day and amount of the reported line, but that occur only in other
+   * files. The text of each payment is a clause about its line.
    */
   readonly inOtherFiles?: ReadonlyMap<number, string>;
 }
@@ -36,8 +36,8 @@ export interface Candidate {
   readonly amount: string;
   readonly reversed: string;
   /**
-   * Whether the money stays: the payment is not completely reversed, or it was booked as money that is not a
-   * customer's.
+   * Whether the money stays in the bank: the payment is not completely reversed, or it was booked as money that is not
+   * a customer's.
    */
   readonly stays: boolean;
   readonly taken_back: readonly TakenBack[];
@@ -45,7 +45,7 @@ export interface Candidate {
   readonly received_on: string;
   readonly references: readonly string[];
   readonly documents: readonly string[];
-  /** Whether a bank line reported the payment, or a payment reversed as its duplicate. */
+  /** Whether a bank line reported the payment, or reported another payment that was reversed as its duplicate. */
   readonly reported_by_bank: boolean;
   readonly reported_by_processor: boolean;
   readonly reported_by_hand: boolean;
@@ -99,7 +99,7 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.processorId}`,
   },
   {
-    // Words without a digit ("wire transfer") occur with any payment, so they count only on the same day.
+    // Words without a digit ("wire transfer") occur with any payment, so they are evidence only on the same day.
     name: 'same_words_same_day',
     verdict: 'same',
     reportedBy: ['hand'],
@@ -129,8 +129,8 @@ export const RULES: readonly Rule[] = [
     evidence: (c) => `both have ${c.processorId}`,
   },
   {
-    // The line may come from a different export or format of the same statement, in which banks write a different
-    // reference or none. Two equal lines in one file are two payments.
+    // The line may come from a different export or format of the same statement, in which the bank writes a different
+    // reference or no reference. Two equal lines in one file are two payments.
     name: 'same_line_in_another_file',
     verdict: 'possible_duplicate',
     reportedBy: ['bank'],
@@ -261,7 +261,7 @@ class Comparison {
   get otherPayment(): boolean {
     if (this.byBank) return this.otherPartner || this.reachedBank;
     if (this.reported.source === 'hand') return this.otherPartnerOrDocument;
-    // The processor has reported the candidate under different ids.
+    // The processor has already reported the candidate, with different ids.
     return this.candidate.reported_by_processor;
   }
 
@@ -301,7 +301,7 @@ class Comparison {
 
   /**
    * The shared reference that distinguishes payments: it has a digit and is not a document number. A reference that
-   * only people gave counts only for the same document, because a partner may reuse a reference.
+   * only people entered is evidence only for the same document, because a partner may reuse a reference.
    */
   get reference(): string | undefined {
     const { candidate, reported } = this;
@@ -324,8 +324,8 @@ class Comparison {
   }
 
   /**
-   * Our document numbers are recognized by their form. A number of the previous system counts if one of the payments is
-   * for the document with this number.
+   * Our document numbers are recognized by their form. A number of the previous system is recognized if one of the
+   * payments is for the document with this number.
    */
   private isDocumentNumber(text: string): boolean {
     const named = [...this.candidate.documents, ...this.reported.documents];
@@ -345,7 +345,7 @@ export const processorIds = (texts: readonly string[]): string[] => [
 
 /** A shorter reference may occur in other texts by chance. */
 const LEAST_CHARACTERS = 4;
-/** The least characters of a reference within a longer text. */
+/** The smallest number of characters that a reference within a longer text must have. */
 const LEAST_CHARACTERS_INSIDE = 8;
 
 /** Texts without a digit ("wire transfer") occur with any payment. */

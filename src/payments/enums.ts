@@ -10,7 +10,7 @@ export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['applied', 'partly_ap
 
 export type ReversalKind = 'returned' | 'refunded' | 'disputed' | 'mistake' | 'duplicate' | 'other';
 /**
- * The kinds that a command accepts. Disputes are reported only by the processor. `other` is money that is not a
- * customer payment, such as interest.
+ * The kinds of reversal that a command accepts. Disputes are reported only by the processor. `other` is money that is
+ * not a customer payment, such as interest.
  */
 export const REVERSAL_KINDS: readonly ReversalKind[] = ['returned', 'refunded', 'mistake', 'duplicate', 'other'];

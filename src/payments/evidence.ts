@@ -28,7 +28,7 @@ export interface Evidence {
   readonly less?: readonly string[];
   /** The documents suggested together. One command accepts the whole set. */
   readonly set?: readonly string[];
-  /** The fee that the bank may have kept: the documents less the amount received. */
+  /** The fee that the bank may have kept: the balances of the documents, less the amount received. */
   readonly fee?: string;
   /** Whether the amount equals the balance with two neighboring digits swapped. */
   readonly digits_swapped?: true;

@@ -29,7 +29,7 @@ export interface PaymentException {
   readonly reason: string;
 }
 
-/** Reads the exceptions of a scope's partners. Exceptions without a partner are in no scope. */
+/** Reads the exceptions of the partners in a scope. Exceptions without a partner are in no scope. */
 export function readExceptions(tx: Transaction, scope: Scope = null): Promise<PaymentException[]> {
   return query(
     tx,
@@ -41,7 +41,7 @@ export function readExceptions(tx: Transaction, scope: Scope = null): Promise<Pa
 }
 
 export interface ExceptionSuggestion {
-  /** The invoice that the payment may pay. The number is null if the payment may duplicate `same_as`. */
+  /** The invoice that the payment may pay. The number is null if the payment may be a duplicate of `same_as`. */
   readonly number: string | null;
   readonly same_as: number | null;
   readonly partner_id: string | null;
@@ -82,23 +82,25 @@ export function readExceptionalPayments(tx: Transaction, ids: readonly string[])
        SELECT p.*, e.subject, r.text, r.fields
        FROM payments p JOIN audit_events e USING (event_id)
        CROSS JOIN LATERAL (
-         SELECT string_agg(DISTINCT l.text, ' / ') FILTER (WHERE l.text <> '') AS text,
-                json_agg(l."references" ORDER BY l.bank_line_id) FILTER (WHERE l."references" <> '[]') AS fields
+         SELECT string_agg(DISTINCT personal(l.text), ' / ') FILTER (WHERE l.text <> '') AS text,
+                json_agg(personal_json(l."references") ORDER BY l.bank_line_id)
+                  FILTER (WHERE l."references" <> '[]') AS fields
          FROM payment_sources s JOIN bank_lines l USING (bank_line_id) WHERE s.payment_id = p.payment_id) AS r
        WHERE p.payment_id = ANY (:ids::bigint[])
      )
      SELECT p.payment_id, b.partner_id, p.method, p.currency, b.unapplied::text AS unapplied,
-            p.reference, p.payer_name, p.payer_account, n.name AS partner_name,
+            personal(p.reference) AS reference, personal(p.payer_name) AS payer_name,
+            personal(p.payer_account) AS payer_account, n.name AS partner_name,
             p.text,
             coalesce((
               SELECT json_agg(f.value ORDER BY o.ordinality, f.ordinality)
               FROM json_array_elements(p.fields) WITH ORDINALITY AS o
               CROSS JOIN LATERAL json_array_elements(o.value) WITH ORDINALITY AS f),
-              json_build_array(json_build_object('field', 'reference', 'text', p.reference))) AS "references",
+              json_build_array(json_build_object('field', 'reference', 'text', personal(p.reference)))) AS "references",
             coalesce((
               SELECT json_agg(json_build_object('number', NULL, 'same_as', s.same_as, 'partner_id', NULL,
                        'amount', s.amount::text, 'balance', NULL, 'confidence', s.confidence::text,
-                       'evidence', s.evidence, 'less', json_build_array(),
+                       'evidence', personal_json(s.evidence), 'less', json_build_array(),
                        'reversible', coalesce((y.currency, y.amount) = (p.currency, p.amount)
                           AND coalesce(same.partner_id = b.partner_id, true) AND b.reversed = 0
                           AND NOT EXISTS (SELECT FROM live_payment_reversals r
@@ -115,7 +117,10 @@ export function readExceptionalPayments(tx: Transaction, ids: readonly string[])
   );
 }
 
-/** Reads unclosed exceptions about statements of these accounts that do not continue an earlier statement. */
+/**
+ * Reads the exceptions about bank statements of these accounts that do not continue an earlier statement. Closed
+ * exceptions are omitted.
+ */
 export function readBreaks(tx: Transaction, accounts: readonly string[]): Promise<PaymentException[]> {
   return query(
     tx,

@@ -1,6 +1,6 @@
 /**
  * Payment exceptions: payments, bank lines and events that need manual review. Most exceptions are resolved by the
- * command that they name.
+ * command that the exception names.
  *
  * These exceptions can also be closed with a recorded reason: a bank line, bank statement or event that needs no
  * action, digits that were not swapped, and a possible duplicate that is a different payment. Refusals:

@@ -7,7 +7,7 @@ import { normalizeReference } from './bank/statement.ts';
 /** `line` identifies the line within its account. */
 export const bankIdentity = (account: string, line: string): string => `bank|${account}|${line}`;
 
-/** `account` is the connected account; empty for our own processor account. */
+/** `account` is the connected account, or empty for our own processor account. */
 export const processorIdentity = (account: string, id: string): string => `processor|${account}|${id}`;
 
 /** The identity of a payment from a share that arrived after its quote was billed. */

@@ -14,7 +14,7 @@ export const inserting =
     if (rows.length > 0) await execute(tx, sql, bindings(context, rows));
   };
 
-/** The latest of the dates, or the first day with open books if that is later. */
+/** The latest of the given dates, or the first day with open books if that day is later. */
 const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, :earliest::date)`;
 
 const RECORDED = `:now::timestamptz, :eventId::bigint`;
@@ -61,16 +61,21 @@ export interface NewPaymentSource {
   readonly bank_line_id?: number | null | undefined;
 }
 
-/** A source record that is already stored is left unchanged. */
+/**
+ * A source record that is already stored is left unchanged. It must not even be tried: its texts would be kept, and no
+ * record would name them.
+ */
 export const insertPaymentSources = inserting<NewPaymentSource>(
   `INSERT INTO payment_sources (identity, payment_id, source, reference, bank_line_id, recorded_at, event_id)
    SELECT identity, payment_id, source, reference, bank_line_id, ${RECORDED}
-   FROM json_populate_recordset(NULL::payment_sources, :rows::json)
+   FROM (SELECT DISTINCT ON (identity) * FROM json_populate_recordset(NULL::payment_sources, :rows::json)) AS r
+   WHERE NOT EXISTS (SELECT FROM payment_sources s WHERE s.identity = r.identity)
    ON CONFLICT (identity) DO NOTHING`,
 );
 
 /**
- * `named`: finance or a manual entry named the payer. `assumed`: the payer follows from the first invoice that is paid.
+ * `named`: finance or a manual entry stated the payer. `assumed`: the payer follows from the first invoice that is
+ * paid.
  */
 type AssignmentKind = 'named' | 'assumed' | 'part';
 
@@ -80,7 +85,7 @@ interface NewAssignment {
   readonly partner_id: string;
   readonly kind: Exclude<AssignmentKind, 'part'>;
   readonly amount: string;
-  /** The day of the receipt is used if no day or an earlier day is given. */
+  /** The day of the receipt is used if no day is given or if the given day is earlier. */
   readonly assigned_on?: string | undefined;
 }
 
@@ -97,7 +102,7 @@ export interface NewApplication {
   readonly payment_id: number;
   readonly document_id: number;
   readonly amount: string;
-  /** The issue date of the document or the receipt date of the payment is used if it is later. */
+  /** If the issue date of the document or the receipt date of the payment is later, that date is used. */
   readonly applied_on: string;
   readonly confidence: string;
   readonly evidence: Evidence;
@@ -156,7 +161,10 @@ export const insertSuggestions = inserting<NewSuggestion>(
   `INSERT INTO payment_suggestions (
      payment_id, document_id, same_as, amount, confidence, evidence, recorded_at, event_id)
    SELECT payment_id, document_id, same_as, amount, confidence, evidence, ${RECORDED}
-   FROM json_populate_recordset(NULL::payment_suggestions, :rows::json)
+   FROM (SELECT DISTINCT ON (payment_id, document_id, same_as) *
+         FROM json_populate_recordset(NULL::payment_suggestions, :rows::json)) AS r
+   WHERE NOT EXISTS (SELECT FROM payment_suggestions s WHERE s.payment_id = r.payment_id
+                       AND (s.document_id, s.same_as) IS NOT DISTINCT FROM (r.document_id, r.same_as))
    ON CONFLICT ON CONSTRAINT payment_suggestion_once DO NOTHING`,
 );
 
@@ -173,7 +181,7 @@ export interface NewReversal {
   readonly reversed_on: string;
 }
 
-/** Returns the ids by identity. The caller undoes the applications from which a reversal takes money. */
+/** Returns the ids by identity. If a reversal takes money from applications, the caller undoes these applications. */
 export async function insertReversals(
   tx: Transaction,
   context: PaymentContext,
@@ -197,8 +205,8 @@ export async function insertReversals(
 }
 
 /**
- * Undoes applications, on the day of application at the earliest. A part that paid a document of another partner
- * returns to the payer.
+ * Undoes applications. An application is undone on its own date at the earliest. A part that paid a document of another
+ * partner returns to the payer.
  */
 export const insertUnapplications = inserting<{
   payment_application_id: number;

@@ -71,8 +71,8 @@ function inWords([best]: readonly Suggestion[]): string {
 
 /**
  * Returns the partner that pays for all of these documents, with the evidence in the receipt: the payer's account or
- * name. A different partner's account is evidence against the reference. A name longer than the payer's own counts only
- * if the amount is exact.
+ * name. A different partner's account is evidence against the reference. A name in the receipt that is longer than the
+ * payer's name is evidence only if the amount is exact.
  */
 function plausiblePayer(receipt: Receipt, certain: readonly NamedDocument[], items: OpenItems): Payer | undefined {
   const known = items.knownPayer(receipt);

@@ -78,7 +78,7 @@ export class OpenItems {
   references(fields: readonly ReferenceField[]): FoundReferences {
     const found = findReferences(fields);
     const own = found.references;
-    // Whether a number of the previous system is only a part of one of our numbers.
+    // Whether a number of the previous system is only a part of one of our own document numbers.
     const isInOurs = (each: FoundReference) =>
       own.some(
         ({ number, guess, field, found: written }) =>
@@ -145,7 +145,7 @@ export class OpenItems {
     return this.paysFor(one, other) || this.paysFor(other, one);
   }
 
-  /** Returns the payers, the nearest payer first. */
+  /** Returns the partners that pay for this partner, the nearest payer first. */
   payersOfAll(partnerIds: readonly string[]): string[] {
     const [first = '', ...others] = partnerIds;
     return this.payersOf(first).filter((payer) => others.every((each) => this.paysFor(payer, each)));
@@ -158,7 +158,7 @@ export class OpenItems {
       .sort((a, b) => a.document_id - b.document_id);
   }
 
-  /** A sequence such as `000012` may be of any year. */
+  /** A sequence such as `000012` may belong to a document of any year. */
   withSequence(sequence: string): Payable[] {
     return [...this.payables.values()].filter((each) => each.status === 'open' && each.number.endsWith(`-${sequence}`));
   }
@@ -185,8 +185,8 @@ export class OpenItems {
   }
 
   /**
-   * The partners that a receipt names, with one entry for each name found. An entry with several partners means one of
-   * its partners.
+   * The partners that a receipt names, with one entry for each name that was found. If an entry contains several
+   * partners, the name belongs to one of them.
    */
   namesIn({ payer_name, text }: Pick<Receipt, 'payer_name' | 'text'>): Mention[] {
     const rest = payer_name === undefined ? text : text.replaceAll(payer_name, ' | ');

@@ -7,7 +7,7 @@ export interface OutgoingLine {
   readonly booked_on: string;
   readonly currency: string;
   readonly amount: string;
-  /** The bank's reference, the remittance texts and the complete text. */
+  /** The bank's reference, the remittance texts and the complete text of a line. */
   readonly texts: readonly string[];
   readonly payee: string | null;
   /** Whether the line paid a refund that was undone later. */
@@ -22,7 +22,9 @@ export interface EqualDebit {
   readonly bank_reference: string | null;
   readonly texts: readonly string[];
   readonly file: string;
-  /** The refund that the equal line pays: a credit note's number or a payment; null if it pays none. */
+  /**
+   * The refund that the equal line pays: the number of a credit note, or a payment. Null if the line pays no refund.
+   */
   readonly pays: string | null;
 }
 
@@ -59,14 +61,14 @@ export function readRefunds(
      )
      SELECT f.credit_refund_id, NULL::bigint AS payment_reversal_id, d.number AS document, NULL::bigint AS payment_id,
             f.partner_id, n.name AS payee, f.currency, f.amount, f.refunded_on,
-            NULL::text AS received_by, ARRAY[f.reference] AS texts
+            NULL::text AS received_by, ARRAY[personal(f.reference)] AS texts
      FROM live_credit_refunds f JOIN money m USING (currency, amount) JOIN documents d ON d.document_id = f.document_id
      JOIN partners n ON n.partner_id = f.partner_id
      WHERE NOT (:open AND EXISTS (SELECT FROM refund_matches x WHERE x.credit_refund_id = f.credit_refund_id))
      UNION ALL
-     SELECT NULL, r.payment_reversal_id, NULL, r.payment_id, r.partner_id, coalesce(n.name, p.payer_name), r.currency,
-            r.amount, r.reversed_on, p.account,
-            array_remove(ARRAY[r.reason, CASE WHEN r.partner_id IS NULL THEN p.reference END], NULL)
+     SELECT NULL, r.payment_reversal_id, NULL, r.payment_id, r.partner_id,
+            coalesce(n.name, personal(p.payer_name)), r.currency, r.amount, r.reversed_on, p.account,
+            array_remove(ARRAY[r.reason, CASE WHEN r.partner_id IS NULL THEN personal(p.reference) END], NULL)
      FROM live_payment_reversals r JOIN money m USING (currency, amount) JOIN payments p ON p.payment_id = r.payment_id
      LEFT JOIN partners n ON n.partner_id = r.partner_id
      WHERE r.kind = 'refunded' AND p.method <> 'link' AND r.bank_line_id IS NULL
@@ -76,17 +78,18 @@ export function readRefunds(
   );
 }
 
-const TEXTS_OF_LINE = `array_remove(ARRAY[l.bank_reference, l.text], NULL)
-              || ARRAY(SELECT f.text FROM jsonb_to_recordset(l."references") AS f (text text)) AS texts`;
+const TEXTS_OF_LINE = `array_remove(ARRAY[l.bank_reference, personal(l.text)], NULL)
+              || ARRAY(SELECT personal(f.text) FROM jsonb_to_recordset(l."references") AS f (text text)) AS texts`;
 
-/** Reads debits that are not returns and pay no refund. */
+/** Reads the debits that are neither returns nor payments of a refund. */
 export function readUnmatchedDebits(
   tx: Transaction,
   { currency, amount }: { currency: string; amount: string },
 ): Promise<OutgoingLine[]> {
   return query(
     tx,
-    `SELECT l.bank_line_id, l.account, l.bank_booked_on AS booked_on, l.currency, l.amount, l.payer_name AS payee,
+    `SELECT l.bank_line_id, l.account, l.bank_booked_on AS booked_on, l.currency, l.amount,
+            personal(l.payer_name) AS payee,
             EXISTS (SELECT FROM refund_matches x WHERE x.bank_line_id = l.bank_line_id) AS freed,
             ${TEXTS_OF_LINE}
      FROM bank_lines l JOIN bank_line_outcomes o USING (bank_line_id)

@@ -41,8 +41,8 @@ interface MatchedDebits {
  * partner. If several refunds match, the debit pays the oldest refund, provided that all of the refunds go to one
  * partner.
  *
- * If the payee is unknown, the amount suffices: the debit must leave the account that received the payment, and no
- * other refund may match.
+ * If the payee is unknown, the amount is enough if the debit leaves the account that received the payment and no other
+ * refund matches.
  *
  * `paidEquals` are possible duplicates of the debit that pay other refunds. The reference must not occur in any of
  * `paidEquals`.
@@ -107,8 +107,8 @@ export function byLine<Row extends { readonly bank_line_id: number }>(rows: read
 }
 
 /**
- * Matches debits to recorded refunds that no line has paid yet. Each refund is paid once, and each debit pays once,
- * even if several files report it.
+ * Matches debits to recorded refunds that no line has paid yet. Each refund is paid once, and each debit pays at most
+ * one refund, even if several files report the debit.
  */
 export async function matchDebits(
   tx: Transaction,

@@ -22,7 +22,7 @@ export interface PayerAccount {
 
 /**
  * Reads the known accounts among the given ones, by default all. An account under a name other than its partner's
- * belongs to a payment provider and is left out. `payers` are all partners, if the caller has read the partners.
+ * belongs to a payment provider and is left out. `payers` are all partners, if the caller has already read them.
  */
 export async function readPayerAccounts(
   tx: Transaction,

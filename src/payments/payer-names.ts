@@ -128,8 +128,8 @@ export interface NamePlace {
   /** The partners whose names match best. If several partners match, no partner is identified. */
   readonly ids: ReadonlySet<string>;
   /**
-   * `longer`: a further word of a name is beside the match. `incomplete`: words of the partners' names are missing from
-   * the text.
+   * `longer`: a further word of a name is next to the match. `incomplete`: words of the partners' names are missing
+   * from the text.
    */
   readonly fit: 'whole' | 'longer' | 'incomplete';
   readonly from: number;
@@ -170,8 +170,9 @@ export class PayerNames {
   }
 
   /**
-   * Whether a payment shows that the account is the partner's. The payer's name must be the partner's; if the bank
-   * gives no name, finance must have named the payer. An account under any other name belongs to a payment provider.
+   * Whether a payment shows that its account belongs to the partner. The payer's name must be the partner's; if the
+   * bank gives no name, finance must have named the payer. An account under any other name belongs to a payment
+   * provider.
    */
   teaches(
     partnerId: string,
@@ -188,7 +189,7 @@ export class PayerNames {
   }
 
   /**
-   * The partners that a text certainly names. `byItself`: a single word counts as a name if the words beside it belong
+   * The partners that a text certainly names. `byItself`: a single word counts as a name if the words next to it belong
    * to no name.
    */
   ofText(text: string, { byItself }: { readonly byItself: boolean }): NamePlace[] {
@@ -207,7 +208,7 @@ export class PayerNames {
     let at: Words | undefined = this.root;
     for (const word of written.slice(from, from + length)) at = at?.next.get(word);
     const after = written[from + length];
-    // No next word contradicts the name: the name is complete or cut off, or the text ends.
+    // The next word does not contradict the name: the name is complete or cut off, or the text ends.
     if (at === undefined || at.whole.size > 0 || after === undefined) return true;
     return [...at.next.keys()].some((word) => word.startsWith(after) || isShortFor(after, word));
   }
@@ -258,7 +259,7 @@ const stem = (word: string): string => word.replace(/S$/, '');
 const isOtherName = (written: ComparableName, { from, words: length }: NamePlace, mayGoOn: boolean): boolean =>
   !mayGoOn && from + length < written.words.length;
 
-/** `before` is the index of the first word. */
+/** `before` is the index of the first word of the match. */
 const isJoined = ({ words: written, ends }: ComparableName, at: number, before: number): boolean => {
   const word = written[at];
   return word !== undefined && !/\d/.test(word) && !BESIDE.has(word) && !ends.has(before);
@@ -283,6 +284,9 @@ function continuesToLegalForm(written: ComparableName, { from, words: length }: 
 const isTellingAccount = (account: string): boolean =>
   /\d/.test(account) && account.replace(/[^A-Za-z0-9]/g, '').length >= 6;
 
-/** Whether a text contains the first two significant words of a name in a row, or its only significant word. */
+/**
+ * Whether a text contains the first two significant words of a name one after the other. If the name has only one
+ * significant word, this word is enough.
+ */
 export const namePlausible = (name: string, written: string): boolean =>
   new PayerNames([{ partner_id: '', name }]).namedIn(written).length > 0;

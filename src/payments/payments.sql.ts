@@ -83,7 +83,7 @@ export function readLiveApplications(tx: Transaction, paymentIds: readonly numbe
   );
 }
 
-/** Returns the payment that the given one duplicates, if a part of the given one was reversed as a duplicate. */
+/** If a part of the given payment was reversed as a duplicate, returns the payment that it duplicates. */
 export async function readOriginal(tx: Transaction, paymentId: number): Promise<number | undefined> {
   const [reversal] = await query<{ duplicate_of: number | null }>(
     tx,
@@ -172,20 +172,21 @@ interface PaymentFilter {
   readonly partnerId?: string | undefined;
 }
 
-const WHO = `coalesce(e.claimed_by, e.os_user)`;
+const WHO = `coalesce(personal(e.claimed_by), e.os_user)`;
 
 /** Reads payments. Obsolete suggestions are left out. */
 export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<PaymentRow[]> {
   return query(
     tx,
     `SELECT p.payment_id, b.partner_id, p.currency, p.amount, p.method, p.account, p.received_on, p.entry_on,
-            p.reference, p.payer_name, p.payer_account, p.source, b.status, b.applied, b.reversed, b.unapplied,
+            personal(p.reference) AS reference, personal(p.payer_name) AS payer_name,
+            personal(p.payer_account) AS payer_account, p.source, b.status, b.applied, b.reversed, b.unapplied,
             p.recorded_at, ${WHO} AS recorded_by,
             coalesce((
               SELECT json_agg(json_build_object('number', d.number, 'partner_id', a.partner_id,
                        'amount', a.amount::text, 'small_difference', s.amount::text,
                        'applied_on', a.applied_on, 'unapplied_on', u.unapplied_on,
-                       'confidence', a.confidence::text, 'evidence', a.evidence,
+                       'confidence', a.confidence::text, 'evidence', personal_json(a.evidence),
                        'confirmed_by', (SELECT ${WHO} FROM audit_events e WHERE e.event_id = a.event_id))
                      ORDER BY a.payment_application_id)
               FROM payment_applications a JOIN documents d USING (document_id)
@@ -200,12 +201,12 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
               FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
               WHERE r.payment_id = p.payment_id), '[]') AS reversals,
             coalesce((
-              SELECT json_agg(json_build_object('source', s.source, 'reference', s.reference,
+              SELECT json_agg(json_build_object('source', s.source, 'reference', personal(s.reference),
                        'recorded_at', s.recorded_at) ORDER BY s.recorded_at, s.identity)
               FROM payment_sources s WHERE s.payment_id = p.payment_id), '[]') AS sources,
             coalesce((
               SELECT json_agg(json_build_object('number', d.number, 'same_as', s.same_as, 'amount', s.amount::text,
-                       'confidence', s.confidence::text, 'evidence', s.evidence)
+                       'confidence', s.confidence::text, 'evidence', personal_json(s.evidence))
                      ORDER BY s.confidence DESC, s.payment_suggestion_id)
               FROM payment_suggestions s LEFT JOIN documents d USING (document_id)
               LEFT JOIN document_balances o USING (document_id)
@@ -248,9 +249,9 @@ export function readCandidates(
             EXISTS (SELECT FROM payout_payments o WHERE o.payment_id = p.payment_id) AS paid_out
      FROM payments p JOIN payment_balances b USING (payment_id)
      CROSS JOIN LATERAL (
-       SELECT array_agg(s.reference) || p.reference
+       SELECT array_agg(personal(s.reference)) || personal(p.reference)
                 || array_remove(array_agg(l.bank_reference), NULL)
-                || coalesce(array_agg(f.text) FILTER (WHERE f.text IS NOT NULL), '{}') AS "references",
+                || coalesce(array_agg(personal(f.text)) FILTER (WHERE f.text IS NOT NULL), '{}') AS "references",
               coalesce(bool_or(s.source = 'bank'), false) OR EXISTS (
                 SELECT FROM payment_reversals r JOIN payments o ON o.payment_id = r.payment_id
                 WHERE r.duplicate_of = p.payment_id AND o.source = 'bank') AS reported_by_bank,
@@ -261,7 +262,8 @@ export function readCandidates(
        WHERE s.payment_id = p.payment_id) AS s
      WHERE (b.stays AND (p.currency, p.amount) IN (
               SELECT currency, amount FROM json_to_recordset(:money::json) AS m (currency text, amount numeric)))
-        OR p.payment_id IN (SELECT payment_id FROM payment_sources WHERE reference = ANY (:references::text[]))
+        OR p.payment_id IN (SELECT payment_id FROM payment_sources
+                            WHERE reference = ANY (commitments_to(:references::text[])))
      ORDER BY p.payment_id`,
     { money: JSON.stringify(wanted.money), references: wanted.references },
   );
@@ -280,7 +282,7 @@ export async function readReceived(tx: Transaction, session: string | null): Pro
             coalesce((SELECT json_agg(json_build_object('document_id', a.document_id, 'amount', a.amount::text))
                       FROM live_payment_applications a WHERE a.payment_id = p.payment_id), '[]') AS applied
      FROM payment_sources s JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
-     WHERE s.source = 'processor' AND s.reference = :session`,
+     WHERE s.source = 'processor' AND s.reference = ANY (commitments_to(ARRAY[:session::text]))`,
     { session },
   );
   return received;

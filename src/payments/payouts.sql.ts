@@ -81,8 +81,8 @@ export interface AccountPayout {
 /** A payout reaches the bank within a few days, or later if there are holidays. */
 const BANK_LINE_WITHIN_DAYS = 10;
 /**
- * The contents of a payout are requested when the payout is reported. After this time, the payout is settled without
- * its contents.
+ * The contents of a payout are requested when the payout is reported. After this time, the payout is settled even if
+ * its contents are unknown.
  */
 const CONTENTS_WITHIN_DAYS = 3;
 
@@ -152,7 +152,7 @@ export interface PayoutRow {
 export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutRow[]> {
   return query(
     tx,
-    `SELECT o.payout_id, o.account, o.currency, o.amount, o.received_on, l.text, s.gross, s.fees,
+    `SELECT o.payout_id, o.account, o.currency, o.amount, o.received_on, personal(l.text) AS text, s.gross, s.fees,
             s.evidence->>'why' AS why,
             ARRAY(SELECT p.payment_id::int FROM payout_payments p
                   WHERE p.payout_id = o.payout_id ORDER BY 1) AS payments,

@@ -1,7 +1,7 @@
 /**
  * Current suggestions for payments with unapplied cash. Unlike the suggestions found at the import, current ones
  * consider later invoices, payers that finance has named, and accounts learned since. Only lists show current
- * suggestions; reminders use the suggestions of the import.
+ * suggestions. Reminders use the suggestions that were made at the import.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';

@@ -1,7 +1,7 @@
 /**
  * Finds document numbers in remittance texts. A complete number is certain in any form: with spaces, without dashes, in
  * small letters, inside other text. A number with a letter O for a zero, missing zeros or a missing series is a guess,
- * which finance must confirm. A sequence alone, such as 000012, may be of any year. Pure.
+ * which finance must confirm. A sequence without a year, such as 000012, may belong to a document of any year. Pure.
  */
 import type { ReferenceField } from './bank/statement.ts';
 
@@ -9,7 +9,7 @@ export interface FoundReference {
   readonly number: string;
   readonly field: string;
   readonly found: string;
-  /** A clause on the guessed part; undefined if the number is certain. */
+  /** A clause about the guessed part. Undefined if the number is certain. */
   readonly guess: string | undefined;
 }
 
@@ -161,7 +161,7 @@ const partsOf = (text: string): Part[] =>
     end: index + part.length,
   }));
 
-/** A match with fewer characters may be chance. */
+/** A match with fewer characters may be a coincidence. */
 const isTelling = (joined: string): boolean =>
   (/^\d+$/.test(joined) ? joined.length >= 6 : joined.length >= 5) && /\d/.test(joined);
 
@@ -185,8 +185,8 @@ type Reading = Pick<FoundReference, 'number' | 'guess'>;
 
 /**
  * The numbers that a run of digits and separators may mean. The first four digits are the year. The sequence has at
- * least six digits and ends at a separator or at the end of the run. A sequence of six digits before further digits is
- * a guess.
+ * least six digits and ends at a separator or at the end of the run. If six digits of a sequence are followed by
+ * further digits, the sequence is a guess.
  */
 function readings(run: string): Reading[] {
   const digits: { digit: string; ends: boolean }[] = [];
@@ -212,7 +212,7 @@ function readings(run: string): Reading[] {
   const found: Reading[] = [];
   for (let length = whole; length <= Math.min(text.length, YEAR_DIGITS + LONGEST_SEQUENCE); length += 1) {
     const sequence = text.slice(YEAR_DIGITS, length);
-    // Zeros only pad a sequence to six digits.
+    // A sequence is padded with zeros only up to six digits.
     const ours = length === whole || !sequence.startsWith('0');
     if (ours && digits[length - 1]?.ends) found.push({ number: numbered(year, sequence), guess: undefined });
   }

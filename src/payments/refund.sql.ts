@@ -31,7 +31,7 @@ export function readRefunds(
 ): Promise<{ credit_refund_id: number; amount: string; reference: string; refunded_on: string }[]> {
   return query(
     tx,
-    `SELECT credit_refund_id, amount, reference, refunded_on FROM live_credit_refunds
+    `SELECT credit_refund_id, amount, personal(reference) AS reference, refunded_on FROM live_credit_refunds
      WHERE document_id = :documentId ORDER BY credit_refund_id DESC`,
     { documentId },
   );

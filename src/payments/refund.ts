@@ -17,7 +17,7 @@ interface RefundRequest {
   readonly number: string;
   /** The amount in the credit note's currency. Default: all open credit. */
   readonly amount?: string | undefined;
-  /** Allows a second refund with the same amount and reference. */
+  /** Allows a second refund with the amount and reference of an earlier refund. */
   readonly again?: boolean | undefined;
   readonly method: 'ach' | 'wire' | 'other';
   readonly reference: string;
@@ -31,13 +31,13 @@ export interface Refund {
   readonly amount: string;
   readonly refunded_on: string;
   readonly returned_on?: string;
-  /** The date of the journal entry of the refund or of its return. */
+  /** The date of the journal entry for the refund or for its return. */
   readonly entry_on: string;
 }
 
 /**
- * Refunds open credit of a credit note. A second refund with the same amount and reference is refused as a repeated
- * command, unless `again` is set.
+ * Refunds open credit of a credit note. If the amount and reference equal those of an earlier refund, the refund is
+ * refused as a repeated command, unless `again` is set.
  */
 export async function refundCredit(tx: Transaction, caller: Caller, request: RefundRequest): Promise<Refund> {
   const { number, method, reference } = request;
@@ -85,8 +85,8 @@ async function amountToRefund(
 }
 
 /**
- * Records that the bank returned a refund of a credit note: the latest refund, or the latest refund of the given
- * amount. The credit is open again.
+ * Records that the bank returned a refund of a credit note. This is the latest refund, or the latest refund of the
+ * given amount. The credit is open again.
  */
 export async function returnRefund(
   tx: Transaction,

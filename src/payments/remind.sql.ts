@@ -11,7 +11,7 @@ export type SkipReason =
   | 'possible_duplicate'
   | 'not_sent'
   | 'covered_by_credit'
-  /** Unapplied cash of a partner that pays for this partner covers the invoice. */
+  /** Unapplied cash covers the invoice. The cash belongs to a partner that pays for this partner. */
   | 'covered_by_parent';
 
 export interface OwedRow {
@@ -20,7 +20,10 @@ export interface OwedRow {
   readonly partner_id: string;
   readonly month: string;
   readonly currency: string;
-  /** The issue date of an invoice carried over by an opening, which has no month. Null for other invoices. */
+  /**
+   * The issue date of an invoice that an opening carried over, and that therefore has no month. Null for other
+   * invoices.
+   */
   readonly carried_issued_on: string | null;
   readonly due_on: string;
   readonly gross: string;
@@ -34,9 +37,9 @@ export interface OwedRow {
    */
   readonly dunning_level: number | null;
   readonly reminded_level: number | null;
-  /** The due date, or the later day on which the debt was reopened or carried over. */
+  /** The due date, or the later day when the debt was reopened or carried over. */
   readonly counted_from: string;
-  /** The days on which the last payment was received and returned by the bank, if it was returned. */
+  /** If the bank returned the last payment: the days on which the payment was received and returned. */
   readonly returned_payment_on: string | null;
   readonly returned_on: string | null;
   /** The reason is null if the invoice is dunned. */
@@ -50,7 +53,7 @@ const FAMILY = `(
        UNION SELECT payer_id FROM partner_payers WHERE partner_id = :partnerId
        UNION SELECT :partnerId)`;
 
-/** Open invoices, each with the reason not to dun it, if any. Credit and cash are not considered yet. */
+/** Open invoices, each with the reason not to dun it, if any. This query does not consider credit and cash yet. */
 const OWED = `owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
             CASE WHEN d.opening_id IS NOT NULL THEN d.issued_on END AS carried_issued_on,
@@ -80,7 +83,7 @@ const OWED = `owed AS (
      LEFT JOIN LATERAL (
        SELECT r.kind, day.reopened_on, y.received_on,
               greatest(day.reopened_on, (c.undone_at AT TIME ZONE :timeZone::text)::date) AS known_on
-       FROM balance_changes c LEFT JOIN payment_unapplications u ON u.fact_id = c.undone_recorded
+       FROM balance_changes c LEFT JOIN payment_unapplications u ON u.log_no = c.undone_recorded
        LEFT JOIN live_payment_reversals r USING (payment_reversal_id)
        LEFT JOIN payments y ON y.payment_id = c.payment_id
        CROSS JOIN LATERAL (SELECT coalesce(r.reversed_on, c.undone_dated_on) AS reopened_on) AS day
@@ -110,7 +113,7 @@ const OWED = `owed AS (
        AND (:partnerId::text IS NULL OR d.partner_id IN ${FAMILY})
      )`;
 
-/** The money that covers debts: open credit, and cash that is not suggested for an invoice. */
+/** The money that covers debts: open credit, and unapplied cash that is not suggested for an invoice. */
 const MONEY = `cash AS (
        SELECT partner_id, currency, sum(amount) AS amount
        FROM (SELECT b.partner_id, b.currency,

@@ -3,8 +3,8 @@
  * e-mail that lists all its open items. Each document reaches each dunning level once. After days without a run, only
  * the latest level reached is sent.
  *
- * If a debt was reopened because its settlement was taken back, the debt starts again with the first overdue level. A
- * debt carried over by an opening starts with the first overdue level, counted from the day of the import.
+ * If the settlement of a debt was undone and the debt is open again, its dunning starts again with the first overdue
+ * level. A debt carried over by an opening starts with the first overdue level, counted from the day of the import.
  *
  * The disputed part of a document is not dunned. A document is skipped for any reason of `SkipReason`, or if it is
  * completely disputed.

@@ -1,6 +1,6 @@
 /**
- * The e-mail of a reminder: all open items of the partner at the time of sending, with invoices attached. The tone
- * follows the reminder's dunning level. Only documents that have reached this level are demanded. The e-mail is
+ * The e-mail of a reminder: all open items of the partner at the time of sending, with invoices attached. The dunning
+ * level of the reminder determines the tone. Only documents that have reached this level are demanded. The e-mail is
  * withdrawn if no document is left to demand.
  */
 import { DateTime } from 'luxon';
@@ -26,7 +26,7 @@ import {
 /** Overdue documents come first. The payment pages have all documents. */
 const MOST_ATTACHED = 10;
 
-/** `notice`: nothing is overdue. The other tones escalate from the first level after the due date to the last. */
+/** `notice`: no document is overdue. The other tones escalate from the first level after the due date to the last. */
 type Tone = 'notice' | 'first' | 'firm' | 'final';
 
 /**
@@ -71,7 +71,7 @@ export const reminderEmail: EmailComposer = {
         issuer: issuerView(settings.issuer),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
-        // Required by the closing, a template that e-mails with documents also use.
+        // The closing requires this field. Templates of e-mails with documents use the same closing.
         ...{ rowsOmitted: false, paymentLink: '' },
         attachments: attachments.map(({ filename }) => ({ filename, note: 'the invoice as issued' })),
         ...{ firm: tone === 'firm', final: tone === 'final' },
@@ -139,12 +139,15 @@ function viewOf(
   const open = (currency: string) => credits.filter((each) => each.currency === currency);
   const netOf = (currency: string) =>
     open(currency).reduce((net, { amount }) => net.minus(Amount.of(amount, currency)), total(owed, currency));
-  /** Returns the total of these documents, at most the net amount due. */
+  /** Returns the total of these documents, but at most the net amount due. */
   const leftOf = (rows: readonly OwedRow[]) => (currency: string) => {
     const [sum, net] = [total(rows, currency), netOf(currency)];
     return net.isLessThan(sum) ? net : sum;
   };
-  /** `soonOf`: due in the notice period. The amount due later is the remainder of the net amount due. */
+  /**
+   * `soonOf`: the documents that are due in the notice period. The amount due later is the remainder of the net amount
+   * due.
+   */
   const soonOf = leftOf(owed.filter((row) => row.skip_reason === null && row.due_on <= noticeTo));
   const named = (amountOf: (currency: string) => Amount) =>
     currencies
@@ -195,7 +198,7 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     days: String(days),
     oneDay: days === 1,
     amount: locale.amount(dunned(row)),
-    // The original amount less the paid, credited and disputed amounts is the amount demanded.
+    // The amount demanded is the original amount, less the paid, credited and disputed amounts.
     original: [paid, credited, disputed].every((each) => each.isZero()) ? '' : locale.amount(amount(row.gross)),
     paid: paid.isZero() ? '' : locale.amount(paid),
     credited: credited.isZero() ? '' : locale.amount(credited),

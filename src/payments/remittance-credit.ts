@@ -1,6 +1,6 @@
 /**
- * Credit that a remittance deducts: "INV-2026-000011 less CN-2026-000001". Payment and credit together pay the named
- * invoices. Pure.
+ * Credit that a remittance deducts: "INV-2026-000011 less CN-2026-000001". The payment and the credit together pay the
+ * named invoices. Pure.
  */
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
@@ -31,7 +31,7 @@ export function netOf(documents: readonly Payable[], credits: readonly OpenCredi
   return sum(documents).minus(sum(credits));
 }
 
-/** Returns the placed credit and the unpaid amount of each document. */
+/** Returns the credit that was applied to each document, and the amount of each document that is still unpaid. */
 export function placeCredit(
   documents: readonly Payable[],
   credits: readonly OpenCredit[],

@@ -77,12 +77,12 @@ export interface ReverseRequest {
   readonly kind: ReversalKind;
   readonly reason: string;
   readonly code?: string | undefined;
-  /** Default amount: the part of the payment that is not reversed yet. */
+  /** The default is the part of the payment that is not reversed yet. */
   readonly amount?: string | undefined;
-  /** Default day: today. For a duplicate and for `other`, the default is the day on which the payment was received. */
+  /** Default day: today. For a duplicate and for `other`, the default is the day when the payment was received. */
   readonly on?: string | undefined;
   readonly duplicateOf?: number | undefined;
-  /** For `other`: the general-ledger account of the money, such as `income:interest`. */
+  /** For `other`: the general-ledger account to which the money is booked, such as `income:interest`. */
   readonly account?: string | undefined;
 }
 
@@ -164,7 +164,7 @@ export async function reversePayment(
 const AS_OTHER = fieldName('kind', 'other');
 const AS_DUPLICATE = fieldName('kind', 'duplicate');
 
-/** Accounts that only invoices and payments may move. */
+/** General-ledger accounts that only invoices and payments may change. */
 const OWN_ACCOUNT =
   /^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied|tax)|equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)/;
 
@@ -198,8 +198,8 @@ function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
 }
 
 /**
- * Returns the reason why a payment cannot be a duplicate of another, or undefined. One of the two payments must not be
- * reversed.
+ * Returns the reason why a payment cannot be a duplicate of another, or undefined. At least one of the two payments
+ * must not be reversed.
  */
 async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: PaymentState): Promise<string | undefined> {
   const money = (each: PaymentState) => `${each.amount} ${each.currency}`;
@@ -217,7 +217,7 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
  *
  * Unapplied cash is reversed first, then the latest applications. If only a part of an application is needed, the
  * application is undone and the other part is applied again, with its bank charges. The charges stay settled while any
- * part of the payment is applied. Returns the results by identity.
+ * part of the payment is applied to the invoice. Returns the results by identity.
  */
 export async function reverseAll(
   tx: Transaction,
@@ -330,7 +330,8 @@ export async function reinstate(
   if (state === undefined) return;
   let left = money(state.unapplied, state);
   const touched: number[] = [];
-  // Each invoice reduces the amount for the next, so a loop is needed. A payment has few invoices.
+  // The loop is needed because each invoice reduces the amount that is left for the next invoice. A payment pays only a
+  // few invoices.
   for (const { number, amount, bank_charges } of undone) {
     const document = await readPayable(tx, number);
     if (document === undefined || document.status !== 'open') continue;

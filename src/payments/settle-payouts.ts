@@ -25,7 +25,7 @@ interface SettleRequest {
   readonly payoutId: number;
   readonly paymentIds: readonly number[];
   readonly account?: string | undefined;
-  /** The processor's id of the account's payout. Default: the only payout that matches, if any is known. */
+  /** The processor's id of the account's payout. The default is the only payout that matches, if any is known. */
   readonly payout?: string | undefined;
 }
 

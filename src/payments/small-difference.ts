@@ -1,4 +1,4 @@
-/** Small differences: shortfalls of payments that finance does not pursue and writes to bank charges. Pure. */
+/** Small differences are shortfalls of payments that finance does not pursue. They are posted to bank charges. Pure. */
 import { Amount } from '../money.ts';
 
 /** The setting `small_difference`: a limit for each currency, and `percent`, a limit relative to the amount owed. */

@@ -27,7 +27,7 @@ interface Question {
   readonly items: OpenItems;
   readonly known: string | undefined;
   readonly payers: readonly string[];
-  /** Whether the text is contradicted, so that documents are also suggested by amount alone. */
+  /** Whether the text contradicts a match, so that documents are also suggested by amount alone. */
   readonly doubted: boolean;
 }
 
@@ -44,10 +44,10 @@ type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggestion
 const SUGGESTED_AT_MOST = 5;
 /** If more open documents have the same amount, the amount identifies none. */
 const EQUAL_AT_MOST = 5;
-/** If a text names more payers, sums are not tried. */
+/** If a text names several payers, sums are not tried. */
 const PAYERS_AT_MOST = 5;
 
-/** The rules, strongest first. For equal confidence, the evidence of the earlier rule is kept. */
+/** The rules, strongest first. If two suggestions have equal confidence, the evidence of the earlier rule is kept. */
 const SUGGESTION_RULES: readonly SuggestionRule[] = [
   ...[byReference, byShortReferences, byPartOfNumber, byPayerAmount, byCoveringSet, byAmountAlone],
 ];
@@ -64,8 +64,8 @@ function mentioned(receipt: Receipt, items: OpenItems): string[] {
 }
 
 /**
- * Suggests documents for a receipt. `doubted`: a rule would have applied the receipt, but the text contradicts it; then
- * every payer with any evidence counts.
+ * Suggests documents for a receipt. `doubted`: a rule would have applied the receipt, but the text contradicts the
+ * rule. In this case, every payer with any evidence is considered.
  */
 export function suggest(
   receipt: Receipt,
@@ -148,7 +148,7 @@ function byReference({ receipt, named, items, known, payers }: Question): Propos
   });
 }
 
-/** The only open document of that amount whose number begins with the truncated text. */
+/** The only open document with exactly that amount whose number begins with the truncated text. */
 function byPartOfNumber({ receipt: { amount }, partial, items }: Question): Proposal[] {
   return partial.flatMap(({ beginning, field, found }): Proposal[] => {
     const possible = items.withBalance(amount).filter((each) => each.number.replaceAll('-', '').startsWith(beginning));
@@ -187,8 +187,8 @@ function byPayerAmount(question: Question): Proposal[] {
 }
 
 /**
- * The smallest, oldest set of a likely payer's open documents that equals the amount received, or that amount and a
- * bank fee.
+ * The smallest set of a likely payer's open documents that adds up to the amount received, or to that amount and a bank
+ * fee. If several sets are equally small, the set with the oldest documents is suggested.
  */
 function byCoveringSet(question: Question): Proposal[] {
   const { receipt, items, payers } = question;
@@ -199,7 +199,7 @@ function byCoveringSet(question: Question): Proposal[] {
     if (set === undefined) return [];
     if (!set.fee.isZero() && !items.isSmallDifference(set.fee, amount.plus(set.fee))) return [];
     const numbers = set.documents.map(({ number }) => number);
-    // A single document of exactly that amount is found by byPayerAmount.
+    // byPayerAmount finds a single document of exactly that amount.
     if (numbers.length === 1 && set.fee.isZero()) return [];
     const sum = numbers.length === 1 ? `${numbers[0]} is` : `${numbers.join(' and ')} add up to`;
     const why = set.fee.isZero()
@@ -223,8 +223,9 @@ function byCoveringSet(question: Question): Proposal[] {
 }
 
 /**
- * Documents of a likely payer whose sequences alone are named ("000012, 000020"), together with documents named in
- * full. If no payer is likely, all documents must be found and add up to the amount received.
+ * Documents of a likely payer that the text names only by their sequences ("000012, 000020"), together with documents
+ * that the text names in full. If no payer is likely, every named sequence must be found, and the documents must add up
+ * to the amount received.
  */
 function byShortReferences({ receipt: { amount }, named, short, items, payers }: Question): Proposal[] {
   const isTheirs = ({ partner_id }: Payable) => payers.some((each) => items.paysFor(each, partner_id));
@@ -273,8 +274,8 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
 }
 
 /**
- * The open documents of exactly that amount, if there are few. Used if no other rule finds a document, or if the text
- * is doubtful.
+ * The open documents of exactly that amount, if there are few. This rule is used if no other rule finds a document, or
+ * if the text is doubtful.
  */
 function byAmountAlone({ receipt, items, doubted }: Question, found: ReadonlyMap<number, Suggestion>): Proposal[] {
   if (found.size > 0 && !doubted) return [];

@@ -42,7 +42,7 @@ export function readChangeEvents(tx: Transaction, subject: string, actions: read
   return query(
     tx,
     `SELECT event_id, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at, action,
-            claimed_by, os_user, host, via, details->'changes' AS changes
+            personal(claimed_by) AS claimed_by, os_user, host, via, personal_json(details->'changes') AS changes
      FROM audit_events WHERE subject = :subject AND action = ANY (:actions::text[]) ORDER BY event_id`,
     { subject, actions },
   );

@@ -16,7 +16,7 @@ export interface Actor {
   readonly osUser: string;
   readonly host: string;
   readonly via: 'command' | 'job' | 'http' | 'console';
-  /** The acting user. Absent if there is none, or if the installation has no users yet. */
+  /** The acting user. Absent if no user acts, or if the installation has no users yet. */
   readonly user?: User | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface AuditEvent {
   readonly now: string;
 }
 
-/** Records an event. Returns its id, which the facts of the action refer to. */
+/** Records an event. Returns the id of the event, which the facts of the action refer to. */
 export const recordEvent = async (tx: Transaction, actor: Actor, event: AuditEvent): Promise<number> =>
   (await recordEvents(tx, actor, [event]))[0] as number;
 

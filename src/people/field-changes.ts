@@ -11,7 +11,7 @@ export interface FieldChange {
 }
 
 /**
- * The fields of an object by their paths, such as `address.city`. A list is one value. Empty texts and null are left
+ * The fields of an object, keyed by path, such as `address.city`. A list is one value. Empty texts and null are left
  * out.
  */
 export function fieldsOf(value: object, path = ''): Map<string, Value> {

@@ -84,7 +84,7 @@ async function provision(
   if (roles === null || roles.length === 0)
     return { reason: 'you were not invited, and your groups give you no role here' };
   if (email === undefined) return { reason: 'the identity provider names no valid e-mail address' };
-  // An administrator may later invite this address, so the user must be the person who receives its mail.
+  // An administrator may later invite this address, so the user must be the person who receives the address's mail.
   if (!emailVerified) return unverified(email);
   const login = loginOf(email);
   const now = context.environment.now().toISO();

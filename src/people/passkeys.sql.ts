@@ -24,14 +24,15 @@ export const insertPasskey = (
     given,
   );
 
-/** A passkey that has not ended. If `userId` is null, the passkey may belong to any user. */
+/** A passkey that has not ended yet. If `userId` is null, the passkey may belong to any user. */
 export const readPasskey = (
   tx: Transaction,
   given: { passkeyId: number; userId: number | null },
 ): Promise<(Pick<Passkey, 'name' | 'credential_id'> & { login: string })[]> =>
   query(
     tx,
-    `SELECT p.name, p.credential_id, u.login FROM passkeys p JOIN users u USING (user_id)
+    `SELECT personal(p.name) AS name, p.credential_id, personal(u.login) AS login
+     FROM passkeys p JOIN users u USING (user_id)
      WHERE p.passkey_id = :passkeyId AND (:userId::bigint IS NULL OR p.user_id = :userId::bigint)
        AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)`,
     given,
@@ -71,7 +72,7 @@ export interface Passkey {
 export const readPasskeys = (tx: Transaction, userId: number): Promise<Passkey[]> =>
   query(
     tx,
-    `SELECT p.passkey_id, p.credential_id, p.name, p.recorded_at, u.used_at
+    `SELECT p.passkey_id, p.credential_id, personal(p.name) AS name, p.recorded_at, u.used_at
      FROM passkeys p LEFT JOIN passkey_uses u USING (passkey_id)
      WHERE p.user_id = :userId AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
      ORDER BY p.passkey_id`,
@@ -81,7 +82,7 @@ export const readPasskeys = (tx: Transaction, userId: number): Promise<Passkey[]
 export const readEverybodysPasskeys = (tx: Transaction): Promise<(Passkey & { login: string })[]> =>
   query(
     tx,
-    `SELECT p.passkey_id, p.credential_id, p.name, p.recorded_at, c.used_at, u.login
+    `SELECT p.passkey_id, p.credential_id, personal(p.name) AS name, p.recorded_at, c.used_at, u.login
      FROM passkeys p JOIN active_users u USING (user_id) LEFT JOIN passkey_uses c USING (passkey_id)
      WHERE NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
      ORDER BY u.login, p.passkey_id`,

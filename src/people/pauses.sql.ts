@@ -5,7 +5,8 @@ export interface Pause {
   readonly cause: 'command' | 'restore';
   readonly reason: string;
   /**
-   * The time of the restored state, null unless the cause is a restore. Documents may have been issued after this time.
+   * The time of the restored state. Null unless a restore caused the pause. Documents may have been issued after this
+   * time.
    */
   readonly state_of: string | null;
   readonly paused_at: string;

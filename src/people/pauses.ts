@@ -12,7 +12,7 @@ import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import { insertPause, isPaused, type Pause, readPauses } from './pauses.sql.ts';
 
-/** Throws `paused` if a pause is open, so that an action does not do long work before the database refuses it. */
+/** Throws `paused` if a pause is open, so that an action does not do long work that the database then refuses. */
 export async function refuseWhilePaused(tx: Transaction): Promise<void> {
   const [pause] = await readPauses(tx);
   if (pause !== undefined) throw refuse('paused', { since: pause.paused_at, reason: pause.reason });
@@ -22,8 +22,8 @@ export async function refuseWhilePaused(tx: Transaction): Promise<void> {
 const LOOK_AGAIN_MILLISECONDS = 2000;
 
 /**
- * Runs `work` until `stop` fires, and again after each pause. The signal that `work` receives also fires when a pause
- * begins.
+ * Runs `work` until `stop` is triggered, and runs it again after each pause. The signal that `work` receives is also
+ * triggered when a pause begins.
  */
 export async function whileNotPaused(
   database: Pick<Database, 'reading'>,
@@ -51,7 +51,7 @@ export async function whileNotPaused(
   }
 }
 
-/** Pauses the ledger after running transactions, such as a close, have ended. */
+/** Pauses the ledger after transactions in progress, such as a close, have ended. */
 export async function pauseLedger(
   tx: Transaction,
   { environment, actor }: ActorContext,

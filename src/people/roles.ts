@@ -17,7 +17,7 @@ export interface PresentRole {
 export interface User {
   readonly user_id: number;
   readonly kind: 'person' | 'program';
-  /** A person's e-mail address or a program's name. */
+  /** The e-mail address of a person, or the name of a program. */
   readonly login: string;
   readonly name: string;
   readonly roles: readonly PresentRole[];
@@ -31,8 +31,8 @@ export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | und
 }
 
 /**
- * The partner of an item that does not exist. A user with a role for some partners gets the same refusal as for an item
- * of a different partner.
+ * Stands for the partner of an item that does not exist. A user with a role for some partners gets the same refusal as
+ * for an item of a different partner.
  */
 export const NOBODY = '';
 

@@ -8,7 +8,9 @@ export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
-/** The token in a session's forms. The token cannot be computed without the secret in the session's cookie. */
+/**
+ * The token that a session's forms contain. The token cannot be computed without the secret in the session's cookie.
+ */
 export const formTokenOf = (secret: string): string => createHmac('sha256', secret).update('form').digest('base64url');
 
 export function isFormToken(secret: string, given: unknown): boolean {

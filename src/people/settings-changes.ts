@@ -1,7 +1,7 @@
 /**
- * Records changes of settings.json, including bank accounts. Users edit the file outside the program. So each command
- * and job that may change something first compares the file with the last recorded state, and records differences as
- * `settings.change`.
+ * Records changes of settings.json, including bank accounts. Users edit the file outside the program. Therefore, each
+ * command and job that may change something first compares the file with the last recorded state, and records
+ * differences as `settings.change`.
  */
 
 import { statSync } from 'node:fs';

@@ -62,7 +62,7 @@ export const endSessionNumbered = (
     `UPDATE sessions s SET ended_at = :now::timestamptz FROM users u
      WHERE s.session_id = :sessionId AND u.user_id = s.user_id AND s.ended_at IS NULL
        AND (:userId::bigint IS NULL OR s.user_id = :userId::bigint)
-     RETURNING u.login`,
+     RETURNING personal(u.login) AS login`,
     given,
   );
 
@@ -151,7 +151,7 @@ export async function forgetSignIns(tx: Transaction): Promise<void> {
   await execute(tx, `DELETE FROM sign_in_challenges`);
 }
 
-/** The live sessions, latest first. If `login` is null, sessions of all users. */
+/** The live sessions, latest first. If `login` is null, the sessions of all users. */
 export const readSessions = (
   tx: Transaction,
   given: { login: string | null; now: string; idleSince: string },

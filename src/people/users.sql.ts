@@ -2,7 +2,7 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { PresentRole, Role, User } from './roles.ts';
 
 /** Selects the user `u` of the surrounding query, with the current roles as JSON. */
-export const USER = `u.user_id, u.kind, u.login, u.name, coalesce((
+export const USER = `u.user_id, u.kind, personal(u.login) AS login, personal(u.name) AS name, coalesce((
   SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
   FROM present_roles r WHERE r.user_id = u.user_id), '[]') AS roles`;
 
@@ -25,8 +25,8 @@ export function readUsers(tx: Transaction, { login = null, now }: { login?: stri
             (SELECT count(*) FROM passkeys p WHERE p.user_id = u.user_id
                AND NOT EXISTS (SELECT FROM passkey_ends x WHERE x.passkey_id = p.passkey_id)) AS passkeys
      FROM users u LEFT JOIN user_ends e USING (user_id)
-     WHERE :login::text IS NULL OR u.login = :login::text
-     ORDER BY e.recorded_at IS NOT NULL, u.login, u.user_id`,
+     WHERE :login::text IS NULL OR personal(u.login) = :login::text
+     ORDER BY e.recorded_at IS NOT NULL, personal(u.login) COLLATE "C", u.user_id`,
     { login, now },
   );
 }
@@ -61,7 +61,7 @@ export async function insertUser(
     tx,
     `INSERT INTO users (kind, login, name, follows, recorded_at, event_id)
      VALUES (:kind, :login, :name,
-             (SELECT max(user_id) FROM users JOIN user_ends USING (user_id) WHERE login = :login::text),
+             (SELECT max(user_id) FROM users JOIN user_ends USING (user_id) WHERE personal(login) = :login::text),
              :now::timestamptz, :eventId)
      RETURNING user_id`,
     user,
@@ -163,7 +163,7 @@ export const insertIdentity = (
   );
 
 /**
- * True if this user was deactivated. A deactivated user can return only by invitation, not through the identity
+ * True if this user is deactivated. A deactivated user can return only by invitation, not through the identity
  * provider.
  */
 export async function hasEnded(
@@ -173,7 +173,7 @@ export async function hasEnded(
   const rows = await query(
     tx,
     `SELECT FROM users u JOIN user_ends USING (user_id)
-     WHERE u.login = :login
+     WHERE personal(u.login) = :login
         OR EXISTS (SELECT FROM user_identities i
                    WHERE i.user_id = u.user_id AND i.issuer = :issuer AND i.subject = :subject)
      LIMIT 1`,

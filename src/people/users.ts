@@ -28,7 +28,7 @@ import {
 /** The user of jobs and other unattended work. The user `cron` is created together with the first person. */
 const CRON = 'cron';
 
-/** All later events of this transaction are recorded as the user's. */
+/** All later events of this transaction are recorded as events of this user. */
 export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
   if (user === undefined) return;
   await setLocally(tx, 'reckoner.user_id', String(user.user_id));
@@ -58,7 +58,7 @@ export const actingByItself = (tx: Transaction, via: Actor['via']): Promise<Acto
 
 /**
  * Like `identify`, for work that anyone with shell access may do at any time: a restore, a migration, a backup. If the
- * caller is a known user, the event names the user.
+ * caller is a known user, the event names this user.
  */
 export async function identifyIfKnown(tx: Transaction, actor: Actor, login: string | undefined): Promise<Actor> {
   const user = await readActiveUser(tx, login ?? CRON);
@@ -157,7 +157,7 @@ export async function deactivateUser(
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { user_id: userId, login } = user;
-  // Without this user, no job could run.
+  // Without the user `cron`, no job could run.
   if (user.kind === 'program')
     throw refuse('argument_invalid', {
       argument: fieldName('login'),
@@ -175,8 +175,8 @@ export async function deactivateUser(
 }
 
 /**
- * Ends a user's sessions. Only the user and administrators may end these sessions. Returns the number of sessions that
- * ended.
+ * Ends a user's sessions. Only the user whose sessions these are, and administrators, may end them. Returns the number
+ * of sessions that ended.
  */
 export async function signOutUser(tx: Transaction, context: ActorContext, login: string): Promise<number> {
   const user = await userNamed(tx, context, login);
@@ -190,7 +190,7 @@ export async function signOutUser(tx: Transaction, context: ActorContext, login:
   return ended;
 }
 
-/** Returns the active user of a login. Refusals: user_unknown, user_ended. */
+/** Returns the active user who has this login. Refusals: user_unknown, user_ended. */
 export async function userNamed(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
@@ -204,8 +204,8 @@ export async function userNamed(
 }
 
 /**
- * Requires an administrator. If there is no administrator, because an identity provider revoked the role, any user of
- * the shell may create one.
+ * Requires an administrator. If there is no administrator, because an identity provider revoked the role, anyone with
+ * shell access may create an administrator.
  */
 async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>): Promise<void> {
   const { user } = context.actor;
@@ -222,5 +222,5 @@ async function refuseWithoutAdministrator(tx: Transaction, login: string): Promi
   if ((await countWithRole(tx, 'administrator')) === 0) throw refuse('last_administrator', { login });
 }
 
-/** Serializes changes of users, because each change counts the remaining administrators. */
+/** Makes concurrent changes of users wait for each other, because each change counts the remaining administrators. */
 export const lockUsers = (tx: Transaction) => takeLock(tx, LOCKS.users);

@@ -1,5 +1,5 @@
 /**
- * Assigns items of the work queue to users. An assignment exists only as its audit event, so it is sealed and exported,
+ * Assigns items of the work queue to users. An assignment exists only as its audit event, so it is in the log and exported,
  * and there is no second copy that could differ. Refusals: user_unknown, work_assignee_unfit, work_assigned_already.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -12,7 +12,7 @@ import { readActiveUser, readAssignments } from './users.sql.ts';
 interface AssignmentRequest {
   /** The item's name in the work queue, such as `dispute:INV-2026-000003`. */
   readonly item: string;
-  /** The login of a person; undefined means that the item is unassigned. */
+  /** The login of the person to assign; undefined means that the item becomes unassigned. */
   readonly to: string | undefined;
   /**
    * The partners that the item affects, all of whom the person must be able to see. An empty list means the whole

@@ -48,7 +48,7 @@ export function disputeScreen(
               </label>
               <input id="amount" name="amount" inputMode="decimal" value={amount} aria-describedby="amount-help" />
               <p class="help" id="amount-help">
-                The amount that you do not accept. If left out, all that is open: {balance}.
+                The amount that you do not accept. If left empty, you dispute all that is open: {balance}.
               </p>
             </div>
             <p class="soft">

@@ -1,4 +1,4 @@
-/** A document as its partner sees it, in finished texts, for the payment page and the partner's place. */
+/** A document as its partner sees it: finished texts for the payment page and for the partner's place. */
 import type { Environment } from '../config/environment.ts';
 import { instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
@@ -27,7 +27,7 @@ import { type InvoiceFacts, isAskedFor, readInvoiceFacts, type WhichInvoice } fr
 export type FileKind = 'pdf' | 'e-invoice.xml' | 'rows.csv';
 
 interface PageFact extends Fact {
-  /** Whether one click selects the whole value, for numbers that payers copy. */
+  /** Whether one click selects the whole value. This is for numbers that payers copy. */
   readonly copy: boolean;
 }
 
@@ -40,7 +40,7 @@ interface HowToPay {
   readonly changed: { readonly title: string; readonly text: string } | null;
   /** States that the bank details are those on the invoice, or empty if they differ. */
   readonly sameDetails: string;
-  /** The contact to ask how to pay, or empty if the page shows a means of payment. */
+  /** The contact who can explain how to pay, or empty if the page shows a way to pay. */
   readonly ask: string;
 }
 
@@ -48,7 +48,7 @@ interface Due {
   /** `Due December 1, 2026`, or empty without a due date. */
   readonly on: string;
   readonly dateKept: boolean;
-  /** The time since the due date, or empty if the invoice is not overdue. */
+  /** The time that has passed since the due date, or empty if the invoice is not overdue. */
   readonly overdue: string;
   /** The original amount and the part that was paid. Empty if nothing was paid. */
   readonly partlyPaid: string;
@@ -305,7 +305,10 @@ function urlOf({
   );
 }
 
-/** Returns a warning about changed bank details, as on the invoice. Changed details are the classic invoice fraud. */
+/**
+ * Returns a warning about changed bank details, as on the invoice. In a common fraud, invoices have changed bank
+ * details.
+ */
 function noticeOf({ facts, labels, moved }: Parts): HowToPay['changed'] {
   if (moved) return { title: labels.changed_since_title, text: `${labels.changed_since} ${labels.changed}` };
   const title = readTemplate().labels.payment.changed_title;

@@ -21,7 +21,8 @@ const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
 });
 
 /**
- * Refusal: page_unknown, also for another partner's invoice. Invoices that cannot be paid are listed above the form.
+ * Refusal: page_unknown, also for another partner's invoice. Invoices that cannot be paid now are listed above the
+ * form.
  */
 export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<string, string>): Promise<PartnerAnswer> {
   const { context, partnerId, place, request } = visit;
@@ -46,7 +47,9 @@ const payableOf = (view: OpenView, currency: string): readonly string[] =>
 interface PaymentView {
   readonly checkout: Checkout;
   readonly received: ReceivedPayment | undefined;
-  /** The processor's current status. Null if the outcome is already recorded, or if the processor does not respond. */
+  /**
+   * The current status at the processor. Null if the outcome is already recorded, or if the processor does not respond.
+   */
   readonly state: CheckoutState | null;
 }
 

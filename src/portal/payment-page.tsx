@@ -1,7 +1,7 @@
 /**
  * The page of a payment link, with one document's balance and how to pay it. The link's token is the only credential.
- * The page expires some days after the document is settled. The page reveals no other partner, and no other document
- * except the number of a replacement.
+ * The page expires some days after the day when the document was settled. The page reveals no other partner, and no
+ * other document except the number of a replacement.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -18,7 +18,7 @@ import { FILE_ROUTES, openFile } from './files.ts';
 import { type InvoiceView, readInvoice } from './invoice.ts';
 import { hasPartnerPlace } from './route.ts';
 
-/** Matches a page below /pay, and the files of that page. */
+/** The URL of a page below /pay, or of a file of such a page. */
 const PAGE = /^\/pay\/[^/?]+(?:\/[^/?]+)?(?:\?|$)/;
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
@@ -48,7 +48,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
         return sendProblem(reply, shared, httpStatusOf(refusal.code), said);
       });
 
-      // Answers an incomplete link, and a link with text added to it.
+      // Answers requests for an incomplete link, or for a link with text added to it.
       pay.setNotFoundHandler({ preValidation: onRequest }, async (request, reply) => {
         const { method, url } = request;
         if (method === 'GET' || method === 'HEAD' || !PAGE.test(url)) return unknown(reply);
@@ -93,7 +93,7 @@ const UNKNOWN: Said = {
 const ONLY_SHOWN = {
   title: 'Not allowed',
   heading: 'This page is read-only',
-  text: 'The page accepts no other request. Nothing was changed.',
+  text: 'It only shows the invoice. Nothing was changed.',
 };
 const NOT_NOW = { title: 'Not now', heading: 'This page is temporarily unavailable' };
 

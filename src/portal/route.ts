@@ -32,7 +32,7 @@ export interface PartnerVisit {
   /** The only partner whose data the contact may see. */
   readonly partnerId: string;
   readonly secret: string;
-  /** The actor of these actions is the contact's address. */
+  /** The contact's address is the actor of these actions. */
   readonly context: ActionContext;
   readonly reader: PartnerReader;
   readonly today: string;
@@ -62,7 +62,7 @@ export interface PartnerRoutes {
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
     sheet?: (view: View) => Sheet,
   ) => void;
-  /** A page that calls the payment processor. `read` runs outside a transaction. */
+  /** The declaration of a page that calls the payment processor. `read` runs outside a transaction. */
   readonly asked: <View>(
     path: string,
     bound: BoundName,
@@ -139,7 +139,7 @@ export function partnerRoutes(app: FastifyInstance, shared: Shared): PartnerRout
   };
 }
 
-/** Admits a request. This function alone checks the session, and the origin of requests that change something. */
+/** Admits a request. Only this function checks the session, and the origin of requests that change something. */
 async function visitOf(shared: Shared, request: FastifyRequest): Promise<PartnerVisit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);

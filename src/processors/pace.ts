@@ -12,7 +12,7 @@ export class Pace {
     this.free = atOnce;
   }
 
-  /** Waits until a call may begin. The call ends with `done`. Throws at once during a pause. */
+  /** Waits until a call may begin. The call ends when the caller calls `done`. Throws at once if calls are paused. */
   async turn(): Promise<void> {
     this.throwIfLeftAlone();
     if (this.free === 0) await new Promise<void>((go) => this.waiting.push(go));
@@ -29,7 +29,7 @@ export class Pace {
     if (at > now) await new Promise((resolve) => setTimeout(resolve, at - now));
   }
 
-  /** Ends a call. The call that has waited longest begins. */
+  /** Ends a call. The call that has waited longest begins first. */
   done(): void {
     const next = this.waiting.shift();
     if (next === undefined) this.free += 1;

@@ -11,10 +11,7 @@ export interface PaymentProcessor {
   readonly keyVariable: string;
   /** The minimum charge, in major units. Undefined if no minimum is fixed. */
   readonly leastCharge: (currency: string) => string | undefined;
-  /**
-   * The smallest difference between two amounts, in major units. Undefined if the processor does not accept the
-   * currency.
-   */
+  /** The smallest step between two amounts, in major units. Undefined if the processor does not accept the currency. */
   readonly stepOf: (currency: string) => string | undefined;
   readonly access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
   readonly paymentLinks: PaymentLinkMaker;
@@ -32,7 +29,7 @@ interface ProcessorSecrets {
   readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The key of a processor. In a sandbox, `base` may be a server that replaces the processor. */
+/** The key for a processor's API. In a sandbox, `base` may be the URL of a server that stands in for the processor. */
 export interface ProcessorAccess {
   readonly key: string;
   readonly base?: string | undefined;
@@ -42,11 +39,12 @@ export interface ProcessorAccess {
 
 export class Unavailable extends Error {}
 
-/** The processor rejected the request. It would also reject a repeated request. */
+/** The processor rejected the request. The processor would also reject a repeated request. */
 export class RefusedByProcessor extends Error {}
 
 /**
- * The processor failed with this key and would repeat that failure. The caller must check whether a link was created.
+ * The processor failed with this idempotency key, and would repeat the same failure. The caller must check whether a
+ * link was created.
  */
 export class KeySpent extends Error {}
 
@@ -79,15 +77,18 @@ interface PaymentLinkMaker {
   readonly methodsFor: (methods: readonly string[], currency: string) => string[];
   /** The request is recorded before the call to the processor. */
   readonly request: (order: LinkOrder) => object;
-  /** Returns the key of an attempt. All processes use the same key for the same document, version and attempt. */
+  /**
+   * Returns the idempotency key of an attempt. All processes use the same key for the same document, version and
+   * attempt.
+   */
   readonly idempotencyKey: (mark: LinkMark, attempt: number) => string;
-  /** The time for which the same key certainly gives the same link. */
+  /** The time in which the same key is certain to give the same link. */
   readonly keyValidHours: number;
   readonly checkout: CheckoutMaker;
   readonly open: (access: ProcessorAccess) => PaymentLinks;
 }
 
-/** Calls throw RefusedByProcessor, Unavailable and, for `make`, KeySpent. */
+/** The calls throw RefusedByProcessor or Unavailable, and `make` may also throw KeySpent. */
 export interface PaymentLinks {
   readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
   /**
@@ -95,7 +96,9 @@ export interface PaymentLinks {
    * links with that mark.
    */
   readonly find: (mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>) => Promise<MadeLink[]>;
-  /** Deactivates a link and expires the sessions that it opened. Returns the number of sessions. Safe to repeat. */
+  /**
+   * Deactivates a link and expires the sessions that it opened. Returns the number of expired sessions. Safe to repeat.
+   */
   readonly close: (providerId: string) => Promise<number>;
   readonly checkouts: Checkouts;
 }
@@ -127,7 +130,7 @@ interface CheckoutMaker {
 /** `ordered`: a bank debit that is paid days later. `failed`: a bank debit that failed. */
 export type CheckoutState = 'open' | 'ordered' | 'paid' | 'failed' | 'expired';
 
-/** Calls throw RefusedByProcessor, Unavailable and, for `make`, KeySpent. */
+/** The calls throw RefusedByProcessor or Unavailable, and `make` may also throw KeySpent. */
 export interface Checkouts {
   readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
   readonly state: (providerId: string) => Promise<CheckoutState>;
@@ -140,7 +143,7 @@ export interface Checkouts {
 export type PaymentFact =
   | {
       readonly kind: 'received';
-      /** The ids of the payment: the payment intent, if there is one, then charge and session. */
+      /** The ids of the payment: the payment intent (if there is one), the charge and the session, in this order. */
       readonly ids: readonly string[];
       readonly amount: Amount;
       /** The processor's id of the payment link that was paid. Only the processor can set this field. */
@@ -148,8 +151,8 @@ export type PaymentFact =
       /** The processor's id of the checkout session, if the event is about the session itself. */
       readonly session: string | undefined;
       /**
-       * The document in the metadata. Metadata is a hint and never proof, because platforms and payers can write
-       * metadata.
+       * The document that the metadata names. Metadata is a hint and never proof, because platforms and payers can
+       * write metadata.
        */
       readonly invoice: string | undefined;
       readonly checkout: string | undefined;
@@ -173,7 +176,7 @@ export type PaymentFact =
       readonly dispute: string;
       readonly amount: Amount;
       readonly reason: string;
-      /** An `inquiry` does not withdraw money yet. */
+      /** An `inquiry` does not withdraw money. */
       readonly state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
     };
 
@@ -186,9 +189,9 @@ export interface SessionProgress {
 
 export type EventReading =
   | { readonly facts: readonly PaymentFact[] }
-  /** The reason why the event changes nothing in the books. A session may have progressed. */
+  /** The reason why the event changes nothing in the books. `session` is set if a session may have progressed. */
   | { readonly nothing: string; readonly session?: SessionProgress }
-  /** The reason why finance must check the event: it should report a payment, but could not be read. */
+  /** The reason why finance must check the event: the event should report a payment, but could not be read. */
   | { readonly manual_review: string };
 
 // --- Balance transactions ---------------------------------------------------------------------------------------------
@@ -203,7 +206,7 @@ export type BalanceTransactionKind = 'share' | 'misrouted' | 'reversal' | 'dispu
 export interface BalanceTransaction {
   /** The id is unique in its account, such as `txn_…`. */
   readonly id: string;
-  /** The type in the processor's words: `payment`, `payment_refund`, `payout`, … */
+  /** The type in the processor's terms: `payment`, `payment_refund`, `payout`, … */
   readonly type: string;
   readonly kind: BalanceTransactionKind;
   readonly currency: string;
@@ -222,7 +225,7 @@ export interface BalanceTransaction {
   readonly occurred_at: string;
   /** The payment, refund or dispute on our account: `py_…`, `pyr_…`. */
   readonly payment: string | null;
-  /** The payment on our account that a reversal or dispute reduces. */
+  /** The payment on our account that is reduced by the reversal or dispute. */
   readonly of_payment: string | null;
   /** The platform's transfer or transfer reversal: `tr_…`, `trr_…`. */
   readonly transfer: string | null;
@@ -239,11 +242,14 @@ export type BalanceTransactionReading =
 
 export interface BalanceTransactionSource {
   /**
-   * Reads a balance transaction whose numbers are texts (parseExactJson). `payload` is the unchanged data. `live` tells
-   * whether real or test money is expected.
+   * Reads a balance transaction whose numbers are texts (parseExactJson). `payload` is the unchanged data of the
+   * balance transaction. `live` tells whether real or test money is expected.
    */
   readonly read: (value: unknown, payload: string, live: boolean) => BalanceTransactionReading;
-  /** Lists the balance transactions of an account since a time, or of a payout, page by page. Throws Unavailable. */
+  /**
+   * Lists balance transactions page by page: those of an account since a time, or those of a payout. Throws
+   * Unavailable.
+   */
   readonly list: (
     access: ProcessorAccess,
     which: { readonly since: Date | null } | { readonly payout: string },
@@ -254,14 +260,16 @@ export interface BalanceTransactionSource {
 // --- Webhooks ---------------------------------------------------------------------------------------------------------
 
 export interface WebhookVerifier {
-  /** The environment variable of an account's secrets. Without an account: the variable of our own account. */
+  /** The environment variable of an account's secrets. If no account is given, the variable of our own account. */
   readonly secretVariable: (account: string | undefined) => string;
   readonly secrets: (environment: ProcessorSecrets, account: string | undefined) => readonly string[];
   /** The header with the signature, in lower case. */
   readonly header: string;
-  /** Returns undefined if the header may be valid. With an invalid header, the body need not be read. */
+  /** Returns undefined if the header may be valid. If the header is invalid, the body need not be read. */
   readonly headerProblem: (header: string | undefined, now: Date) => string | undefined;
-  /** Whether one of our secrets made one of the signatures of these bytes. Much faster than `problem`. */
+  /**
+   * Whether one of our secrets made one of the signatures of these bytes. This function is much faster than `problem`.
+   */
   readonly isSigned: (body: Buffer, header: string | undefined, secrets: readonly string[]) => boolean;
   /** Returns the reason why none of our secrets signed a body within the tolerance around `now`, or undefined. */
   readonly problem: (

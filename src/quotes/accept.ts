@@ -55,8 +55,8 @@ export interface Due {
 type Verdict = { readonly accepted: AcceptanceAnswer } | { readonly refusal: Refusal } | { readonly due: Due };
 
 /**
- * How often an acceptance is tried. A second try finds a row that was recorded meanwhile. A third is needed if the
- * partner's time zone changed too.
+ * How often an acceptance is attempted. A second attempt finds a row that was recorded in the meantime. A third attempt
+ * is needed if the partner's time zone changed too.
  */
 export const MOST_TRIES = 3;
 
@@ -78,13 +78,15 @@ export async function accept(tx: Transaction, wanted: AcceptanceRequest): Promis
   throw unsettled(wanted);
 }
 
-/** An error for a bug, because the next read always sees a row that was recorded meanwhile. */
+/** The error reports a bug, because the next read always sees a row that was recorded in the meantime. */
 export const unsettled = ({ kind, id }: AcceptanceRequest): Error =>
   new Error(`${kind} ${id} could not be recorded and is not recorded`);
 
 // --- Judging ---------------------------------------------------------------------------------------------------------
 
-/** Checks each acceptance without writing and without a lock. The statements are sent without waiting in between. */
+/**
+ * Checks each acceptance without writing and without a lock. The statements are sent without waiting for each answer.
+ */
 export async function judge(tx: Transaction, wanted: readonly AcceptanceRequest[]): Promise<Verdict[]> {
   const [requotes, states] = await Promise.all([
     readRequotes(
@@ -184,7 +186,7 @@ const pricesOf = (quote: QuoteState): Omit<AcceptanceAnswer, 'enrollmentId' | 'a
   invoiceAmount: quote.invoice_amount,
 });
 
-/** Formats an instant equally whether it is new or read back, so that equal answers have equal bytes. */
+/** Writes an instant in the same form whether it is new or was read back, so that equal answers have equal bytes. */
 export const instant = (text: string): string => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
 
 export function incrementsOf(requote: RequoteFacts): Omit<AcceptanceAnswer, 'enrollmentId' | 'acceptedAt'> {
@@ -222,9 +224,9 @@ export function isStale(requote: RequoteState, quote: QuoteState): boolean {
 
 /**
  * Records acceptances of different quotes in one statement, by the posting rule. The caller must hold the ledger's
- * lock. An acceptance is undefined if the ledger already has its row or the partner changed its time zone. The caller
- * then checks the acceptance again. The function fails with isOvertaken if a different requote of a quote was accepted
- * meanwhile.
+ * lock. An acceptance is undefined if the ledger already has its row, or if the partner has changed its time zone. The
+ * caller then checks the acceptance again. The function fails with isOvertaken if a different requote of a quote was
+ * accepted in the meantime.
  */
 export async function record(tx: Transaction, dues: readonly Due[]): Promise<(AcceptanceAnswer | undefined)[]> {
   const recorded = await recordAcceptances(
@@ -248,7 +250,10 @@ export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Ac
 
 const kindOf = ({ requoteId }: AcceptanceAnswer) => (requoteId === null ? 'quote_accepted' : 'requote_accepted');
 
-/** The months that the acceptances may belong to in their zones: only a few, for any number of acceptances. */
+/**
+ * The months that the acceptances may belong to in their time zones. There are only a few such months for any number of
+ * acceptances.
+ */
 function monthsOf(dues: readonly Due[]): ZoneMonth[] {
   const months = new Map<string, ZoneMonth>();
   for (const { wanted, timeZone } of dues) {

@@ -152,9 +152,8 @@ export async function makeRequote(
 }
 
 /**
- * The processor's minimum charge, if the amount is below the minimum. The minimum concerns only partners that route our
- * share through a connected account, because they charge each quote and requote separately. A price of zero is not
- * charged.
+ * The processor's minimum charge, if the amount is below it. The minimum concerns only partners that route our share
+ * through a connected account, because they charge each quote and requote separately. A price of zero is not charged.
  */
 async function leastAbove(
   tx: Transaction,
@@ -166,7 +165,7 @@ async function leastAbove(
   return (await isConnected(tx, { partnerId, now: now.toISO() })) ? least : undefined;
 }
 
-/** Reads the calling partner's quote. A different partner's quote is refused like an unknown one. */
+/** Reads the calling partner's quote. A quote of a different partner is refused like an unknown quote. */
 export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: PartnerCall): Promise<QuoteState> {
   const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
   const quote = found?.quote;

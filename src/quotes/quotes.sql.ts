@@ -92,8 +92,8 @@ type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null };
 
 const READ_QUOTES = prepared(
   'read_quotes',
-  // LIMIT forces one index lookup per quote: 16 quotes take 0.4 ms. Without LIMIT, and with old statistics, PostgreSQL
-  // scanned the tables, and 7 quotes took 3.8 ms.
+  // LIMIT forces one index lookup for each quote: 16 quotes take 0.4 ms. Without LIMIT, and with old statistics,
+  // PostgreSQL scanned the tables, and 7 quotes took 3.8 ms.
   `
     SELECT ${clientLives('w."clientId"', 'w."partnerId"')} AS client_lives, f.*
     FROM ROWS FROM (
@@ -136,8 +136,8 @@ const READ_QUOTES = prepared(
 );
 
 /**
- * For each request, in order: whether the client is live, and the quote. A different partner's quote is undefined, like
- * an unknown one.
+ * For each request, in order: the quote, and whether the client is live. The quote of a different partner is undefined,
+ * like an unknown quote.
  */
 export async function readQuotes(
   tx: Transaction,
@@ -209,7 +209,7 @@ const READ_REQUOTES = prepared(
       LIMIT 1) AS f`,
 );
 
-/** Reads requotes, keyed by `partner requote`. Unknown requotes and those of other partners are omitted. */
+/** Reads requotes, keyed by `partner requote`. Unknown requotes and requotes of other partners are omitted. */
 export async function readRequotes(
   tx: Transaction,
   asked: readonly { partnerId: string; requoteId: string }[],
@@ -340,8 +340,8 @@ export async function readReversal(
 }
 
 /**
- * The amounts left of an accepted quote after its requotes and reversals, or of one accepted requote. The result is
- * undefined if the ledger has no such row.
+ * The amounts that are left of an accepted quote after its requotes and reversals, or of one accepted requote. The
+ * result is undefined if the ledger has no such row.
  */
 export async function readLeftOfQuote(
   tx: Transaction,

@@ -13,7 +13,7 @@ import type { PartnerCall } from './quote.ts';
 import { quoteOf } from './quote.ts';
 import { type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
-/** Decimals at or below zero. */
+/** The amounts are decimals at or below zero. */
 interface ReversalAmounts {
   readonly spotPrice: string;
   readonly partnerCut: string;
@@ -25,7 +25,7 @@ interface WantedReversal {
   readonly reversalId: string;
   /** The reversed requote; undefined for the whole quote. */
   readonly requoteId: string | undefined;
-  /** If undefined, everything left of the quote is reversed. */
+  /** If undefined, the whole remainder of the quote is reversed. */
   readonly amounts: ReversalAmounts | undefined;
 }
 
@@ -33,8 +33,8 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   const { caller, now } = asked;
   const { partnerId, clientId } = caller;
   const { quoteId, reversalId, requoteId } = wanted;
-  // The locks exclude other reversals and acceptances of requotes between this read and the new row. An import needs no
-  // such lock, because its rows state their amounts.
+  // The locks exclude other reversals, and acceptances of requotes, between this read and the insertion of the new row.
+  // An import needs no such lock, because its rows state their amounts.
   await lockImporters(tx);
   await lockLedgerWhole(tx);
   const known = await readReversal(tx, { partnerId, reversalId });
@@ -80,8 +80,8 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
 const invalid = (path: string, reason: string) => refuse('request_invalid', { problems: [{ path, reason }] });
 
 /**
- * The recorded reversal, if the request has the same content. A request without amounts matches a reversal that left
- * nothing.
+ * The recorded reversal, if its content equals that of the request. A request without amounts matches a recorded
+ * reversal after which nothing was left of the quote.
  */
 function sameReversal(
   known: ReversalRow,

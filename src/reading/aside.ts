@@ -1,11 +1,11 @@
 /**
  * Reads uploaded files in a separate process that has none of our secrets. Other requests do not wait for that process.
- * A file that needs too much memory or time ends only that process, while a thread that runs out of memory could end
- * the whole program.
+ * A file that needs too much memory or time ends only that process. If a thread ran out of memory, the whole program
+ * could end.
  *
  * Each format defines its reader: `export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({ name, bytes
  * }) => …)`. Tasks and contents are plain values. A reader refuses a file that has problems, and lists the first of
- * them. It also refuses a file with more items than MOST_ITEMS. Refusals: file_items_too_many, file_memory,
+ * them. A reader also refuses a file with more items than MOST_ITEMS. Refusals: file_items_too_many, file_memory,
  * file_takes_too_long, and those of the reader.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -36,18 +36,18 @@ export const readerOf = <Task extends GivenFile, Content>(
  * main process reads them.
  */
 const LARGE_BYTES = 64 * 1024;
-/** The process may use this much memory, plus TIMES_THE_FILE bytes for each byte of the files. */
+/** The process may use this amount of memory, plus TIMES_THE_FILE bytes for each byte of the files. */
 const LEAST_MEBIBYTES = 128;
 const TIMES_THE_FILE = 32;
 
 /**
- * The limit for reading the files of one request, including the wait for a turn. This limit is shorter than the limit
- * for a request (http/gates.ts), so that the request can answer with the refusal.
+ * The time limit for reading the files of one request, including the wait for a turn. This limit is shorter than the
+ * limit for a request (http/gates.ts), so that the request can answer with the refusal.
  */
 export const SERVER_SECONDS = 20;
 let longestSeconds = COMMAND_SECONDS;
 
-/** Sets the limit for reading the files of one input. */
+/** Sets the time limit for reading the files of one input. */
 export function setReadingSeconds(seconds: number): void {
   longestSeconds = seconds;
 }
@@ -95,7 +95,7 @@ const filesOf = (tasks: readonly GivenFile[]): string => someOf(tasks.map(({ nam
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs one process at a time, because its memory must fit beside ours. */
+/** Runs only one process at a time, because its memory must fit beside the memory of this process. */
 function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
   const result = last.then(work);
   last = result.catch(() => undefined);
@@ -108,7 +108,7 @@ async function outcomeOf(
   mebibytes: number,
 ): Promise<Outcome> {
   const child = fork(new URL('./process.js', import.meta.url), [module, name], {
-    // Node uses the last limit if `process.execArgv` has one too.
+    // If `process.execArgv` contains a limit too, Node uses the last one.
     execArgv: [...process.execArgv, `--max-old-space-size=${mebibytes}`],
     env: {},
     serialization: 'advanced',
@@ -136,7 +136,7 @@ async function outcomeOf(
   }
 }
 
-/** V8 aborts if its heap is full, and traps if an array would exceed the maximum size. */
+/** V8 aborts if its heap is full, and stops with a trap if an array would exceed the maximum size. */
 const isOutOfMemory = ({ code, signal }: End): boolean =>
   code === 134 || signal === 'SIGABRT' || signal === 'SIGTRAP' || signal === 'SIGILL';
 

@@ -1,19 +1,19 @@
 import { refuse } from '../errors/refusals.ts';
 
 /**
- * The most items in one file. The largest bank file that we have seen has 151,700 entries. Refusal:
+ * The largest number of items in one file. The largest bank file that we have seen has 151,700 entries. Refusal:
  * file_items_too_many.
  */
 export const MOST_ITEMS = 200_000;
 
-/** The most problems that a refusal lists. A reader stops after this many problems. */
+/** The largest number of problems that a refusal lists. A reader stops after this many problems. */
 export const PROBLEMS_TOLD = 20;
 
-/** In characters. No real CSV has a line of nearly this length. */
+/** In characters. No real CSV file has lines of nearly this length. */
 const LONGEST_LINE = 100_000;
 export const LINE_TOO_LONG = `is longer than ${LONGEST_LINE} characters: a CSV line cannot be that long`;
 
-/** Returns the number of the first line that is too long for a CSV, or undefined. */
+/** Returns the number of the first line that is too long for a CSV file, or undefined. */
 export function tooLongLine(text: string): number | undefined {
   let number = 1;
   for (let at = 0; at < text.length; number += 1) {
@@ -29,7 +29,7 @@ export function refuseTooMany(file: string, items: number, most = MOST_ITEMS): v
   if (items > most) throw refuse('file_items_too_many', { file, most });
 }
 
-/** Returns the nonblank lines with their numbers. Refuses more than MOST_ITEMS lines. */
+/** Returns the nonblank lines with their numbers. Refuses a file with more than MOST_ITEMS lines. */
 export function linesOf(file: string, text: string): { readonly number: number; readonly text: string }[] {
   refuseTooMany(file, countLines(text));
   return text
@@ -38,7 +38,9 @@ export function linesOf(file: string, text: string): { readonly number: number; 
     .filter((line) => line.text.trim() !== '');
 }
 
-/** Reads items in order, and stops when `problems` has as many as a refusal lists. `read` adds to `problems`. */
+/**
+ * Reads items in order. Stops when `problems` contains as many problems as a refusal lists. `read` adds to `problems`.
+ */
 export function readUntilTold<Item, Read>(
   items: Iterable<Item>,
   problems: readonly unknown[],

@@ -1,4 +1,6 @@
-/** How an account's balance can be paid: by today's bank details, or on the payment pages of its open invoices. */
+/**
+ * How the balance of an account can be paid: with today's bank details, or on the payment pages of its open invoices.
+ */
 import { type Instructions, instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';

@@ -46,14 +46,14 @@ const STRONG_RULE = 0.9;
 
 interface TableColumn {
   readonly heading: string;
-  /** A fraction of the table's width. */
+  /** The width as a fraction of the table's width. */
   readonly width: number;
   readonly align: 'left' | 'right';
 }
 
 interface TableRow {
   readonly cells: readonly string[];
-  /** Whether the row is emphasized, which only the opening and closing balances are. */
+  /** Whether the row is emphasized. Only the opening and closing balances are emphasized. */
   readonly strong?: boolean;
   readonly link?: { readonly url: string; readonly says: string } | undefined;
 }
@@ -79,7 +79,10 @@ export const textsOfStatement = ({
   ],
 ];
 
-/** Fractions of the usual spacing. The widest spacing that needs no more pages than the tightest is used. */
+/**
+ * The spacings to try, as fractions of the usual spacing. The statement uses the widest spacing that needs no more
+ * pages than the tightest spacing.
+ */
 const SPACINGS = [1, 0.7, 0.45] as const;
 
 function draw(request: StatementToRender): PdfCanvas {
@@ -157,7 +160,8 @@ function drawTotals(layout: PageLayout, { accounts }: AccountStatement, locale: 
 }
 
 /**
- * The overdue amount, at most the total due. Credit and unapplied cash reduce the total, but not the single invoices.
+ * The overdue amount, but at most the total due. Credit and unapplied cash reduce the total, but not the single
+ * invoices.
  */
 function overdueText(layout: PageLayout, account: CurrencyAccount, locale: Locale): string {
   const { account: labels } = layout.labels;
@@ -209,7 +213,8 @@ function drawAccount(layout: PageLayout, { statement, account, pay, locale }: Ac
       ...withoutOwnCorrections(account).map((line) => ({
         cells: [
           locale.date(line.date),
-          // If the books of the event's month were closed, the event's own date is shown beside the date of its entry.
+          // If the books of the event's month were already closed, the event's own date is shown beside the date of its
+          // entry.
           movement(labels, line) + (line.dated_on === line.date ? '' : ` (${locale.date(line.dated_on)})`),
           number(line.amount),
           number(line.balance),
@@ -311,7 +316,9 @@ function drawTable(
   }
 }
 
-/** Draws headings in the given row. If no row is given, the headings are decoration, repeated at the top of a page. */
+/**
+ * Draws the headings in the given row. If no row is given, the headings are decoration, repeated at the top of a page.
+ */
 function drawHeadings(layout: PageLayout, columns: readonly TableColumn[], height: number, row?: Element): void {
   const padding = layout.space(ROW_PADDING);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);

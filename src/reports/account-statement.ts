@@ -47,15 +47,15 @@ interface AccountStatementRequest {
 }
 
 /**
- * The key of a line's label: the kind of fact, with the reason if a payment was reversed, or the direction if it was
- * assigned.
+ * The key of a line's label. The key is the kind of fact. It also contains the reason if a payment was reversed, or the
+ * direction if a payment was assigned.
  */
 type ActivityName =
   | Exclude<Activity, 'payment_reversed'>
   | `payment_${ReversalKind}`
   /**
-   * Cash that went to another partner, because it pays that partner's invoice, returns to its payer, or the payer was
-   * corrected.
+   * Cash that went to another partner. Either the cash pays an invoice of that partner, or it returns to its payer, or
+   * the payer was corrected.
    */
   | 'payment_given_away';
 
@@ -122,7 +122,7 @@ export async function readAccountStatement(
   };
 }
 
-/** The overdue part of an account's balance, at most the amount due after credit and unapplied cash. */
+/** The overdue part of an account's balance, but at most the amount due after credit and unapplied cash. */
 export function overdueOf({ currency, closing, aging }: CurrencyAccount): Amount {
   const overdue = BUCKETS.filter((bucket) => bucket !== 'not_due').reduce(
     (sum, bucket) => sum.plus(Amount.of(aging[bucket], currency)),
@@ -176,8 +176,8 @@ export function currencyAccount(
 }
 
 /**
- * The lines for the partner, without our own corrections: small differences that were written off and reversed on the
- * same day because a payment was reapplied. The function is pure.
+ * The lines for the partner, without our own corrections. Such a correction is a small difference that was written off
+ * and reversed on the same day, because a payment was applied again. The function is pure.
  */
 export function withoutOwnCorrections({ currency, opening, lines }: CurrencyAccount): ActivityLine[] {
   const amount = (text: string) => Amount.of(text, currency);

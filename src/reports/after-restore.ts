@@ -15,16 +15,16 @@ import { type LastRecorded, readLastRecorded, readLastStatements, readUnsent } f
 
 interface AfterRestore {
   readonly pauses: readonly Pause[];
-  /** The last number of each series in this ledger. Later numbers may have been issued. */
+  /** The last number of each series in this ledger. The lost ledger may have issued later numbers. */
   readonly numbers: readonly { readonly series: string; readonly last: string }[];
-  /** Series without a number in this ledger. Numbers of these series may have been issued. */
+  /** Series that have no number in this ledger. The lost ledger may have issued numbers of these series. */
   readonly unused: readonly string[];
-  /** E-mails that are unsent in this ledger but may already have been sent: how many there are, and the first few. */
+  /** The number of e-mails that are unsent in this ledger but may already have been sent, and the first few of them. */
   readonly emails: {
     readonly unsent: number;
     readonly documents: readonly string[];
   };
-  /** Partners with a webhook, and the position up to which they received events according to this ledger. */
+  /** Partners with a webhook, and the position up to which they have received events according to this ledger. */
   readonly webhooks: readonly { readonly partner_id: string; readonly acknowledged: number; readonly last: number }[];
   readonly last: LastRecorded;
   readonly bank_accounts: readonly { readonly account: string; readonly reported_to: string }[];

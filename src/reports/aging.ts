@@ -1,7 +1,7 @@
 /**
- * Aging: what partners owe on a date, by days past due. Credit and unapplied cash are shown beside the buckets and
- * deducted only in `net`. The aging must tie to three accounts of the journal. An aging as of today must also tie to
- * the documents' balances.
+ * Aging shows what partners owe on a date, by days past due. Credit and unapplied cash are shown beside the buckets and
+ * deducted only in `net`. The total of the aging must equal three accounts of the journal. An aging as of today must
+ * also equal the documents' balances.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
@@ -41,7 +41,10 @@ export interface Aging extends BooksOfDay {
   })[];
   readonly ties: boolean;
   readonly tie: readonly Tie[];
-  /** Documents whose balance differs from `invoice show`. Checked only as of today. */
+  /**
+   * Documents whose balance in the aging differs from `invoice show`. They are checked only if the aging is as of
+   * today.
+   */
   readonly documents_differ: readonly {
     readonly number: string;
     readonly open_items: string;
@@ -49,7 +52,7 @@ export interface Aging extends BooksOfDay {
   }[];
 }
 
-/** An account compared with the open items, with the partner of each difference. */
+/** The comparison of an account with the open items, with the partner of each difference. */
 interface Tie {
   readonly account: string;
   readonly currency: string;
@@ -72,8 +75,8 @@ function bucketAfter(days: number): Bucket {
 }
 
 /**
- * Reads the aging of these partners, or of all, as of a date. As of today, every document is also compared with
- * `invoice show`.
+ * Reads the aging of these partners, or of all partners, as of a date. As of today, every document is also compared
+ * with `invoice show`.
  */
 export async function readAging(
   tx: Transaction,
@@ -101,7 +104,7 @@ function agingOf(
   names: ReadonlyMap<string, string>,
 ): Omit<Aging, keyof BooksOfDay> {
   const nameOf = (partnerId: string | null) => names.get(partnerId ?? '') ?? null;
-  // Each due date is aged only once, because ten thousand documents share a few dozen dates.
+  // The age of each due date is computed only once, because ten thousand documents share a few dozen due dates.
   const ages = new Map<string | null, { readonly bucket: Bucket; readonly days_due: number }>();
   for (const { due_on } of items) {
     if (due_on === null || ages.has(due_on)) continue;
@@ -203,7 +206,7 @@ class Sums {
   }
 }
 
-/** Sorts by partner id, with cash of unknown payers last; then by currency. */
+/** Sorts by partner id and then by currency. Cash of unknown payers is last. */
 function inOrder(a: Sums, b: Sums): number {
   if (a.partnerId === b.partnerId) return a.currency < b.currency ? -1 : 1;
   if (a.partnerId === null || b.partnerId === null) return a.partnerId === null ? 1 : -1;

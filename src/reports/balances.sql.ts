@@ -1,4 +1,4 @@
-/** The journal's balances on any date, three of which are compared with the open items. */
+/** The journal's balances on any date. Three of these balances are compared with the open items. */
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month, monthAfter } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
@@ -11,9 +11,9 @@ export const TIED_ACCOUNTS = {
 } as const;
 
 export interface Balance {
-  /** The control account, such as `assets:receivable:billed`. */
+  /** The control account, for example `assets:receivable:billed`. */
   readonly control: string;
-  /** The control account with its subaccount of a partner, policy or bank account. */
+  /** The control account and its subaccount for a partner, policy or bank account. */
   readonly account: string;
   readonly currency: string;
   /** Debits less credits. */
@@ -21,9 +21,9 @@ export interface Balance {
 }
 
 /**
- * Postings that add up to the balances on a date: the balances of the last books closed by then, plus later postings.
- * Closed books' balances never change, and `verify` compares them with the journal. Ledger rows are summed by month,
- * except in the month that contains the date. The SQL is for use inside a WITH.
+ * Postings that add up to the balances on a date. These are the balances of the last books that were closed by that
+ * date, and the later postings. Closed books' balances never change, and `verify` compares them with the journal.
+ * Ledger rows are summed by month, except in the month that contains the date. The SQL is for use inside a WITH.
  */
 const POSTED = `posted AS (
   SELECT control, account, currency, amount FROM book_balances WHERE month = :books
@@ -42,17 +42,17 @@ const POSTED = `posted AS (
 
 interface UpTo {
   readonly asOf: string;
-  /** The month that contains the date; for a month's last day, the next month. */
+  /** The month that contains the date. For the last day of a month, the next month. */
   readonly divided: Month;
   /**
-   * The last earlier month with closed books, and the first day after it. If no books are closed, `books` is null and
-   * `openFrom` is the earliest date.
+   * The last earlier month whose books are closed, and the first day after it. If no books are closed, `books` is null
+   * and `openFrom` is the earliest date.
    */
   readonly books: Month | null;
   readonly openFrom: string;
 }
 
-// A separate statement, because PostgreSQL plans better if it knows the dates.
+// This is a separate statement, because PostgreSQL makes a better plan if it knows the dates.
 async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
   const month = asOf.slice(0, 7) as Month;
   const divided = asOf === lastDay(month) ? monthAfter(month) : month;
@@ -76,8 +76,8 @@ export async function readBalances(tx: Transaction, asOf: string): Promise<Balan
 }
 
 /**
- * Balances of the three accounts by partner and currency, each with its usual sign. A negative balance would be an
- * error.
+ * Balances of the three accounts by partner and currency. Each balance has the usual sign of its account. A negative
+ * balance would therefore be an error.
  */
 export interface TiedBalance {
   readonly partner_id: string | null;
@@ -90,7 +90,7 @@ export interface TiedBalance {
 export async function readTiedBalances(tx: Transaction, asOf: string, scope: Scope = null): Promise<TiedBalance[]> {
   return query(
     tx,
-    // Ledger rows are not posted to the tied accounts, so the journal of the facts has all of their postings. The
+    // Ledger rows are not posted to the three accounts, so the journal of the facts has all of their postings. The
     // subaccounts of the tied accounts are partners.
     `WITH posted AS (
        SELECT nullif(substr(account, length(control) + 2), '') AS partner_id, control, currency, amount
@@ -117,9 +117,9 @@ export async function readTiedBalances(tx: Transaction, asOf: string, scope: Sco
 }
 
 /**
- * The default date of a report, on which everything recorded so far is included. The date is the latest of today in the
- * issuer's zone, the earliest postable date, and the last entry of a fact. In a sandbox, RECKONER_NOW may be earlier
- * than recorded facts.
+ * The default date of a report. On this date, everything that was recorded so far is included. The date is the latest
+ * of three dates: today in the issuer's zone, the earliest postable date, and the entry date of the last fact. In a
+ * sandbox, RECKONER_NOW may be earlier than recorded facts.
  */
 export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
   const [row] = await query<{ day: string }>(

@@ -13,7 +13,7 @@ import type { Remedy } from '../remedy.ts';
 export interface BooksStatus {
   readonly closed_to: Month | null;
   readonly open: readonly Month[];
-  /** The open months that are past the settings' closing day, with the obstacles to closing their books. */
+  /** The open months that are past the closing day in the settings, with the obstacles to closing their books. */
   readonly due: readonly {
     readonly month: Month;
     readonly due_on: string;

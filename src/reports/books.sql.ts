@@ -4,9 +4,9 @@ import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 
 export interface HandOff {
   readonly month: Month;
-  /** The format of the export; null without an export. */
+  /** The format of the export; null if the month was not exported. */
   readonly format: string | null;
-  /** `outdated` means that the month was exported before its books closed, and has changed since. */
+  /** `outdated` means that the month was exported before its books were closed, and that it has changed since then. */
   readonly state: 'missing' | 'preliminary' | 'outdated' | 'final';
 }
 
@@ -41,13 +41,13 @@ export const countExceptions = (tx: Transaction, end: string): Promise<{ kind: E
     { end },
   );
 
-export const readBookClose = (tx: Transaction, month: Month): Promise<{ closed_at: string; seal: string }[]> =>
-  query(tx, `SELECT closed_at, seal FROM book_closes WHERE month = :month`, { month });
+export const readBookClose = (tx: Transaction, month: Month): Promise<{ closed_at: string }[]> =>
+  query(tx, `SELECT closed_at FROM book_closes WHERE month = :month`, { month });
 
 interface BankBalance {
   readonly account: string;
   readonly currency: string;
-  /** The closing balance of the last statement, plus the lines booked after it. */
+  /** The closing balance of the last statement, plus the lines that were booked after this statement. */
   readonly balance: string;
   /** The balance before the account's first statement, which no fact in our books explains. */
   readonly before: string;

@@ -4,6 +4,7 @@
 
 import { type BankFeed, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
@@ -18,9 +19,13 @@ export interface BooksReport {
   readonly month: Month;
   readonly status: 'open' | 'closed';
   readonly closed_at: string | null;
-  readonly seal: string | null;
+  /** The checkpoint that closes the books; null while they are open. */
+  readonly checkpoint: CheckpointOf | null;
   readonly bank_feeds: readonly BankFeed[];
-  /** The bank's balances at the end of the month beside ours, for banks whose statements give balances. */
+  /**
+   * The balances of the banks at the end of the month, next to our own balances. Only for banks whose statements give
+   * balances.
+   */
   readonly bank_balances: readonly {
     readonly account: string;
     readonly currency: string;
@@ -54,7 +59,7 @@ export async function readBooksReport(
     month,
     status: closed === undefined ? 'open' : 'closed',
     closed_at: closed?.closed_at ?? null,
-    seal: closed?.seal ?? null,
+    checkpoint: (await readCheckpointsOf(tx, 'books', [month])).get(month) ?? null,
     bank_feeds: await bankFeedsAt(tx, context.settings, request),
     bank_balances: await compareBankBalances(tx, end),
     exceptions: Object.fromEntries(exceptions.map(({ kind, count }) => [kind, count])),

@@ -1,4 +1,4 @@
-/** The report of a close as plain text, for the command and for finance's e-mail. Names are cut to the width. */
+/** The report of a close as plain text, for the command and for the e-mail to finance. Names are cut to the width. */
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { Amount, groupThousands } from '../money.ts';
@@ -8,12 +8,11 @@ import { printable, table, wrapped } from '../text-table.ts';
 import type { PartnerChange } from './close.sql.ts';
 import type { CloseReport } from './close.ts';
 
-/** How many partners are listed for each currency, largest change first. --json lists all. */
+/** The number of partners that are listed for each currency, the largest change first. --json lists all partners. */
 const LISTED = 20;
 
 /**
- * The actions that need no approval in production, and the actions that were not approved because there was no
- * approver.
+ * The actions that need no approval in production, and the actions that were not approved because no approver existed.
  */
 export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approvals' | 'done_alone'>): string[] {
   const alone = Object.entries(done_alone).map(([action, count]) => `${action} (${plural(count, 'event')})`);
@@ -115,7 +114,10 @@ export function describeClose(report: CloseReport, width?: number): string {
   return parts.join('\n\n');
 }
 
-/** States that the amounts are before tax, and how much tax the documents add; empty if no document is taxed. */
+/**
+ * States that the amounts are before tax, and how much tax the documents add. The text is empty if no document is
+ * taxed.
+ */
 export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>): string {
   if (taxes === undefined) return '';
   const added = Object.entries(taxes)

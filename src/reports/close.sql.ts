@@ -5,11 +5,11 @@ export interface PartnerChange {
   readonly partner_id: string;
   readonly name: string;
   readonly currency: string;
-  /** The month's documents: the last of each chain of replacements, unless it is void. */
+  /** The month's documents: the last document of each chain of replacements, unless this document is void. */
   readonly documents: readonly string[];
   /**
-   * The amount that the month bills. A credit note is negative. A connected account's statement counts with its stated
-   * amount.
+   * The amount that the month bills. The amount of a credit note is negative. For a statement of a connected account,
+   * the stated amount is included.
    */
   readonly invoice_amount: string;
   readonly last_month: string;
@@ -38,8 +38,8 @@ export interface RecordedClose {
     readonly approvers_before: number | null;
   } | null;
   /**
-   * The number of events since the previous close, by action, that needed a second person when no second person could
-   * approve.
+   * For each action, the number of events since the previous close that needed a second person when no second person
+   * could approve.
    */
   readonly done_alone: Readonly<Record<string, number>>;
 }
@@ -117,7 +117,7 @@ export function readTaxes(tx: Transaction, month: Month): Promise<{ currency: st
   );
 }
 
-// The rows that a closed month bills: posted after the previous closed month, and up to this month.
+// The rows that a closed month bills: the rows that were posted after the previous closed month, and up to this month.
 const OF_MONTH = `e.posted_month > coalesce(:previous::text, '') AND e.posted_month <= :month`;
 
 export async function readInactive(

@@ -29,8 +29,8 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
     Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
   >;
   /**
-   * The tax of the month's documents by currency, which the other amounts exclude. The field is omitted if no document
-   * is taxed.
+   * The tax of the month's documents by currency. The other amounts do not include this tax. The field is omitted if no
+   * document is taxed.
    */
   readonly taxes?: Readonly<Record<string, string>>;
   /**
@@ -44,7 +44,7 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
   readonly held: readonly UnsentDocument[];
 }
 
-/** The part of the report about documents, which does not read the month's rows. */
+/** The part of the report that concerns documents, and that does not read the month's rows. */
 export type CloseFigures = Omit<CloseReport, 'late' | 'other_currencies' | 'differing_cuts'>;
 
 /** The report of one month; by default, of the last closed month. The result is undefined if no month is closed. */

@@ -9,7 +9,10 @@ export interface CoverageCell {
   readonly entries: number;
 }
 
-/** The months closed by a date (`YYYY-MM-DD`, in the issuer's zone), or all closed months; and the partners. */
+/**
+ * Asks for the months that were closed by `asOf` (`YYYY-MM-DD`, in the issuer's zone) or for all closed months, and for
+ * the partners of `scope`.
+ */
 export interface CoverageQuestion {
   readonly asOf: string | undefined;
   readonly scope?: Scope;
@@ -17,7 +20,8 @@ export interface CoverageQuestion {
 
 /**
  * The rows that each closed month bills. If the month's first documents bill as many rows as its close counted, no rows
- * are read. If a document is missing, the month's rows show whose document it was. The SQL is for use inside a WITH.
+ * are read. If a document is missing, the month's rows show for which partner the missing document was. The SQL is for
+ * use inside a WITH.
  */
 const BILLED = `months AS (
        SELECT month, previous, entries FROM closed_months
@@ -39,10 +43,13 @@ const BILLED = `months AS (
          WHERE posted_month > coalesce(m.previous, '') AND posted_month <= m.month
            AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
          GROUP BY partner_id, currency, arrangement) AS e
+     ), live AS MATERIALIZED (
+       SELECT month, partner_id, currency, arrangement, number, series, sequence FROM live_documents
+       WHERE purpose = 'month' AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
      )`;
 
-/** The condition for the document that bills a group of `billed` AS b. */
-const DOCUMENT = `d.purpose = 'month' AND d.month = b.month AND d.partner_id = b.partner_id AND d.currency = b.currency
+/** The condition that a document d bills the group b, a row of `billed`. */
+const DOCUMENT = `d.month = b.month AND d.partner_id = b.partner_id AND d.currency = b.currency
          AND d.arrangement = b.arrangement`;
 
 export const readCells = (
@@ -56,7 +63,7 @@ export const readCells = (
             CASE WHEN bool_and(d.number IS NOT NULL) THEN 'document' WHEN b.month IS NOT NULL THEN 'gap' END AS state,
             coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.number IS NOT NULL),
               '{}') AS documents
-     FROM partners p LEFT JOIN billed b USING (partner_id) LEFT JOIN live_documents d ON ${DOCUMENT}
+     FROM partners p LEFT JOIN billed b USING (partner_id) LEFT JOIN live d ON ${DOCUMENT}
      WHERE :scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[])
      GROUP BY p.partner_id, b.month ORDER BY p.partner_id`,
     given,
@@ -75,7 +82,7 @@ export function readGaps(
     tx,
     `WITH ${BILLED}
      SELECT b.partner_id, count(DISTINCT b.month) AS gaps
-     FROM billed b WHERE NOT EXISTS (SELECT FROM live_documents d WHERE ${DOCUMENT})
+     FROM billed b WHERE NOT EXISTS (SELECT FROM live d WHERE ${DOCUMENT})
      GROUP BY b.partner_id ORDER BY b.partner_id`,
     { asOf: asOf ?? null, scope },
   );

@@ -1,5 +1,6 @@
 /**
- * Coverage by partner and closed month. A cell has its documents, no activity, or a gap (rows without a live document).
+ * Coverage by partner and closed month. A cell contains the documents, or states that there was no activity, or that
+ * there is a gap (rows without a live document).
  */
 import type { Transaction } from '../database/transaction.ts';
 import { readLastClosedBooks } from '../ledger/closed-months.sql.ts';

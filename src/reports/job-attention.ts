@@ -1,13 +1,16 @@
 /**
- * Selects what a job reports when it ends. A job that runs every ten minutes reports each item once. The item is
- * reported again after a day if it persists, and at once if its count grows. People switch off alarms that repeat.
- * `status` always lists everything.
+ * Selects the items that a job reports when it ends. A job that runs every ten minutes reports each item once. The item
+ * is reported again after a day if it persists, and at once if its count grows. Otherwise people would switch off the
+ * alarm. `status` always lists everything.
  */
 
 import type { Transaction } from '../database/transaction.ts';
 import { type Attention, readUntold, recordAttention } from './jobs.sql.ts';
 
-/** Less than a day, so that a daily job repeats persisting items each day even if its start varies by seconds. */
+/**
+ * The time is less than a day, so that a daily job repeats persisting items every day, even if its start varies by
+ * seconds.
+ */
 const DAY_HOURS = 20;
 export const WEEK_HOURS = 6 * 24 + DAY_HOURS;
 

@@ -17,7 +17,7 @@ export async function recordJobRun(
 }
 
 export interface AttentionItem {
-  /** A stable name, such as `INV-2026-000003 failed (e-mail 17)`, which does not change while the problem persists. */
+  /** A stable name that does not change while the problem persists, such as `INV-2026-000003 failed (e-mail 17)`. */
   readonly item: string;
   readonly count: number;
 }

@@ -1,6 +1,6 @@
 /**
  * The open items on a date, computed from the facts: invoices and credit notes with their balances, and unapplied cash.
- * Dates are those of journal entries, so a report on closed books never changes.
+ * The dates are those of journal entries, so a report on closed books never changes.
  */
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
@@ -18,8 +18,8 @@ export interface OpenItem {
 }
 
 /**
- * The open documents of these partners, or of all, in number order. Facts that were reversed by the date are omitted
- * together with their reversals. A void document is never open.
+ * The open documents of these partners, or of all partners, in number order. Facts that were reversed by the date are
+ * omitted together with their reversals. A void document is never open.
  */
 export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null): Promise<OpenItem[]> {
   return query(
@@ -44,7 +44,7 @@ export interface UnappliedCash {
   readonly amount: string;
 }
 
-/** Unapplied cash by partner: the amounts received less the amounts used. */
+/** Unapplied cash by partner: the amounts received, less the amounts that were used. */
 export function readUnappliedCash(tx: Transaction, asOf: string, scope: Scope = null): Promise<UnappliedCash[]> {
   return query(
     tx,

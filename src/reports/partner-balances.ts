@@ -1,6 +1,6 @@
 /**
- * What partners owe today by currency: open invoices, their overdue part, open credit and unapplied cash. The figures
- * equal those of today's aging.
+ * The amounts that partners owe today, by currency: open invoices, their overdue part, open credit and unapplied cash.
+ * The figures are the same as in today's aging.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
@@ -16,7 +16,7 @@ export interface PartnerBalance {
   readonly overdue: string;
   readonly credit: string;
   readonly unapplied: string;
-  /** `open` less credit and unapplied cash. */
+  /** `open`, less credit and unapplied cash. */
   readonly net: string;
 }
 

@@ -1,4 +1,4 @@
-/** Whether a report is final. While the books of the day's month are open, the report can still change. */
+/** Whether a report is final. A report can still change while the books of its month are open. */
 import type { Transaction } from '../database/transaction.ts';
 import { readLastClosedBooks } from '../ledger/closed-months.sql.ts';
 import { type Month, monthName } from '../month.ts';

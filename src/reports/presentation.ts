@@ -4,7 +4,7 @@ import { dateName } from '../month.ts';
 import { fitLines, table } from '../text-table.ts';
 import { type Rates, ratesOf } from './rates.ts';
 
-/** An amount on its side, debit or credit. The opposite side is zero. */
+/** An amount on the debit side or on the credit side. The opposite side is zero. */
 interface Sides {
   readonly debit: string;
   readonly credit: string;
@@ -22,7 +22,7 @@ export interface Presentation {
   readonly total: Sides;
 }
 
-/** The debit and credit of an amount, one of which is zero. */
+/** The debit and credit of an amount; one of the two is zero. */
 export const sidesOf = (amount: Amount): { readonly debit: Amount; readonly credit: Amount } => {
   const zero = Amount.zero(amount.currency);
   return amount.isNegative() ? { debit: zero, credit: amount.negated() } : { debit: amount, credit: zero };
@@ -40,7 +40,7 @@ interface Balance extends Sides {
 
 /**
  * Sums each account over all its currencies, converts it exactly and rounds it once. The rounding line is the exact
- * total less the sum of the rounded lines. If the books balance, the lines then balance exactly. Refusal:
+ * total less the sum of the rounded lines. If the books balance, the lines then also balance exactly. Refusal:
  * rates_missing.
  */
 export function presented(balances: readonly Balance[], given: Rates): Presentation {
@@ -84,7 +84,7 @@ export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & {
 
 const shown = (amount: string): string => (/[1-9]/.test(amount) ? groupThousands(amount) : '');
 
-/** The presentation as text and a table. If a width is given, words are wrapped and account names shortened. */
+/** The presentation as text and as a table. If a width is given, words are wrapped and account names are shortened. */
 export function describePresentation(presentation: Presentation, asOf: string, width?: number): string {
   const { currency, source, date, rates, total } = presentation;
   const used = Object.entries(rates).filter(([from]) => from !== currency);

@@ -1,7 +1,13 @@
-/** The statements of the purge. A statement deletes a batch of rows that ended before an instant and may be deleted. */
+/**
+ * The statements of the purge. A statement deletes a batch of rows that ended before an instant and that may be
+ * deleted.
+ */
 import { queryOne, type Transaction } from '../database/transaction.ts';
 
-/** The number of rows deleted from each table, or to delete. For processor events, the number counts erasures. */
+/**
+ * The number of rows that were deleted from each table, or that would be deleted. For processor events, this is the
+ * number of erasures.
+ */
 export interface Purged {
   readonly idempotency_keys: number;
   readonly requotes: number;
@@ -13,7 +19,7 @@ export interface Purged {
 export interface Batch {
   readonly deleted: number;
   readonly read: number;
-  /** The last row read, after which the next batch begins. */
+  /** The last row that was read. The next batch begins after this row. */
   readonly last_at: string | null;
   readonly last_id: string | null;
 }
@@ -40,7 +46,7 @@ export const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
     { ...range },
   );
 
-/** Requotes that must stay are read only once, because the index sorts requotes by expiry. */
+/** Requotes that must stay are read only once, because the index sorts requotes by their expiry. */
 export const deleteRequotes = (tx: Transaction, range: Range): Promise<Batch> =>
   queryOne(
     tx,

@@ -1,6 +1,6 @@
 /**
  * Deletes data after its retention period: idempotency keys, unaccepted quotes and requotes, job runs, and the data of
- * processor events. The database refuses to delete other data (make_append_only in migrations/001_foundation.sql).
+ * processor events. The database refuses to delete any other data (make_append_only in migrations/001_foundation.sql).
  * Refusal: paused.
  */
 import type { Database } from '../database/database.ts';
@@ -22,7 +22,7 @@ import {
   type Range,
 } from './purge.sql.ts';
 
-/** The most rows that one transaction reads, so that it blocks other work only briefly. */
+/** The largest number of rows that one transaction reads, so that it blocks other work only briefly. */
 const BATCH = 5000;
 
 /**
@@ -59,7 +59,7 @@ const DELETE_BATCH: Readonly<Record<keyof Purged, DeleteBatch>> = {
   processor_events: eraseEvents,
 };
 
-/** The days for which the rows of each table are kept; null for forever. */
+/** The number of days for which the rows of each table are kept; null for forever. */
 const daysOf = ({ settings: { retention } }: ActorContext): Readonly<Record<keyof Purged, number | null>> => ({
   idempotency_keys: KEY_DAYS,
   requotes: retention.quotes_days,
@@ -69,8 +69,7 @@ const daysOf = ({ settings: { retention } }: ActorContext): Readonly<Record<keyo
 });
 
 /**
- * The instants before which rows of each table must have ended to be deleted; null if the table's rows are kept
- * forever.
+ * The instant for each table: only rows that ended before it are deleted. Null if the table's rows are kept forever.
  */
 function beginnings(context: ActorContext): [keyof Purged, string | null][] {
   const now = context.environment.now();
@@ -82,7 +81,10 @@ function beginnings(context: ActorContext): [keyof Purged, string | null][] {
 
 const NOTHING: Purged = { idempotency_keys: 0, requotes: 0, quotes: 0, job_runs: 0, processor_events: 0 };
 
-/** Deletes the data that is due, each batch in its own transaction. Safe to repeat and to run concurrently. */
+/**
+ * Deletes the data that is due for deletion, each batch in its own transaction. The purge may be repeated, and may run
+ * concurrently.
+ */
 export async function purge(database: Database, context: ActorContext): Promise<Purged> {
   let purged = NOTHING;
   for (const [table, before] of beginnings(context)) {

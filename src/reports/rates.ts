@@ -20,7 +20,7 @@ const ratesSchema = z
     currency,
     source: line().trim().min(1, 'must not be empty'),
     date: z.string().refine(isDate, 'must be a date such as 2026-09-30'),
-    /** The value of one unit of each currency. Numbers arrive as their source text (see parseExactJson). */
+    /** The value of one unit of each currency. Numbers arrive as their source texts (see parseExactJson). */
     rates: z.record(currency, rate),
   })
   .superRefine(({ currency: into, rates }, context) => {

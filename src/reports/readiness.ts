@@ -6,9 +6,9 @@
 import { readApprovers } from '../approvals/requests.sql.ts';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
+import { LOG_SIGNING_KEY_FILE } from '../config/log-key.ts';
 import { missingSettings } from '../config/missing-settings.ts';
 import { refusePageOverrides } from '../config/overrides.ts';
-import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
 import { rulesOfOtherDays, type Tax, taxRuleFor } from '../config/tax.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -28,17 +28,19 @@ import { plural } from '../text.ts';
 
 export interface Gap {
   readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
-  /** The setting's path, the variable, the file, the currency, the partner or the account. */
+  /**
+   * The name of what is missing: the setting's path, the variable, the file, the currency, the partner or the account.
+   */
   readonly id: string;
   readonly needs: string;
-  /** The affected active partners, which are invoiced in the currency or use the account. */
+  /** The active partners that are affected, because they are invoiced in the currency or use the account. */
   readonly partners?: readonly string[];
   readonly remedies?: readonly Remedy[];
 }
 
 export interface Readiness {
   readonly missing: readonly Gap[];
-  /** The amounts that get a payment link, by currency; empty unless a processor makes the links. */
+  /** The amounts for which there is a payment link, by currency. Empty unless a processor makes the links. */
   readonly link_limits: Readonly<Record<string, string>>;
 }
 
@@ -130,14 +132,14 @@ function proxyGaps({ name }: Environment, { public_url: url, http }: Settings): 
   return [{ scope: 'settings', id: 'http.trust_proxy', needs }];
 }
 
-function environmentGaps({ smtpUrl, sealKey }: Environment, { missing }: OpenProvider): Gap[] {
+function environmentGaps({ smtpUrl, logKey }: Environment, { missing }: OpenProvider): Gap[] {
   const gaps: Gap[] = [];
   if (smtpUrl === undefined) {
     gaps.push({ scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' });
   }
-  if (sealKey === undefined) {
-    const needs = 'a key that signs seals: without one, anyone who can write to the database can make a seal';
-    gaps.push({ scope: 'environment', id: SEAL_SIGNING_KEY_FILE, needs });
+  if (logKey === undefined) {
+    const needs = 'a key that signs checkpoints: without one, anyone who can write to the database can make them';
+    gaps.push({ scope: 'environment', id: LOG_SIGNING_KEY_FILE, needs });
   }
   if (missing !== undefined) gaps.push({ scope: 'environment', id: missing.variable, needs: missing.what });
   return gaps;
@@ -223,8 +225,8 @@ function partnerGaps(partner: ActivePartner): Gap[] {
 }
 
 /**
- * Lists the gaps of partners in tax: a policy that no tax rule covers at the end of this month, a missing tax id for a
- * reverse charge, and policies that cannot share an e-invoice.
+ * Lists the tax data that partners lack: policies that no tax rule covers at the end of this month, a tax id that a
+ * reverse charge needs, and policies that cannot share an e-invoice.
  */
 function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Gap[] {
   const date = lastDay(month < tax.from ? tax.from : month);
@@ -258,7 +260,7 @@ const mixedNeeds = (outside: readonly string[]): string =>
   'EN 16931 does not allow both in one document (BR-O-11)';
 
 /**
- * The rules that production should have once two people can approve. The rules cover actions that send money to others,
+ * The rules that production should have if two people can approve. The rules cover actions that send money to others,
  * or decide who may request such actions. The rules also cover actions that set where e-mails and money go, or by which
  * one administrator could create or remove the second person.
  */

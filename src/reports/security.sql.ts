@@ -3,7 +3,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 
 export interface SecurityEvent {
   readonly at: string;
-  /** `exchange_refused`, or the action of an audit event such as `client.create`. */
+  /** `exchange_refused`, or the action of an audit event, such as `client.create`. */
   readonly event: string;
   /** The subject of the change; null for a refused caller. */
   readonly subject: string | null;
@@ -24,7 +24,8 @@ export function readSecurityEvents(
        SELECT last_at AS at, kind AS event, NULL AS subject, network, client_id, tries, NULL AS by, host
        FROM security_events
        UNION ALL
-       SELECT occurred_at, action, subject, NULL, NULL, 1, coalesce(claimed_by, os_user), host FROM audit_events
+       SELECT occurred_at, action, personal(subject), NULL, NULL, 1, coalesce(personal(claimed_by), os_user), host
+       FROM audit_events
        WHERE action ~ '^(user|client|webhook|settings|signing_key|database|backup|ledger)[.](?!import$)'
      ) AS every
      WHERE :since::timestamptz IS NULL OR at >= :since::timestamptz

@@ -4,13 +4,15 @@
 import { missingFeeds } from '../close/feeds.ts';
 import type { Settings } from '../config/settings.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
-import { keyIdOf } from '../seals/signature.ts';
+import { keyIdOf } from '../log/note.ts';
+import { factsOf } from '../log/text.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
-import { counted, minuteOf, plural } from '../text.ts';
+import { counted, duration, minuteOf, plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
+import { isSameKey } from './log-status.ts';
 import type { Status } from './status.ts';
 
-/** `urgent` are the findings, each with a remedy in the reader's interface. */
+/** `urgent` contains the findings, each with a remedy for the interface that the reader uses. */
 export function describeStatus(
   found: Status,
   { urgent, advice = [], width }: { urgent: readonly string[]; advice?: readonly string[]; width?: number | undefined },
@@ -26,7 +28,7 @@ export function describeStatus(
         (months.due.length > 0 ? `; due: ${months.due.join(', ')}` : ''),
       `Books        ${books.closed_to === null ? 'none closed yet' : `closed to ${books.closed_to}`}` +
         (books.open.length > 0 ? `; open: ${books.open.join(', ')}` : ''),
-      `Seals        ${describeSigning(found.signing)}`,
+      ...labeled('Checkpoint', [`${describeLast(found.checkpoints)}; ${describeSigning(found.signing)}`]),
       ...feedLines(found.feeds),
       `Open rows    ${counted(found.open_entries)}`,
       ...labeled('Cuts', found.differing_cuts.map(describeDifferingCut)),
@@ -73,9 +75,16 @@ export function describeStatus(
   return sections.join('\n\n');
 }
 
+function describeLast({ last, uncovered }: Status['checkpoints']): string {
+  const alone = uncovered === 0 ? 'nothing is newer' : `guards alone protect ${plural(uncovered, 'newer fact')}`;
+  return last === null
+    ? `none yet: guards alone protect ${plural(uncovered, 'fact')}`
+    : `of ${factsOf(last)}, ${duration(last.age_seconds)} ago; ${alone}`;
+}
+
 const describeSigning = ({ key, latest }: Status['signing']): string => {
   if (key === null) return latest === null ? 'not signed' : `signed by ${keyIdOf(latest)}, but the key is now missing`;
-  return `signed by ${keyIdOf(key)}${latest === null || latest === key ? '' : `, a new key after ${keyIdOf(latest)}`}`;
+  return `signed by ${keyIdOf(key)}${latest === null || isSameKey(latest, key) ? '' : `, a new key: before, ${keyIdOf(latest)}`}`;
 };
 
 /** Prints at most five sentences under one label, within 80 columns. */
@@ -90,7 +99,7 @@ function webhookLines({ active, waiting, troubled }: Status['webhooks']): string
   return [`Webhooks     ${active} active, ${troubled.length} not; ${plural(waiting, 'event')} waiting`];
 }
 
-/** How many partners with missing feeds are named. --json lists all. */
+/** The number of partners with missing feeds that are named. --json lists all of them. */
 const NAMED = 10;
 
 function feedLines(feeds: Status['feeds']): string[] {
@@ -106,11 +115,11 @@ function feedLines(feeds: Status['feeds']): string[] {
 
 const MAILED = {
   finance_email: 'the close report is not e-mailed',
-  auditor_email: 'the seal of a month is not e-mailed when it closes',
+  auditor_email: 'the checkpoint of a month is not e-mailed when it closes',
   operations_email: 'the status is not e-mailed when something needs attention',
 } as const;
 
-/** Advice that is not urgent: kinds of e-mail without an address in the settings. */
+/** Advice that is not urgent: the kinds of e-mail that have no address in the settings. */
 export const adviceOn = (settings: Settings): string[] =>
   (Object.keys(MAILED) as (keyof typeof MAILED)[])
     .filter((field) => settings[field] === '')

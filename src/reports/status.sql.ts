@@ -14,8 +14,8 @@ export const readWaiting = (
 ): Promise<{ number: string; partner_id: string; status: string; reason: string | null }[]> =>
   query(
     tx,
-    // Unfinished documents are selected first, because all documents would otherwise be read in number order until
-    // there are enough.
+    // Unfinished documents are selected first. Otherwise, all documents would be read in number order until there are
+    // enough.
     `WITH unfinished AS MATERIALIZED (
        SELECT d.number, d.partner_id, s.status, s.reason, d.series, d.sequence
        FROM unfinished_emails JOIN document_emails s USING (email_id, document_id) JOIN documents d USING (document_id)

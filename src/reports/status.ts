@@ -16,11 +16,12 @@ import { failedJobs, forgottenPause, type LastRun, wrongClock } from '../finding
 import {
   missingCheckpoints,
   missingHandOffs,
-  missingKey,
+  missingSignatures,
   missingTimeStamps,
   notInForce,
   openBooks,
   openMonths,
+  signingKeys,
   waitingFeeds,
 } from '../findings/months.ts';
 import { notPaidOut, receiptOf } from '../findings/payments.ts';
@@ -43,9 +44,6 @@ import { countKinds, listExceptions } from '../payments/exceptions.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { type Pause, readPauses } from '../people/pauses.sql.ts';
 import type { Remedy } from '../remedy.ts';
-import { readCheckpointStatus } from '../seals/checkpoint.ts';
-import { readSigning, type SigningStatus } from '../seals/signature.ts';
-import { readLateTimeStamps } from '../seals/time-stamps.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
 import { readToldNotSeen, type ToldNotSeen } from '../splits/payouts.sql.ts';
 import type { HandOff } from './books.sql.ts';
@@ -53,6 +51,7 @@ import { type BooksStatus, readBooksStatus } from './books-status.ts';
 import { readDueHandOffs } from './hand-offs.ts';
 import type { AttentionItem } from './jobs.sql.ts';
 import { readLastRuns } from './jobs.sql.ts';
+import { type CheckpointStatus, type KeyStatus, readCheckpointStatus, readKeyStatus } from './log-status.ts';
 import { countOpenEntries, readInstalled, readWaiting } from './status.sql.ts';
 import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.ts';
 
@@ -74,21 +73,18 @@ export interface Status {
   readonly books: BooksStatus;
   /** Closed books not exported to the general ledger; none without accounts.json. */
   readonly general_ledger: readonly HandOff[];
-  readonly signing: SigningStatus;
-  /**
-   * The day of the last checkpoint, and the number of days since the next checkpoint was due, in the issuer's time
-   * zone.
-   */
-  readonly checkpoints: { readonly last: string | null; readonly overdue_days: number };
-  readonly late_time_stamps: readonly string[];
-  /** The feeds of the next month to close, even if the month has not ended; null before the first rows. */
+  readonly signing: KeyStatus;
+  readonly checkpoints: CheckpointStatus;
+  /** The feeds of the next month to close, whether it has ended or not. Null before the first rows. */
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
   readonly approvals: readonly WaitingApproval[];
-  /** Rows not billed by a live document: rows of open months, and of void documents without a replacement. */
+  /**
+   * Rows that no live document bills: the rows of open months, and the rows of void documents without a replacement.
+   */
   readonly open_entries: number;
   readonly differing_cuts: readonly DifferingCuts[];
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
-  /** Reminders, close reports and seals. */
+  /** E-mails without a document: reminders, reports of closes, and letters. */
   readonly emails: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
   readonly unfinished_emails: readonly {
     readonly email: number;
@@ -107,10 +103,12 @@ export interface Status {
     readonly status: string;
     readonly reason: string | null;
   }[];
-  /** Since when all attempts to send e-mail have failed; null while mail works. */
+  /** The time since which all attempts to send e-mail have failed; null while mail works. */
   readonly mail_failing: { readonly since: string; readonly reason: string } | null;
   readonly refused_in_a_row: (Omit<RefusedInARow, 'documents'> & { readonly documents: number }) | null;
-  /** The bank-detail fields in settings.json that differ from those on documents, because a rule requires approval. */
+  /**
+   * The fields of bank details in settings.json that differ from those on documents, because a rule requires approval.
+   */
   readonly instructions_to_adopt: readonly string[];
   readonly links: readonly LinkTrouble[];
   /** When each connected account was last read, and the open items of its latest statements. */
@@ -124,10 +122,10 @@ export interface Status {
   readonly findings: readonly Finding[];
 }
 
-/** A month that is still open this long after it ended in every zone needs attention. */
+/** A month needs attention if it is still open this long after it ended in every zone. */
 const OVERDUE_HOURS = 24;
 
-/** The most documents, e-mails and links that are listed. The counts include the unlisted ones. */
+/** The largest number of documents, e-mails and links that are listed. The counts include those that are not listed. */
 const LISTED = 100;
 
 export const readStatus = async (tx: Transaction, context: Installation): Promise<Status> =>
@@ -163,8 +161,7 @@ export async function readStatusAndItems(
     books: await readBooksStatus(tx, context),
     general_ledger: await readDueHandOffs(tx, context.environment),
     checkpoints: await readCheckpointStatus(tx, context),
-    signing: await readSigning(tx, context.environment),
-    late_time_stamps: await readLateTimeStamps(tx, context),
+    signing: await readKeyStatus(tx, context),
     feeds: await readNextFeeds(tx, context.settings, now),
     approvals: await readWaitingApprovals(tx, now),
     instructions_to_adopt: instructionsToAdopt(context.settings).map(({ field }) => field),
@@ -204,9 +201,10 @@ const trouble = (
   ...openMonths(found.months.overdue),
   ...openBooks(found.books.due),
   ...missingHandOffs(found.general_ledger, today),
-  ...missingKey(found.signing, today),
+  ...signingKeys(found.signing, today),
   ...missingCheckpoints(found.checkpoints, today),
-  ...missingTimeStamps(found.late_time_stamps, today),
+  ...missingSignatures(found, today),
+  ...missingTimeStamps(found.checkpoints.unstamped, today),
   ...waitingFeeds(found.feeds, today),
   ...notInForce(found.instructions_to_adopt, today),
   ...failedJobs(found.jobs, now),

@@ -14,7 +14,7 @@ export interface TaxLine {
   readonly tax: string;
 }
 
-/** The number of accounts in which the journal's tax differs from the tax of the lines, which are passed as JSON. */
+/** The number of accounts whose tax in the journal differs from the tax of the lines. The lines are passed as JSON. */
 export const countTaxDifferences = (
   tx: Transaction,
   given: { from: string; to: string; lines: string },

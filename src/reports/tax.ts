@@ -1,6 +1,6 @@
 /**
  * The tax report: the tax of documents issued and voided between two days, by country, category, rate and currency. The
- * report states whether the journal's tax accounts match. Refusal: argument_invalid.
+ * report states whether its tax equals the journal's tax accounts. Refusal: argument_invalid.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -15,11 +15,14 @@ interface TaxReport extends BooksOfDay {
   readonly from: string;
   readonly to: string;
   readonly lines: readonly TaxLine[];
-  /** Whether exactly this tax was posted to the journal's tax accounts. */
+  /** Whether exactly this tax was posted to the tax accounts of the journal. */
   readonly ties: boolean;
 }
 
-/** The tax between two days, both included, as `YYYY-MM-DD`. A document counts on the day of its journal entry. */
+/**
+ * The first and last day of the report, as `YYYY-MM-DD`. Both days are included. A document belongs to the day of its
+ * journal entry.
+ */
 export async function readTaxReport(tx: Transaction, days: { from: string; to: string }): Promise<TaxReport> {
   if (days.from > days.to) {
     throw refuse('argument_invalid', { argument: '--from', value: days.from, reason: `is after ${days.to}` });

@@ -29,7 +29,10 @@ const ARRANGED = `LEFT JOIN LATERAL (
        WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
        ORDER BY a.from_month DESC LIMIT 1) AS a ON e.arrangement = 'connected_account'`;
 
-/** The acceptance of the quote is first, then those of its requotes. Without a partner, all partners are searched. */
+/**
+ * The acceptance of the quote comes first, then the acceptances of its requotes. Without a partner, all partners are
+ * searched.
+ */
 export function readAcceptances(
   tx: Transaction,
   { quoteId, partnerId }: { quoteId: string; partnerId?: string | undefined },
@@ -52,7 +55,7 @@ export function readAcceptances(
 
 const READ_CONNECTED_ACCEPTANCES = prepared(
   'read_connected_acceptances',
-  // Most partners have no connected account, so their rows are not searched.
+  // Most partners have no connected account, so the rows of these partners are not searched.
   `
     SELECT w.nth, r.*
     FROM ROWS FROM (

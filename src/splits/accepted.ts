@@ -21,7 +21,7 @@ export interface QuotePlan extends Routing {
   readonly partner_id: string;
   readonly enrollment_id: string | null;
   readonly currency: string;
-  /** The plan for the quote, then the plans for its requotes in the order of acceptance. */
+  /** The plan for the quote, and then the plans for its requotes, in the order of acceptance. */
   readonly plans: readonly PlannedAcceptance[];
 }
 
@@ -38,7 +38,7 @@ export interface PlannedAcceptance extends SplitPlan {
   readonly problem: PlanProblem | null;
 }
 
-/** Problems of an acceptance itself. Different input would not help. */
+/** The problems that an acceptance itself has. Different input would not help. */
 const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
   'amount_too_small',
   'amount_inexpressible',
@@ -53,8 +53,8 @@ export interface QuotePlanRequest extends PlanOptions {
 }
 
 /**
- * Plans those acceptances of a quote that belong to a connected account. Earlier acceptances were invoiced. The
- * platform's own fee is charged with the quote, but not with its requotes.
+ * Plans those acceptances of a quote that belong to a connected account. Acceptances before the connected account were
+ * invoiced. The platform's own fee is charged with the quote, but not with its requotes.
  */
 export async function planQuote(tx: Transaction, request: QuotePlanRequest): Promise<QuotePlan> {
   const { quoteId, partnerId, platform_fee, ...options } = request;
@@ -89,7 +89,7 @@ interface AcceptancePlan extends Routing {
   readonly problem: PlanProblem | null;
 }
 
-/** `routed` is the row of the acceptance; undefined if it is not under a connected account. */
+/** `routed` is the row of the acceptance. Undefined if the acceptance is not under a connected account. */
 export interface RoutedAcceptance {
   readonly accepted: Acceptance;
   readonly routed: AcceptedRow | undefined;

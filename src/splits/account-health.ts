@@ -1,4 +1,4 @@
-/** The state of the connected accounts: how far each was read, and the open items of the latest statements. */
+/** The state of the connected accounts: how far each account was read, and the open items of the latest statements. */
 import type { DateTime } from 'luxon';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
@@ -15,10 +15,10 @@ import {
   payoutNeedsWork,
 } from './verdicts.ts';
 
-/** The number of latest months with statements that are checked. Late transfers arrive within that time. */
+/** How many of the latest months with statements are checked. Late transfers arrive within this time. */
 export const RECONCILED_MONTHS = 3;
 
-/** The number of days whose payouts are checked: about as long as the months of statements. */
+/** The number of days whose payouts are checked, which is about as long as the months of statements. */
 const PAYOUT_DAYS = 92;
 
 /** An account that was not read for this long needs attention. The daily job reads every account. */
@@ -28,9 +28,9 @@ interface ConnectedAccount {
   readonly account: string;
   readonly partners: readonly string[];
   readonly balance_transactions_from: 'processor' | 'settlement_file';
-  /** The time up to which the account was read completely, or the time of its latest file; null if neither exists. */
+  /** The time up to which the account was read completely, or the time of its latest file. Null if there is neither. */
   readonly read_to: string | null;
-  /** Whether a different account has replaced this account, on which money may still move. */
+  /** Whether a different account has replaced this account, although money may still move on this account. */
   readonly followed: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface AccountHealth {
   readonly stale: readonly string[];
   /** The number of quotes that are not as expected and need action, by month. */
   readonly open: Readonly<Record<Month, number>>;
-  /** The number of balance transactions without a quote, from any time. */
+  /** The number of balance transactions without a quote, of all times. */
   readonly unknown: number;
   /**
    * Payouts of the last PAYOUT_DAYS that have not reached the bank or whose contents are unknown, and transactions that

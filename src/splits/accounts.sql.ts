@@ -4,8 +4,9 @@ import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
 /**
- * Locks the recording and allocation of balance transactions. The order of locks is always: this lock, importers, the
- * ledger (shared, so that no month closes while entries are dated), payments.
+ * Locks the recording and allocation of balance transactions. The locks are always taken in this order: this lock, the
+ * lock of importers, the lock of the ledger in shared mode (so that no month closes while entries are dated), the lock
+ * of payments.
  */
 export async function lockProcessor(tx: Transaction): Promise<void> {
   await takeLock(tx, LOCKS.processor);
@@ -15,7 +16,7 @@ export interface Recording {
   /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
-  /** The issuer's time zone, for dates. */
+  /** The issuer's time zone, which determines dates. */
   readonly timeZone: string;
 }
 
@@ -34,7 +35,7 @@ export interface ConnectedPartner {
   readonly account: string;
 }
 
-/** Returns the account in the latest connected arrangement until the month, or in a planned arrangement. */
+/** Returns the account in the latest connected arrangement up to the month, or else in a planned arrangement. */
 export async function readConnectedPartner(
   tx: Transaction,
   { partnerId, month }: { partnerId: string; month: string },

@@ -1,7 +1,7 @@
 /**
- * Bills missing shares: the amounts that a month's reconciliation finds open and old enough, with one invoice for each
- * partner and currency. Reversed transfers are not billed, because the ledger reverses their sales. Refusals:
- * month_not_closed, clock_behind.
+ * Bills missing shares, with one invoice for each partner and currency. Missing shares are the amounts that a month's
+ * reconciliation finds open, if they are old enough. Reversed transfers are not billed, because the ledger reverses
+ * their sales. Refusals: month_not_closed, clock_behind.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';

@@ -1,6 +1,6 @@
 /**
- * Checks at the import of a partner with a connected account whether prices in its currency can be split. After an
- * acceptance, the check would be too late. Refusal: partners_invalid.
+ * When a partner with a connected account is imported, checks whether prices in its currency can be split. A check
+ * after an acceptance would be too late. Refusal: partners_invalid.
  */
 import { refuse } from '../errors/refusals.ts';
 import { minorDigits } from '../money.ts';
@@ -24,8 +24,8 @@ export function refuseUnsplittable(partners: readonly PartnerRecord[], file: str
 }
 
 /**
- * Warns about two kinds of partners. The processor does not accept the smallest unit of a partner's currency, so most
- * prices cannot be split. Or a sequential partner does not state its settlement currencies.
+ * The check warns about two kinds of partners. First, the processor may not accept the smallest unit of a partner's
+ * currency, so that most prices cannot be split. Second, a sequential partner may not state its settlement currencies.
  */
 export const remarksOnSplits = (partners: readonly PartnerRecord[]): string[] =>
   partners.flatMap((partner) => [...remarkOnStep(partner), ...remarkOnSettlement(partner)]);

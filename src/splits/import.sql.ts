@@ -77,7 +77,7 @@ export function findConflictingLines(
 ): Promise<{ line: number; known: string }[]> {
   return query(
     tx,
-    // A window function needs one sort. A join would compare all lines of a quote with each other.
+    // A window function needs only one sort. A join would compare all lines of a quote with each other.
     `WITH given AS MATERIALIZED (SELECT * FROM ${LINES}), every AS (
        SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
        WHERE partner_id = :partnerId AND quote_id IN (SELECT quote_id FROM given)
@@ -141,9 +141,9 @@ export function insertSettlementLines(
  * Records the partner's lines as balance transactions, if settlement files are the source of their account in the month
  * of the line. A line without a time is dated now, and a repeated line is not recorded again.
  *
- * The account is that of the acceptance which the line pays, even if the partner has a different account now. A line
- * that names a requote pays the requote; any other line pays the last acceptance before its time. For an unknown quote,
- * the account is that of the line's month.
+ * The account is that of the acceptance that the line pays, even if the partner has a different account now. A line
+ * that names a requote pays the requote; any other line pays the last acceptance before its time. If the quote is
+ * unknown, the account is that of the line's month.
  */
 export function insertSettlementTransactions(
   tx: Transaction,

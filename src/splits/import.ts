@@ -38,7 +38,7 @@ import { readSettlementText, type SettlementReading } from './read-settlement.ts
 import { lineProblem, type SettlementProblem } from './settlement.ts';
 
 export interface ImportReport {
-  /** The number of balance transactions or lines in the file. */
+  /** The number of balance transactions or lines that the file contains. */
   readonly read: number;
   readonly recorded: number;
   readonly duplicates: number;
@@ -95,8 +95,8 @@ export async function recordBalanceTransactions(
 }
 
 /**
- * Imports a partner's settlement file. For an account without another source, its lines are the balance transactions.
- * `clientId` is the client of an API call. `reading` is the file's content, read before the transaction.
+ * Imports a partner's settlement file. If the account has no other source, the file's lines become its balance
+ * transactions. `clientId` is the client of an API call. `reading` is the file's content, read before the transaction.
  */
 export async function importSettlement(
   tx: Transaction,

@@ -6,13 +6,13 @@ export interface ShareOfBilled {
   /** The processor's id of the balance transaction. */
   readonly balance_transaction: string;
   readonly balance_transaction_id: number;
-  /** Whether the balance transaction is a reversal. An allocation of a reversal above zero undoes a match. */
+  /** Whether the balance transaction is a reversal. If an allocation of a reversal is above zero, it undoes a match. */
   readonly below: boolean;
   /** The payment on our account that the balance transaction reduces. */
   readonly of_payment: string | null;
   readonly disputed: boolean;
   readonly amount: string;
-  /** The part that pays an invoice, or that reverses the payment of an invoice. */
+  /** The part of a share that pays an invoice, or that reverses the payment of an invoice. */
   readonly paid: string;
   readonly occurred_on: string;
 }
@@ -31,16 +31,19 @@ export interface SharePayment {
   }[];
 }
 
-/** A quote that was billed as missing, with the shares that one action found. */
+/** A quote that was billed as missing, with the shares that one action found for it. */
 export interface BilledQuote {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
-  /** The amount expected and not billed before these shares; below zero if too much was received. */
+  /**
+   * The amount that was still owed before these shares: the expected amount, less the billed amount and `as_shares`.
+   * Below zero if too much was received or billed.
+   */
   readonly owed: string;
   /** The amount on valid invoices that no share has paid yet. */
   readonly uncovered: string;
-  /** The shares received before these, less reversed transfers. */
+  /** The amount of the shares received before these shares, less reversed transfers. */
   readonly as_shares: string;
   readonly shares: readonly ShareOfBilled[];
   readonly payments: readonly SharePayment[];

@@ -1,6 +1,6 @@
 /**
  * Transfers that arrive after an invoice has billed their quotes. A late transfer is the partner's money and pays the
- * invoice: a part of the share becomes a payment. A reversed transfer reverses the payment.
+ * invoice. For this, a part of the share becomes a payment. A reversed transfer reverses the payment.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -27,7 +27,7 @@ import {
   type SharePayment,
 } from './late-transfers.sql.ts';
 
-/** Pays invoices for missing shares with new allocations of their quotes, or reverses such payments. */
+/** Uses new allocations to pay invoices for missing shares of their quotes, or to reverse such payments. */
 export async function payBilledShares(tx: Transaction, acting: IssueContext, { eventId }: Recording): Promise<void> {
   if ((await readBilledQuotes(tx, eventId)).length === 0) return;
   await lockPayments(tx);
@@ -52,9 +52,9 @@ interface Part {
 }
 
 /**
- * Returns the part of each received share that pays an invoice. A share within the amount still expected pays no
- * invoice. If not, a share within the billed amount pays the invoice with all of its money. Any other share covers the
- * expected amount first, and its remainder pays the invoice. Pure.
+ * Returns the part of each received share that pays an invoice. A share pays no invoice if it is within the amount that
+ * is still expected. Otherwise, if a share is within the billed amount, all of its money pays the invoice. Any other
+ * share covers the expected amount first, and its remainder pays the invoice. Pure.
  */
 function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
   const zero = Amount.zero(currency);
@@ -198,7 +198,7 @@ function reversalsOf(quote: BilledQuote): {
   for (const share of shares) {
     const amount = Amount.of(share.amount, currency);
     if (!amount.isNegative()) {
-      // A reversed transfer was matched to a wrong quote, so the payment that it reversed is reinstated.
+      // If a reversed transfer was matched to a wrong quote, the payment that it reversed is reinstated.
       if (share.below) {
         for (const payment of payments) {
           if (payment.taken_by.some((each) => each.balance_transaction_id === share.balance_transaction_id))
@@ -215,7 +215,7 @@ function reversalsOf(quote: BilledQuote): {
         !named ||
         (mistake ? each.balance_transaction_id === share.balance_transaction_id : each.payment === share.of_payment),
     );
-    // A reversal that names no payment reduces the earliest shares.
+    // If a reversal names no payment, it reduces the earliest shares.
     let rest = named ? amount.negated() : atLeast(amount.negated().minus(asShares), zero);
     asShares = atLeast(asShares.plus(amount), zero);
     for (const payment of from) {
@@ -233,7 +233,7 @@ async function takeBack(tx: Transaction, context: PaymentContext, quotes: readon
   const plans = quotes.map((quote) => ({ quote, ...reversalsOf(quote) }));
   const rows: NewSharePayment[] = [];
   let waiting = plans.flatMap(({ quote, back }) => back.map((each) => ({ ...each, quote })));
-  // Each round reverses a payment at most once. Cash that one reversal unapplies is not available for the next
+  // Each round reverses a payment at most once. Cash that one reversal makes unapplied is not available for the next
   // reversal.
   while (waiting.length > 0) {
     const seen = new Set<number>();

@@ -2,9 +2,9 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { Recording } from './accounts.sql.ts';
 
 /**
- * Allocates each balance transaction that names its quote, whose quote a settlement file names, or that reduces an
- * allocated payment. The amount alone is never enough. Returns the number of new allocations. The caller holds the lock
- * on the ledger.
+ * Allocates balance transactions to quotes. It allocates a balance transaction if it names its quote, if a settlement
+ * file names its quote, or if it reduces an allocated payment. An equal amount alone is never enough evidence. Returns
+ * the number of new allocations. The caller holds the lock on the ledger.
  */
 export async function insertFoundAllocations(tx: Transaction, recording: Recording): Promise<number> {
   // All recorded balance transactions are searched once. The statements below handle the balance transactions without
@@ -40,8 +40,8 @@ const BY_OWN_LINE = `
   WHERE u.reported_by = 'settlement_file'`;
 
 /**
- * By the payment's metadata: its quote_id, or its enrollment_id if the quote_id is missing. Exactly one quote of the
- * account's partners must match.
+ * The evidence is the payment's metadata: its quote_id, or its enrollment_id if the quote_id is missing. Exactly one
+ * quote of the account's partners must match.
  */
 const BY_METADATA = `
   WITH found AS (
@@ -67,8 +67,8 @@ const BY_METADATA = `
   FROM found WHERE quotes = 1`;
 
 /**
- * By the settlement lines that name the payment or transfer of a balance transaction. The lines must add up to its
- * amount, and all of their quotes must be known.
+ * The evidence is the settlement lines that name the payment or transfer of a balance transaction. The lines must add
+ * up to its amount, and all of their quotes must be known.
  */
 const BY_SETTLEMENT_LINES = `
   WITH named AS (
@@ -106,8 +106,8 @@ const BY_SETTLEMENT_LINES = `
   FROM found WHERE quotes = lines`;
 
 /**
- * An amount taken from a payment belongs to the payment's quote. The amount sent counts, in its own currency. If
- * finance stated the payment's value, a proportional part of that value counts.
+ * An amount that is taken from a payment belongs to the payment's quote. The amount sent is used, in its own currency.
+ * If finance stated the payment's value, a proportional part of that value is used.
  */
 const BY_PAYMENT = `
   WITH found AS (
@@ -143,8 +143,8 @@ const BY_PAYMENT = `
 export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
   const { unknown } = await queryOne<{ unknown: number }>(
     tx,
-    // `ended IS NULL` already excludes closed balance transactions. The condition on `closed` excludes these before any
-    // lookup.
+    // `ended IS NULL` already excludes closed balance transactions. The condition on `closed` excludes such balance
+    // transactions before any lookup.
     `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
   );
   return unknown;
@@ -157,7 +157,7 @@ export interface BalanceTransactionState {
   readonly kind: string;
   readonly currency: string;
   readonly net: string;
-  /** The part that no quote explains yet. */
+  /** The part of the balance transaction that no quote explains yet. */
   readonly unexplained: string;
   /** The currency of the amount sent. After a conversion, `currency` is a different one. */
   readonly share_currency: string;
@@ -194,7 +194,7 @@ export interface MatchableQuote {
   readonly is_routed: boolean;
   /** Whether the partner has or had the balance transaction's account. */
   readonly own_account: boolean;
-  /** For a quote that is not routed: the month's invoice, if it is issued. */
+  /** If the quote is not routed: the month's invoice, if it was issued. */
   readonly invoice: string | null;
 }
 
@@ -235,7 +235,7 @@ export function readShareOf(
   );
 }
 
-/** Reads the payments made from a share whose matches and undone matches do not add up to zero. */
+/** Reads the payments that were made from a share if its matches and undone matches do not add up to zero. */
 export async function readPaymentsLeft(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
@@ -250,7 +250,7 @@ export async function readPaymentsLeft(
   return rows.map(({ payment_id: id }) => id);
 }
 
-/** Records an allocation by finance. The opposite amount undoes an allocation. */
+/** Records an allocation by finance. An allocation of the opposite amount undoes an allocation. */
 export async function insertManualAllocation(
   tx: Transaction,
   share: {

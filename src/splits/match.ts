@@ -1,8 +1,8 @@
 /**
- * Decisions of finance about balance transactions: matching one to a quote, undoing a match, and closing balance
- * transactions without a quote. Refusals: balance_transaction_unknown, account_needed, split_quote_unknown,
- * split_partner_needed, argument_invalid, balance_transaction_matched, quote_not_matchable, share_paid_back,
- * balance_transaction_not_open.
+ * Finance decides about balance transactions: a balance transaction is matched to a quote, a match is undone, or
+ * balance transactions without a quote are closed. Refusals: balance_transaction_unknown, account_needed,
+ * split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_matched, quote_not_matchable,
+ * share_paid_back, balance_transaction_not_open.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -32,9 +32,9 @@ export interface MatchRequest {
   readonly account?: string | undefined;
   readonly quoteId: string;
   readonly partnerId?: string | undefined;
-  /** The part to match, in the balance transaction's currency. Default: the whole unexplained amount. */
+  /** The part to match, in the currency of the balance transaction. The default is the whole unexplained amount. */
   readonly amount?: string | undefined;
-  /** The value of that part in the quote's currency. Default: the amount sent. */
+  /** The value of that part in the quote's currency. The default is the amount sent. */
   readonly countsAs?: string | undefined;
   /** Allows a quote whose partner never had the account that received the money. */
   readonly otherAccount?: boolean | undefined;
@@ -52,7 +52,7 @@ export interface MatchResult {
   /** The currency of the balance transaction. */
   readonly settled_currency: string;
   readonly settled_amount: string;
-  /** The remaining part that no quote explains, in the balance transaction's currency. */
+  /** The remaining part that no quote explains, in the currency of the balance transaction. */
   readonly unexplained: string;
 }
 
@@ -93,8 +93,8 @@ export async function unmatchBalanceTransaction(
   }
   const part = { settled: Amount.of(share.settled, currency).negated(), amount: amount.negated() };
   const undone = await insert(tx, acting, recording, { request, balance_transaction, quote, part });
-  // The payment from the match must be reversed first. Until then, both the processor and the partner would owe the
-  // quote.
+  // The payment that the match caused must be reversed first. Until then, both the processor and the partner would owe
+  // the quote.
   const payments = await readPaymentsLeft(tx, { balanceTransactionId, partnerId: quote.partner_id, quoteId });
   if (payments.length > 0) {
     throw refuse('share_paid_back', { balance_transaction: balance_transaction.id, quote_id: quoteId, payments });
@@ -105,7 +105,8 @@ export async function unmatchBalanceTransaction(
 export interface ClosingResult {
   readonly balance_transactions: readonly string[];
   /**
-   * The amount on our accounts without a quote, by currency. The amount is zero if receipts and reversals cancel out.
+   * The amount on our accounts without a quote, by currency. The amount is zero if receipts and reversals cancel each
+   * other out.
    */
   readonly left: readonly { readonly currency: string; readonly amount: string }[];
 }

@@ -3,7 +3,7 @@ import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { type Recording, WATCHED_DAYS } from './accounts.sql.ts';
 
-/** Reads the payouts of an account since a time whose contents are unknown and can be requested. */
+/** Reads the payouts that an account made since a time, if their contents are unknown and can be requested. */
 export function readPayoutsWithoutContents(
   tx: Transaction,
   { account, since }: { account: string; since: string },
@@ -58,11 +58,11 @@ export interface PayoutState {
   /** The amount is above zero. */
   readonly amount: string;
   readonly balance_transactions: number | null;
-  /** Whether the processor can list the contents, and the account is read there. */
+  /** Whether the processor can list the contents, and whether the account is read at the processor. */
   readonly contents_expected: boolean;
   readonly arrived_on: string | null;
   readonly failed: boolean;
-  /** The number of days after the payout that bank files in its currency cover. */
+  /** The number of days after the payout that are covered by bank files in its currency. */
   readonly bank_days_after: number | null;
 }
 
@@ -108,9 +108,9 @@ export interface NotPaidOut {
 }
 
 /**
- * Reads the balance transactions of a month, or all since then, that are in no payout, although a payout at least
- * `afterDays` later has known contents. Considers only accounts with payouts whose contents are known, from the first
- * balance transaction in these contents on.
+ * Reads balance transactions of a month, or of all later times too, that are in no payout. A balance transaction is
+ * included only if a payout at least `afterDays` later has known contents. Considers only accounts whose payouts have
+ * known contents, starting from the first balance transaction in these contents.
  */
 export function readNotPaidOut(
   tx: Transaction,
@@ -159,9 +159,9 @@ export interface ToldNotSeen {
   readonly currency: string;
   readonly amount: string;
   /**
-   * The day of the oldest money that is not in the bank, assuming that payouts and refunds consume the oldest money
-   * first. Months are compared by their sums. Money of an earlier month that a later month reversed and received again
-   * keeps its original day.
+   * The day of the oldest money that is not in the bank, on the assumption that payouts and refunds use up the oldest
+   * money first. Months are compared by their sums. If money of an earlier month was reversed and received again in a
+   * later month, it keeps its original day.
    */
   readonly since: string;
 }

@@ -1,16 +1,16 @@
 /**
  * Requests from webhooks to read a connected account now. Webhooks come in bursts and may be lost. Requests within a
- * short time cause one reading, and one account is read at a time. The daily job reads every account anyway.
+ * short time cause only one reading, and only one account is read at a time. The daily job reads every account anyway.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
 interface PollRequests {
   readonly take: (accounts: readonly string[]) => void;
-  /** Stops after the current reading of an account. */
+  /** Stops after the account that is being read. */
   readonly stop: () => Promise<void>;
 }
 
-/** How long requests are collected after a reading, before the next one. */
+/** How long requests are collected after a reading, before the next reading. */
 const GATHER_MILLISECONDS = 5000;
 
 export function pollOnRequest(

@@ -1,8 +1,8 @@
 /**
  * Reads our connected accounts at the processor: balance transactions, and the contents of each payout. A reading
  * begins a little before the end of the previous reading, because earlier balance transactions may become visible late.
- * A webhook only causes an earlier reading; its data is not used. Network calls are made outside transactions. The
- * cursor moves when a whole reading is stored. Refusals: account_unknown, account_key_missing,
+ * A webhook only causes an earlier reading; its data is not used. Network calls are made outside database transactions.
+ * The cursor moves only when a whole reading is stored. Refusals: account_unknown, account_key_missing,
  * balance_transactions_invalid, processor_unreachable.
  */
 import { DateTime } from 'luxon';
@@ -25,7 +25,7 @@ import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.
 
 export const OVERLAP_HOURS = 72;
 
-/** The most balance transactions in one database transaction, and in memory. */
+/** The largest number of balance transactions in one database transaction, and in memory. */
 const KEPT_AT_ONCE = 1000;
 
 export interface AccountReading extends ImportReport {
@@ -36,7 +36,7 @@ interface AccountAccess extends ProcessorAccess {
   readonly account: string;
 }
 
-/** Returns the account's own key, which we have because the account is ours. */
+/** Returns the account's own key. We have this key because the account is ours. */
 export function accessTo({ connectedKeys, stripeBase }: Environment, account: string): AccountAccess {
   const key = connectedKeys.get(account);
   if (key === undefined) throw refuse('account_key_missing', { account, variable: accountKeyVariable(account) });
@@ -44,8 +44,8 @@ export function accessTo({ connectedKeys, stripeBase }: Environment, account: st
 }
 
 /**
- * Reads one account completely, from its cursor on. An interrupted reading starts at the same cursor again and skips
- * the balance transactions that are already stored.
+ * Reads one account completely, starting from its cursor. An interrupted reading starts at the same cursor again and
+ * skips the balance transactions that are already stored.
  */
 export async function readAccount(
   database: Database,

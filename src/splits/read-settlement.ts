@@ -9,11 +9,11 @@ import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '../readin
 import { lineProblem, readSettlement, type SettlementProblem } from './settlement.ts';
 
 interface SettlementTask extends GivenFile {
-  /** The partner's currency, for lines that name no currency. */
+  /** The partner's currency. It applies to lines that name no currency. */
   readonly currency: string;
   /** A time in milliseconds since 1970. */
   readonly now: number;
-  /** A file with more lines than this after its header is not read. */
+  /** If a file has more lines than this after its header, it is not read. */
   readonly mostLines?: number;
 }
 

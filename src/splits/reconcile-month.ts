@@ -1,6 +1,7 @@
 /**
- * The reconciliation of a month: every quote with a row on the month's statements, over the quote's whole life as known
- * now, and every balance transaction of the month without a quote.
+ * The reconciliation of a month covers every quote that has a row on the month's statements. Each quote is considered
+ * over its whole life, as known now. The reconciliation also covers every balance transaction of the month without a
+ * quote.
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -52,7 +53,8 @@ export interface ReconciliationException {
   readonly billed: string;
   readonly paid: string;
   /**
-   * The expected amount, less the billed amount and the routed part that pays no invoice. Zero if no action is needed.
+   * The expected amount, less the billed amount and less the part of `routed` that pays no invoice. Zero if no action
+   * is needed.
    */
   readonly open: string;
   readonly since: string;
@@ -85,7 +87,7 @@ interface PartnerSums {
   readonly billed: string;
   readonly paid: string;
   readonly open: string;
-  /** The part of `routed` that is in the bank. Only payouts with known contents count. */
+  /** The part of `routed` that has reached the bank. Only payouts with known contents are considered. */
   readonly in_bank: string;
 }
 
@@ -104,13 +106,13 @@ export interface Reconciliation {
   readonly other_balance_transactions: readonly OtherBalanceTransactions[];
   readonly payouts: readonly MonthPayout[];
   readonly not_paid_out: readonly NotPaidOut[];
-  /** Quotes that are not billed until finance decides on the balance transactions that name them. */
+  /** Quotes that are not billed before finance has decided on the balance transactions that name them. */
   readonly not_billable: readonly NotBillable[];
   /** The number of exceptions, payouts and skipped amounts that need action. */
   readonly open: number;
 }
 
-/** An amount that is not billed only because open balance transactions name the quote. */
+/** An amount that is not billed for only one reason: open balance transactions name the quote. */
 export interface NotBillable extends Billable {
   readonly balance_transactions: readonly {
     readonly account: string;
@@ -183,7 +185,7 @@ const owedOf = (judged: readonly JudgedQuote[]): Billable[] =>
     }));
 
 /**
- * Returns the billable amounts. If money for a quote arrived under a wrong name, the quote is not billable until
+ * Returns the billable amounts. If money for a quote arrived under a wrong name, the quote cannot be billed until
  * finance has decided.
  */
 function billableOf(
@@ -342,7 +344,7 @@ function sumsByPartner(
       open: plus(before?.open, expected.minus(routed).plus(paid).minus(billed)),
     });
   };
-  // These quotes are as expected, so they were never billed.
+  // These quotes are as expected, so they were never billed as missing.
   for (const each of matched)
     add(each.partner_id, { ...each, paid: '0' }, { quotes: each.quotes, matched: each.quotes, awaited: 0 });
   for (const { position, status } of judged) {

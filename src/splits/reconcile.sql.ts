@@ -15,7 +15,7 @@ export interface QuotePosition {
   readonly transfers_reversed: string;
   /** The amount on valid invoices for missing shares. */
   readonly billed: string;
-  /** The part of the amount received, less reversed transfers, that arrived after billing and pays the invoice. */
+  /** The part of the amount received, less reversed transfers, that arrived after billing and that pays the invoice. */
   readonly paid: string;
   readonly misrouted: boolean;
   readonly disputed: boolean;
@@ -27,7 +27,7 @@ export interface QuotePosition {
   readonly balance_transactions: readonly string[];
 }
 
-/** The number and sums of quotes that are as expected. */
+/** The number of quotes that are as expected, and their sums. */
 export interface MatchedQuotes {
   readonly partner_id: string;
   readonly currency: string;
@@ -46,8 +46,8 @@ interface PositionQuestion {
 
 /**
  * Returns SQL with all facts about quotes as one list of rows with a time. The rows are sorted and summed, never joined
- * to each other. `scope` restricts the quotes. An undone match counts as zero. A dispute is a matter of the platform:
- * our account shows only a reversed transfer, and the partner's file shows that the cause was a dispute.
+ * to each other. `scope` restricts the quotes. A match that was undone counts as zero. A dispute concerns the platform.
+ * Our account shows only a reversed transfer, and the partner's file shows that a dispute was the cause.
  */
 export function quoteFacts(of: 'all' | 'scope'): string {
   const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at,
@@ -56,7 +56,7 @@ export function quoteFacts(of: 'all' | 'scope'): string {
   const routed = `e.arrangement = 'connected_account'`;
   const scoped = (table: string) =>
     of === 'all' ? '' : `JOIN scope s ON s.partner_id = ${table}.partner_id AND s.quote_id = ${table}.quote_id`;
-  // With a scope, acceptances and other rows are read by an index of their own.
+  // With a scope, acceptances and other rows are each read by a separate index.
   const rows =
     of === 'all'
       ? `${row} FROM ledger_rows e WHERE ${routed}`
@@ -85,7 +85,7 @@ export function quoteFacts(of: 'all' | 'scope'): string {
        FROM live_missing_shares b ${scoped('b')}`;
 }
 
-/** The positions of the quotes in `scope`, as the part of a WITH after `scope`. */
+/** The positions of the quotes in `scope`, as the part of a WITH that follows `scope`. */
 const POSITIONS = `facts AS (
        ${quoteFacts('scope')}
      ), measured AS (
@@ -224,7 +224,7 @@ export interface NamedQuote {
   readonly currency: string;
   readonly is_routed: boolean;
   readonly own_account: boolean;
-  /** The invoice for the quote, if the quote is not routed. */
+  /** If the quote is not routed, the invoice for the quote. */
   readonly invoice: string | null;
 }
 
@@ -250,21 +250,24 @@ export interface UnmatchedBalanceTransaction {
   /** Whether the balance transaction is open, brought money and names a requested quote. */
   readonly names_asked: boolean;
   /**
-   * The quotes of the ledger with the `quote_id` of the metadata. Read only for balance transactions of the month, like
-   * `candidates`.
+   * The quotes of the ledger with the `quote_id` of the metadata. This field is read only for balance transactions of
+   * the month, like `candidates`.
    */
   readonly named: readonly NamedQuote[];
   readonly partners: readonly string[];
-  /** Quotes of these partners with exactly this amount open, for manual review. The nearest in time is first. */
+  /**
+   * Quotes of these partners for which exactly this amount is open, for manual review. The quote that is nearest in
+   * time comes first.
+   */
   readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
 }
 
 /**
  * Reads two kinds of balance transactions without a quote.
  *
- * The first kind is of a month in the issuer's time zone, with candidates for manual review. The second kind is of any
- * time: open, with money received, and with a requested quote in its metadata. One statement reads both kinds, because
- * finding unexplained amounts takes longest.
+ * The first kind belongs to one month in the issuer's time zone, and is read with candidates for manual review. The
+ * second kind may be of any date: it is open, has received money, and names a requested quote in its metadata. One
+ * statement reads both kinds, because finding unexplained amounts takes longest.
  */
 export function readUnmatchedBalanceTransactions(
   tx: Transaction,
@@ -360,7 +363,7 @@ export function readOtherBalanceTransactions(
   );
 }
 
-/** Reads the latest months with a statement, the oldest month first. */
+/** Reads the latest months that have a statement, the oldest month first. */
 export async function readStatementMonths(tx: Transaction, months: number): Promise<Month[]> {
   const rows = await query<{ month: Month }>(
     tx,
@@ -372,7 +375,7 @@ export async function readStatementMonths(tx: Transaction, months: number): Prom
   return rows.map((row) => row.month);
 }
 
-/** Reads the statements of a month. `invoice_amount` is the amount to be routed. */
+/** Reads the statements of a month. `invoice_amount` is the amount that should be routed. */
 export function readStatements(
   tx: Transaction,
   month: Month,

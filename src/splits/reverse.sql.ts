@@ -10,8 +10,8 @@ export interface ReversedTransfer {
   readonly partner_id: string;
   readonly quote_id: string;
   /**
-   * The named requote, if the ledger has it. If no requote is named and the quote was invoiced: its only routed
-   * requote.
+   * The named requote, if the ledger has such a requote. If no requote is named and the quote was invoiced: its only
+   * routed requote.
    */
   readonly requote_id: string | null;
   /**
@@ -105,7 +105,7 @@ export function readReversedTransfers(
   );
 }
 
-/** Links shares to ledger rows with exactly the same amount. Returns the linked shares. */
+/** Links shares to ledger rows that have exactly the same amount. Returns the linked shares. */
 export function insertReversalEvidence(
   tx: Transaction,
   rows: readonly { share_allocation_id: number; partner_id: string; reversal_id: string; price_from: string }[],

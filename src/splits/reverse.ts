@@ -1,9 +1,9 @@
 /**
  * Records a transfer that the Merchant of Record reversed as a reversal in the ledger (service.md 7.5). The row goes
  * through the ledger's import, and the balance transaction is its evidence. The reversed amount is a fact and is never
- * recomputed. The refunded price is known if the whole remaining share was reversed, or from the partner's settlement
- * file. In all other cases, finance enters the refunded price. Refusals: balance_transaction_unknown, account_needed,
- * balance_transaction_not_reversible, argument_invalid.
+ * recomputed. The refunded price is known if the whole remaining share was reversed, or if the partner's settlement
+ * file states it. In all other cases, finance must state the refunded price. Refusals: balance_transaction_unknown,
+ * account_needed, balance_transaction_not_reversible, argument_invalid.
  */
 
 import { lockImporters } from '../database/ledger-lock.ts';
@@ -205,8 +205,8 @@ function priced(
 }
 
 /**
- * Partners also import their refunds themselves. Only the reversed amount that exceeds the ledger's reversals must be
- * recorded, from all of the shares or from the share with exactly that amount.
+ * Partners also import their refunds themselves. Only the reversed amount that exceeds the ledger's reversals must
+ * still be recorded. This amount is recorded from all of the shares, or from the single share with exactly that amount.
  */
 function notInTheLedger(shares: readonly ReversedTransfer[]): {
   chosen: readonly ReversedTransfer[];

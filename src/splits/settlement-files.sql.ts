@@ -16,7 +16,7 @@ interface UnmatchedLine {
   readonly amount: string;
 }
 
-/** `lines` is the sum of the four counts below it. */
+/** `lines` is the sum of the four counts that follow. */
 export interface SettlementFileState {
   readonly sha256: string;
   readonly received_at: string;
@@ -33,8 +33,9 @@ export interface SettlementFileState {
 const UNMATCHED_LISTED = 100;
 
 /**
- * A line is matched if the amount of its payment or transfer is allocated to its quote, by any evidence. A line with
- * both ids and a line with only one id count as one line, as in the recording of balance transactions.
+ * A line is matched if the amount of its payment or transfer is allocated to its quote, by any evidence. If one line
+ * has both ids and another line has only one of these ids, the two lines count as one, as in the recording of balance
+ * transactions.
  */
 export async function findSettlementFile(
   tx: Transaction,

@@ -1,6 +1,6 @@
 /**
- * Settlement files that partners send by API calls. A file is imported once, like by the command. Returns the state of
- * its lines. Refusals: partner_not_connected, settlement_invalid, settlement_file_unknown.
+ * Settlement files that partners send by API calls. A file is imported only once, as by the command. Returns the state
+ * of the file's lines. Refusals: partner_not_connected, settlement_invalid, settlement_file_unknown.
  */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -13,12 +13,12 @@ import { connectedPartner, findConnectedPartner, importSettlement, sha256Of } fr
 import { readSettlementText, type SettlementReading, settlementFile } from './read-settlement.ts';
 import { findSettlementFile, type SettlementFileState } from './settlement-files.sql.ts';
 
-/** The limit for a file in a call. A longer file is not read. */
+/** The most lines that a file in one call may have after its header. A longer file is not read. */
 export const MOST_LINES = 10_000;
 
 /**
- * Reads a file before the transaction that imports it, so that no locks are held during the reading. Undefined for a
- * partner without a connected account, which the import refuses.
+ * Reads a file before the transaction that imports the file, so that no locks are held while it is read. The result is
+ * undefined for a partner without a connected account, because the import refuses such a partner.
  */
 export async function readSentFile(
   database: Database,
@@ -48,7 +48,7 @@ export async function sendSettlementFile(
 ): Promise<{ file: SettlementFileState; fresh: boolean }> {
   const { currency } = await connectedPartner(tx, acting, partnerId);
   const sha256 = sha256Of(text);
-  // A concurrent call with the same file waits for this lock and then finds the imported file.
+  // If the same file is sent in a concurrent call, this call waits for the lock and then finds the imported file.
   await lockProcessor(tx);
   const known = await findSettlementFile(tx, { partnerId, sha256 });
   if (known !== undefined) return { file: known, fresh: false };

@@ -36,13 +36,15 @@ interface SettlementLine {
   readonly currency: string;
   readonly amount: string;
   readonly kind: 'share' | 'reversal' | 'dispute';
-  /** The part of the price refunded to the customer, above zero. A reversal without it needs manual review. */
+  /** The part of the price refunded to the customer, above zero. A reversal without this amount needs manual review. */
   readonly refunded: string | null;
   /** ISO instant. Null if the file has no time. */
   readonly occurred_at: string | null;
 }
 
-/** The codes of refused lines and files. Codes with the same meaning are equal to those of ledger rows. */
+/**
+ * The codes of refused lines and files. Codes that have the same meaning as a code of ledger rows have the same name.
+ */
 export const SETTLEMENT_CODES = [
   ...(['csv_malformed', 'lines_too_many', 'header_invalid', 'column_count', 'field_missing'] as const),
   ...(['identifier_malformed', 'currency_unknown', 'kind_unknown', 'time_malformed', 'time_in_future'] as const),

@@ -1,6 +1,6 @@
 /**
- * Describes an amount and age in `assets:processor`: money that a processor or a settlement file reported, but that no
- * payout has brought to the bank. A settlement file is only a partner's claim until the bank confirms it.
+ * Describes an amount and its age in `assets:processor`. This is money that a processor or a settlement file reported,
+ * but that no payout has brought to the bank. A settlement file is only a partner's claim until the bank confirms it.
  */
 import { Amount } from '../money.ts';
 import type { ToldNotSeen } from './payouts.sql.ts';

@@ -1,6 +1,6 @@
 /**
- * Compares received and expected amounts of each quote, to the cent. Pure: SQL computes the sums, and the caller
- * supplies the time.
+ * Compares the received amount of each quote with the expected amount, to the cent. The functions are pure: SQL
+ * computes the sums, and the caller supplies the time.
  */
 import { Amount } from '../money.ts';
 import type { PayoutState } from './payouts.sql.ts';
@@ -9,7 +9,7 @@ import type { QuotePosition } from './reconcile.sql.ts';
 /**
  * All statuses except `matched` and `awaited` are exceptions. An `awaited` share may still arrive.
  *
- * - `short`, `over`: a different amount than expected was received, without another explanation.
+ * - `short`, `over`: less or more than expected was received, without another explanation.
  * - `held`: the ledger reversed a sale whose transfer is not reversed. We hold the share for the partner.
  * - `missing`: no amount was received.
  * - `late`: the whole amount was received, but too long after its acceptance.
@@ -37,7 +37,7 @@ export const isException = (status: QuoteStatus): status is ExceptionStatus =>
 
 interface QuoteVerdict {
   readonly status: QuoteStatus;
-  /** The amount expected and not billed; below zero if too much was received. */
+  /** The amount that was expected and not billed. Below zero if too much was received. */
   readonly open: Amount;
   /**
    * The amount that may be billed to the partner. Reversed transfers are not billed, because the ledger reverses their
@@ -46,7 +46,10 @@ interface QuoteVerdict {
   readonly billable: Amount;
 }
 
-/** A transfer needs available balance, which takes some days (7.4). A later share is late. */
+/**
+ * A transfer needs available balance, and balance becomes available only after some days (7.4). A share that arrives
+ * after this time is late.
+ */
 export const LATE_AFTER_DAYS = 7;
 
 const DAY_MILLISECONDS = 24 * 3600 * 1000;
@@ -61,7 +64,7 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
   const billed = amount(position.billed);
   const paid = amount(position.paid);
   const open = expected.minus(received.minus(reversedTransfers).minus(paid)).minus(billed);
-  // Reversed transfers that the ledger has not reversed yet.
+  // The amount of reversed transfers that the ledger has not reversed yet.
   const beyondLedger = reversedTransfers.minus(amount(position.reversed));
   const unreversed = beyondLedger.isPositive() ? beyondLedger : zero;
   const owed = open.minus(unreversed);
@@ -87,14 +90,18 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
 }
 
 /**
- * The status of a payout of one of our accounts. `failed`: a later payout has its money. `contents_unknown`: the
- * processor does not list its contents. `not_arrived`: the bank file covers later days but does not contain the payout.
+ * The status of a payout of one of our accounts. `failed`: the payout failed, and a later payout contains its money.
+ * `contents_unknown`: the processor does not list its contents. `not_arrived`: the bank file covers later days but does
+ * not contain the payout.
  */
 export type PayoutStatus = 'arrived' | 'on_its_way' | 'not_arrived' | 'contents_unknown' | 'failed';
 
-/** After this time, a payout must be in the bank and its contents must be known. */
+/** After this time, a payout must be in the bank, and its contents must be known. */
 const PAYOUT_LATE_AFTER_DAYS = 7;
-/** Money that a payout skips is in a later payout. Card money is available after some days, debits after more. */
+/**
+ * Money that one payout skips is in a later payout. Money from cards is available after some days, money from debits
+ * after more days.
+ */
 export const PAID_OUT_WITHIN_DAYS = 14;
 
 export function judgePayout(state: PayoutState, now: number): PayoutStatus {

@@ -60,7 +60,9 @@ describe('an amount that is split', () => {
     const refused = await refusalOf(pay('50.00'));
     expect(refused.code).toBe('approval_needed');
     expect(refused.facts['above']).toEqual([{ currency: 'USD', amount: '50.00', before: '100.00', above: '100.00' }]);
-    await expect(pay('50.00')).rejects.toThrow('50.00 USD, after 100.00 USD in the last 30 days, is above 100.00 USD.');
+    await expect(pay('50.00')).rejects.toThrow(
+      'With 100.00 USD of the last 30 days, 50.00 USD comes to more than the limit of 100.00 USD.',
+    );
     await pay('50.00', { partnerId: 'p-2' });
     await pay('50.00', { currency: 'EUR' });
     await pay('50.00', { by: SAM });

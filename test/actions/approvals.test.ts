@@ -35,13 +35,13 @@ const approve = async (login: string, requestId: number) => approveRequest(await
 const voids = () => world.sql<{ number: string }>('SELECT number FROM voids JOIN documents USING (document_id)');
 const decisions = (requestId: number) =>
   world.sql<{ decision: string; login: string }>(
-    `SELECT decision, login FROM approval_decisions JOIN users ON user_id = decided_by WHERE request_id = $1`,
+    `SELECT decision, personal(login) AS login FROM approval_decisions JOIN users ON user_id = decided_by WHERE request_id = $1`,
     [requestId],
   );
 /** Ends what a test left waiting. */
 async function withdrawAll(): Promise<void> {
   const open = await world.sql<{ request_id: string; login: string }>(
-    `SELECT request_id, login FROM approval_requests JOIN users ON user_id = requested_by
+    `SELECT request_id, personal(login) AS login FROM approval_requests JOIN users ON user_id = requested_by
      WHERE request_id NOT IN (SELECT request_id FROM approval_decisions)`,
   );
   for (const { request_id, login } of open) {
@@ -86,7 +86,7 @@ describe('an action that needs approval', () => {
     const requestId = facts['request_id'] as number;
     await approve(LEE, requestId);
     const events = await world.sql(
-      `SELECT action, login, details->'approval' AS approval FROM audit_events JOIN users USING (user_id)
+      `SELECT action, personal(login) AS login, personal_json(details->'approval') AS approval FROM audit_events JOIN users USING (user_id)
        WHERE action IN ('approval.approve', 'invoice.hold') ORDER BY audit_events.event_id`,
     );
     expect(events).toEqual([
@@ -148,7 +148,7 @@ describe('whoever may not decide', () => {
       world.sql(
         `INSERT INTO approval_decisions (request_id, requested_by, decision, decided_by, reason, recorded_at, event_id)
          SELECT $1, r.user_id, $2, u.user_id, 'sql', $3, (SELECT max(event_id) FROM audit_events)
-         FROM users u, users r WHERE u.login = $4 AND r.login = $5`,
+         FROM users u, users r WHERE personal(u.login) = $4 AND personal(r.login) = $5`,
         [requestId, decision, at, login, requester],
       );
     await expect(decide(MARA)).rejects.toMatchObject({ constraint: 'approval_by_a_second_person' });
@@ -235,11 +235,12 @@ test('the checks find nothing after all of it, and each approval or event that s
   const [{ approved = '' } = {}] = await world.sql<{ approved: string }>(
     `SELECT max(request_id) AS approved FROM approval_decisions WHERE decision = 'approve'`,
   );
-  const lee = (await world.sql<{ user_id: string }>('SELECT user_id FROM users WHERE login = $1', [LEE]))[0]?.user_id;
+  const lee = (await world.sql<{ user_id: string }>('SELECT user_id FROM users WHERE personal(login) = $1', [LEE]))[0]
+    ?.user_id;
   await world.sql(GUARDS_OFF);
   // The role was given after the approval.
   await world.sql(
-    `UPDATE user_roles SET fact_id = (SELECT max(fact_id) + 1000 FROM audit_events) WHERE role = 'approver' AND user_id IN
+    `UPDATE user_roles SET log_no = (SELECT max(log_no) + 1000 FROM audit_events) WHERE role = 'approver' AND user_id IN
        (SELECT decided_by FROM approval_decisions WHERE request_id = $1)`,
     [approved],
   );

@@ -187,6 +187,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'payment.reverse': () => ({ paymentId: made.applied, kind: 'returned', ...why }),
   'payment.assign': () => ({ paymentId: made.unapplied, partnerId: 'p-2' }),
   'payment.forget_account': () => ({ account: PAYER_ACCOUNT }),
+  'person.erase': () => ({ payment: made.applied, ...why }),
   'payment.settle': () => ({ payoutId: made.payout, paymentIds: [made.linked] }),
   'payment.close_exception': () => ({ exception: made.exception, ...why }),
   'credit.apply': () => ({ creditNote: made.creditNote, number: inv(1) }),

@@ -295,5 +295,6 @@ function inUnitsOf(amount: string, like: string): bigint {
 
 export const APPROVAL_ACTS: readonly Action[] = [
   { name: 'an action that may need approval is asked for', weight: 3, run: ask },
-  { name: 'a request for approval is decided', weight: 4, run: decide },
+  // Only a request that waits is decided.
+  { name: 'a request for approval is decided', weight: 4, rare: true, run: decide },
 ];

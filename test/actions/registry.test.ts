@@ -23,6 +23,7 @@ const filesOf = (folder: string): { path: string; text: string }[] =>
 const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   // These do actions, and something beside them.
   'books.ts closeBooks': 'a dry run lists everything that keeps the books from closing, where the action is refused',
+  'checkpoint.ts addCosignature': 'records what a witness signed: nothing is decided',
   'close.ts output': 'month.close, or with --compare only compares what it would issue',
   'credit.ts refund': 'credit.refund, or credit.refund_returned with --returned',
   'deliver.ts deliver': 'delivery.retry; what it delivers was decided by other actions',
@@ -46,6 +47,7 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   'resume.ts resume':
     'a preview ends pauses by itself, so nothing would be shown; after a restore it asks for numbers first',
   'serve.ts serve': 'serves until it is stopped',
+  'witness.ts witness': 'signs as a witness, without our database',
   // These read, from the primary server.
   'approval.ts show': 'reads',
   'doctor.ts doctor': 'reads',

@@ -100,8 +100,9 @@ describe('an item is there while its state lasts:', () => {
 
   test('an e-mail to the auditor that failed, until it is dismissed', async () => {
     const [letter] = await world.sql<{ email_id: string }>(
-      `INSERT INTO emails (kind, month, message_id, status, reason, queued_at)
-       VALUES ('seal', '2026-07', '<work@issuer.example>', 'failed', 'no such user', '2026-08-10T08:00:00Z') RETURNING email_id`,
+      `INSERT INTO emails (kind, checkpoint_size, message_id, status, reason, queued_at)
+       SELECT 'checkpoint', size, '<work@issuer.example>', 'failed', 'no such user', '2026-08-10T08:00:00Z'
+       FROM log_checkpoints WHERE closes = 'month 2026-07' RETURNING email_id`,
     );
     const emailId = Number(letter?.email_id);
     expect(await found(`email:${emailId}`)).toMatchObject({
@@ -141,11 +142,11 @@ describe('an item is there while its state lasts:', () => {
       world.database.transaction((tx) =>
         recordAttention(tx, { job, items, now: world.environment.now().toISO(), againAfterHours: 20 }),
       );
-    await tell('verify', { item: 'seals_recomputed', count: 3 });
+    await tell('verify', { item: 'log_derived_again', count: 3 });
     await tell('reconcile', { item: '2026-07', count: 2 });
     expect((await work()).map(({ item, reason }) => [item, reason])).toEqual([
       ['reconcile:2026-07', '2 open with the processor'],
-      ['verify:seals_recomputed', '3 differences: do not change the database; find the cause'],
+      ['verify:log_derived_again', '3 differences: do not change the database; find the cause'],
     ]);
     await tell('verify');
     await tell('reconcile');
@@ -179,7 +180,7 @@ describe('an item is assigned', () => {
     expect([await mine(LEE), await mine(MARA)]).toEqual([0, 1]);
     expect((await assign()).text).toBe(`${ITEM} is now unassigned.`);
     const events = await world.sql<{ subject: string; to: string | null; login: string }>(
-      `SELECT subject, details->>'to' AS to, login FROM audit_events JOIN users USING (user_id)
+      `SELECT subject, personal(details->>'to') AS to, personal(login) AS login FROM audit_events JOIN users USING (user_id)
        WHERE action = 'work.assign' ORDER BY audit_events.event_id`,
     );
     expect(events).toEqual([LEE, MARA, null].map((to) => ({ subject: ITEM, to, login: MARA })));

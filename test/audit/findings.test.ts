@@ -1,15 +1,14 @@
 /**
  * What an auditor from outside tried as the owner of the database, each line once, with the checks that name it, and the few
- * that nothing names. Other ways are in tampering.test.ts, insider.test.ts and verify.test.ts; forged packs in forgeries.ts.
+ * that nothing names. Other ways are in tampering.test.ts, insider.test.ts and verify.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
-import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { tradeByHttp } from '../support/service.ts';
 import { quote, type World } from '../support/world.ts';
-import { openBooks } from './books.ts';
+import { checkpoint, openBooks } from './books.ts';
 import { type Owner, openOwner } from './owner.ts';
 
 let world: World;
@@ -19,7 +18,7 @@ let owner: Owner;
 beforeAll(async () => {
   world = await openBooks();
   await world.rows([1, 2, 3].map((day) => quote({ quote_id: `q-early-${day}`, accepted_at: '2026-10-01T08:00:00Z' })));
-  await world.database.transaction((tx) => takeCheckpoint(tx, world));
+  await checkpoint(world);
   world.at('2026-10-02T10:00:00Z');
   await tradeByHttp(world);
   await world.rows([1, 2, 3].map((day) => quote({ quote_id: `q-late-${day}`, accepted_at: '2026-10-02T08:00:00Z' })));
@@ -47,34 +46,36 @@ test('untouched, nothing is named', async () => {
   expect(await named([])).toEqual([]);
 });
 
+const LOG = 'log_derived_again';
+
 type Line = [what: string, checks: readonly string[], ...statements: string[]];
 
 const PARKING = `policy_id = 'parking' AND month = '2026-07'`;
 const JULY = `(SELECT document_id FROM documents WHERE partner_id = 'p-1' AND month = '2026-07' AND purpose = 'month')`;
 const MORE = 'spot_price = spot_price + 1, invoice_amount = invoice_amount + 1';
-/** A PDF of September, the last closed month: it is drawn after the seal, so the checkpoint of October covers it. */
+/** A PDF of September, the last closed month: it is drawn after the close, so the checkpoint of October covers it. */
 const LAST_PDF = `(SELECT max(document_id) FROM document_pdfs)`;
 const OTHER_PDF = `pdf = '\\x25504446'::bytea, sha256 = encode(sha256('\\x25504446'::bytea), 'hex')`;
-const SEALED_PDF = `(SELECT min(document_id) FROM document_pdfs)`;
+const CLOSED_PDF = `(SELECT min(document_id) FROM document_pdfs)`;
 
-/** Months that are closed and sealed; nothing is sealed again. */
+/** Closed months; no checkpoint is taken again. */
 const CLOSED: readonly Line[] = [
   [
     'a row, its line and its invoice raised together',
-    ['seals_recomputed', 'document_pdfs_as_issued', 'rows_have_events'],
+    [LOG, 'document_pdfs_as_issued', 'rows_have_events'],
     `UPDATE ledger_rows SET ${MORE} WHERE partner_id = 'p-1' AND ${PARKING}`,
     `UPDATE document_lines SET ${MORE} WHERE ${PARKING} AND document_id IN ${JULY}`,
     `UPDATE documents SET ${MORE} WHERE document_id IN ${JULY}`,
   ],
   [
     "money moved from our share of a row to the partner's cut",
-    ['seals_recomputed', 'rows_have_events'],
+    [LOG, 'rows_have_events'],
     `UPDATE ledger_rows SET partner_cut = partner_cut + 1, invoice_amount = invoice_amount - 1
      WHERE partner_id = 'p-1' AND ${PARKING}`,
   ],
   [
     'the quotes of two customers exchanged',
-    ['seals_recomputed'],
+    [LOG],
     'DROP INDEX ledger_rows_known_once',
     `UPDATE ledger_rows SET quote_id = (
        SELECT o.quote_id FROM ledger_rows o WHERE o.posted_month = '2026-09' AND o.entry_id <> ledger_rows.entry_id
@@ -83,60 +84,49 @@ const CLOSED: readonly Line[] = [
   ],
   [
     'a quote deleted, with its line',
-    ['seals_recomputed', 'rows_have_events', 'document_pdfs_as_issued'],
+    [LOG, 'rows_have_events', 'document_pdfs_as_issued'],
     `DELETE FROM ledger_rows WHERE partner_id = 'p-1' AND ${PARKING}`,
     `DELETE FROM document_lines WHERE ${PARKING} AND document_id IN ${JULY}`,
   ],
   [
     'an invoice deleted, and the numbers after it moved up',
-    ['seals_recomputed', 'documents_match_rows'],
+    [LOG, 'documents_match_rows'],
     `DELETE FROM documents WHERE number = 'INV-2026-000003'`,
     `UPDATE documents SET sequence = sequence - 1 WHERE series = 'INV-2026' AND sequence > 3`,
   ],
   ['the e-mails of a month deleted', ['close_counts_match'], 'DELETE FROM emails', 'DELETE FROM email_attempts'],
   [
-    'a PDF replaced with its hash, under a seal',
-    ['seals_recomputed', 'document_pdfs_as_issued'],
-    `UPDATE document_pdfs SET ${OTHER_PDF} WHERE document_id = ${SEALED_PDF}`,
+    'a PDF replaced with its hash, under the next close',
+    [LOG, 'document_pdfs_as_issued'],
+    `UPDATE document_pdfs SET ${OTHER_PDF} WHERE document_id = ${CLOSED_PDF}`,
   ],
   [
     'a PDF replaced with its hash, said to be drawn by other libraries, before the next close',
-    ['checkpoints_recomputed'],
+    [LOG],
     `UPDATE document_pdfs SET ${OTHER_PDF}, libraries = '{"fontkit": "0"}' WHERE document_id = ${LAST_PDF}`,
   ],
   [
     'an invisible character in the name of a policy, which the PDF does not show either',
-    ['seals_recomputed'],
+    [LOG],
     `UPDATE document_lines SET policy_name = policy_name || chr(8203) WHERE ${PARKING}`,
   ],
-  ['a void taken away', ['seals_recomputed', 'facts_have_events', 'one_live_document'], 'DELETE FROM voids'],
-  [
-    'the id of the installation',
-    ['seals_recomputed', 'checkpoints_recomputed'],
-    `UPDATE installation SET installation_id = 'aaaaaaaaaaaa'`,
-  ],
-  ['the last fact of a seal', ['seals_recomputed'], `UPDATE seals SET facts_to = facts_to - 1 WHERE month = '2026-07'`],
+  ['a void taken away', [LOG, 'facts_have_events', 'one_live_document'], 'DELETE FROM voids'],
+  ['the id of the installation', [LOG], `UPDATE installation SET installation_id = 'aaaaaaaaaaaa'`],
+  ['the last fact of closed books', [LOG], `UPDATE book_closes SET facts_to = facts_to - 1 WHERE month = '2026-07'`],
   [
     'our bank details as they were printed',
-    ['seals_recomputed', 'document_pdfs_as_issued'],
+    [LOG, 'document_pdfs_as_issued'],
     `UPDATE instruction_versions SET content = replace(content::text, 'Sandbox', 'Evil')::jsonb`,
   ],
   [
     'our own name as it was printed',
-    ['seals_recomputed', 'document_pdfs_as_issued'],
+    [LOG, 'document_pdfs_as_issued'],
     `UPDATE issuer_versions SET content = replace(content::text, 'Sandbox', 'Evil')::jsonb`,
   ],
   [
-    'a seal whose lines stand in another order',
-    ['seals_recomputed'],
-    `UPDATE seals SET record = s.text, seal = encode(sha256(convert_to(s.text, 'UTF8')), 'hex')
-     FROM (SELECT regexp_replace(record, '(issued_on [^\n]*)\n(closed_at [^\n]*)', E'\\2\n\\1') AS text
-           FROM seals WHERE month = '2026-09') AS s WHERE month = '2026-09'`,
-  ],
-  [
     'the last month opened again',
-    ['checkpoints_recomputed'],
-    `DELETE FROM seals WHERE month = '2026-09'`,
+    [LOG],
+    `DELETE FROM log_checkpoints WHERE closes = 'month 2026-09'`,
     `DELETE FROM closed_months WHERE month = '2026-09'`,
   ],
   [
@@ -161,21 +151,13 @@ const REQUOTE_EVENT = `action = 'requote.accept' AND occurred_at = (SELECT max(o
 
 /** The open month, up to the day's checkpoint and since. */
 const OPEN: readonly Line[] = [
-  [
-    'a price before the checkpoint',
-    ['checkpoints_recomputed', 'rows_have_events'],
-    `UPDATE ledger_rows SET ${MORE} ${ROW('q-early-1')}`,
-  ],
+  ['a price before the checkpoint', [LOG, 'rows_have_events'], `UPDATE ledger_rows SET ${MORE} ${ROW('q-early-1')}`],
   ['a price since', ['rows_have_events'], `UPDATE ledger_rows SET ${MORE} ${ROW('q-late-1')}`],
-  [
-    'a row deleted before the checkpoint',
-    ['checkpoints_recomputed', 'rows_have_events'],
-    `DELETE FROM ledger_rows ${ROW('q-early-2')}`,
-  ],
+  ['a row deleted before the checkpoint', [LOG, 'rows_have_events'], `DELETE FROM ledger_rows ${ROW('q-early-2')}`],
   ['a row deleted since', ['rows_have_events'], `DELETE FROM ledger_rows ${ROW('q-late-2')}`],
   [
     'the other partner of a row before the checkpoint',
-    ['checkpoints_recomputed'],
+    [LOG],
     `UPDATE ledger_rows SET partner_id = 'p-2' ${ROW('q-early-1')}`,
   ],
   [
@@ -220,7 +202,7 @@ const OPEN: readonly Line[] = [
   ],
   [
     'who did something before the checkpoint',
-    ['checkpoints_recomputed'],
+    [LOG],
     `UPDATE audit_events SET os_user = 'friend'
      WHERE event_id = (SELECT event_id FROM ledger_rows ${ROW('q-early-1')})`,
   ],
@@ -232,7 +214,7 @@ describe('in the open month, verify names', () => {
   });
 });
 
-/** What was done since the last checkpoint and leaves everything consistent. The next checkpoint seals what it finds. */
+/** What was done since the last checkpoint and leaves everything consistent. The next checkpoint covers what it finds. */
 const UNNAMED: readonly [what: string, ...statements: string[]][] = [
   [
     'the other enrollment of a row since the checkpoint: the totals of its import are as before',

@@ -38,14 +38,14 @@ const OPENING = [
 ];
 const entry = (
   entry_on: string,
-  fact_id: number,
+  log_no: number,
   postings: Posting[],
   more: Partial<JournalEntry> = {},
 ): JournalEntry => ({
   entry_on,
   dated_on: entry_on,
   fact: 'quote_accepted',
-  fact_id,
+  log_no,
   document: null,
   reference: 'q-1',
   postings,

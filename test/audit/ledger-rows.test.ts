@@ -1,16 +1,15 @@
-/** Rows of an export are made from sealed lines, as CSV and as JSON: they say the same. */
+/** Rows of an export are made from lines of the log, as CSV and as JSON: both formats say the same. */
 import { parse } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
-import { headerOf } from '../../src/audit/dictionary.ts';
-import { documentKey, ledgerRows } from '../../src/audit/ledger-rows.ts';
+import { documentKey, LEDGER_HEADER, ledgerRows } from '../../src/audit/ledger-rows.ts';
+import { LOG_FORMS } from '../../src/log/forms.ts';
 import type { Month } from '../../src/month.ts';
-import { ROW_COLUMNS } from '../../src/seals/canonical.ts';
 
 const MONTH = '2026-08' as Month;
 const NUMBERS = new Map([[documentKey('p-1', 'USD', 'invoicing'), 'INV-2026-000001']]);
 
-type Line = Partial<Record<(typeof ROW_COLUMNS)[number], string>>;
-const USUAL: Required<Line> = {
+type Line = Readonly<Record<string, string>>;
+const USUAL: Line = {
   entry_id: '4711',
   posted_month: '2026-07',
   partner_id: 'p-1',
@@ -21,31 +20,38 @@ const USUAL: Required<Line> = {
   enrollment_id: 'en-1',
   policy_id: 'ticket-protection',
   currency: 'USD',
-  accepted_at: '2026-07-15 12:00:00.25+00',
+  accepted_at: '2026-07-15T12:00:00.250000Z',
   spot_price: '12.5',
   partner_cut: '2',
   invoice_amount: '10.5',
   time_zone: 'America/New_York',
   month: '2026-07',
   arrangement: 'invoicing',
-  recorded_at: '2026-08-01 12:00:00+00',
+  recorded_at: '2026-08-01T12:00:00.000000Z',
   event_id: '12',
 };
-const lineOf = (line: Line) => `${ROW_COLUMNS.map((name) => ({ ...USUAL, ...line })[name]).join('\t')}\n`;
+const NAMES = ['entry_id', ...(LOG_FORMS[0]?.columns ?? []).map(({ name }) => name)];
+const lineOf = (line: Line) => `${['ledger_rows', ...NAMES.map((name) => ({ ...USUAL, ...line })[name])].join('\t')}\n`;
 
 const asCsv = (lines: string) => String(ledgerRows('csv', MONTH, NUMBERS)(Buffer.from(lines)));
 const asJson = (lines: string) => String(ledgerRows('jsonl', MONTH, NUMBERS)(Buffer.from(lines)));
 
-test('a sealed line becomes a row of the contract, with the digits of its currency and the number of its document', () => {
+test('a line becomes a row of the contract, with the digits of its currency and the number of its document', () => {
   expect(asCsv(lineOf({}))).toBe(
-    'quote_accepted,p-1,q-1,,,en-1,ticket-protection,USD,2026-07-15T12:00:00.25Z,12.50,2.00,10.50,4711,2026-08,' +
-      '2026-08-01T12:00:00Z,INV-2026-000001\n',
+    'quote_accepted,p-1,q-1,,,en-1,ticket-protection,USD,2026-07-15T12:00:00.250000Z,12.50,2.00,10.50,4711,2026-08,' +
+      '2026-08-01T12:00:00.000000Z,INV-2026-000001\n',
   );
   expect(JSON.parse(asJson(lineOf({})))).toEqual({
     ...{ kind: 'quote_accepted', partner_id: 'p-1', quote_id: 'q-1', enrollment_id: 'en-1' },
-    ...{ policy_id: 'ticket-protection', currency: 'USD', accepted_at: '2026-07-15T12:00:00.25Z', spotPrice: '12.50' },
+    ...{ requote_id: null, reversal_id: null },
+    ...{
+      policy_id: 'ticket-protection',
+      currency: 'USD',
+      accepted_at: '2026-07-15T12:00:00.250000Z',
+      spotPrice: '12.50',
+    },
     ...{ partnerCut: '2.00', invoiceAmount: '10.50', entry_id: 4711, posted_month: '2026-08' },
-    ...{ recorded_at: '2026-08-01T12:00:00Z', document: 'INV-2026-000001' },
+    ...{ recorded_at: '2026-08-01T12:00:00.000000Z', document: 'INV-2026-000001' },
   });
 });
 
@@ -74,7 +80,7 @@ const ROWS: readonly (readonly [name: string, line: Line])[] = [
 
 test.each(ROWS)('a row %s reads the same in both formats', (_, line) => {
   const row = JSON.parse(asJson(lineOf(line)));
-  const [read] = parse(headerOf('ledger') + asCsv(lineOf(line)), { columns: true }) as Record<string, string>[];
+  const [read] = parse(LEDGER_HEADER + asCsv(lineOf(line)), { columns: true }) as Record<string, string>[];
   const amounts = ['spotPrice', 'partnerCut', 'invoiceAmount'];
   for (const [name, cell] of Object.entries(read ?? {})) {
     const text = amounts.includes(name) ? cell : cell.replace(/^'/, '');
@@ -88,7 +94,7 @@ test('many lines in one piece become as many rows, whatever is among them', () =
   const lines = Array.from({ length: 300 }, (_, index) =>
     lineOf({ ...(ROWS[index % ROWS.length]?.[1] ?? {}), entry_id: `${index}` }),
   );
-  const read = parse(headerOf('ledger') + asCsv(lines.join('')), { columns: true }) as Record<string, string>[];
+  const read = parse(LEDGER_HEADER + asCsv(lines.join('')), { columns: true }) as Record<string, string>[];
   expect(read.map((row) => row['entry_id'])).toEqual(lines.map((_, index) => `${index}`));
   expect(asCsv('')).toBe('');
 });

@@ -40,8 +40,8 @@ function duplicates(...pairs: readonly (readonly [payment: string, of: string])[
   const payments = ['first', 'last', 'other'].map(
     (name) => `
       INSERT INTO payments (identity, source, partner_id, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id)
-      SELECT '${name}', 'hand', partner_id, currency, ${name === 'other' ? 4 : 3}, 'wire', '', received_on, entry_on, '${name}', recorded_at, event_id
-      FROM payments WHERE reference = 'FT-77' LIMIT 1`,
+      SELECT '${name}', 'hand', partner_id, currency, ${name === 'other' ? 4 : 3}, 'wire', '', received_on, entry_on, keep_text('${name}'), recorded_at, event_id
+      FROM payments WHERE personal(reference) = 'FT-77' LIMIT 1`,
   );
   const sources = `
     INSERT INTO payment_sources (identity, payment_id, source, reference, recorded_at, event_id)

@@ -7,16 +7,17 @@ import { checkContext, type Verification, verify } from '../../src/audit/verify.
 import { databaseFailure, query, type Transaction } from '../../src/database/transaction.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
+import { takeCheckpoint } from '../../src/log/checkpoint.ts';
+import { signCheckpoints } from '../../src/log/sign.ts';
 import type { Month } from '../../src/month.ts';
 import { Publisher } from '../../src/partner-events/publish.ts';
-import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { booksOf } from '../payments/books.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
-import { SEAL_KEY } from '../support/seal-keys.ts';
+import { LOG_KEY } from '../support/log-keys.ts';
 import { tradeByHttp } from '../support/service.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { SWEEPING } from '../support/sweep.ts';
@@ -32,7 +33,7 @@ let stripe: StripeStandIn;
 
 beforeAll(async () => {
   stripe = await startStripe({ now: () => world.environment.now().toJSDate() });
-  world = await openWorld({ stripe: stripe.url, sealKey: SEAL_KEY });
+  world = await openWorld({ stripe: stripe.url, logKey: LOG_KEY });
   world.settings = { ...world.settings, payment_link: { provider: 'stripe', printed_url: 'page', methods: ['card'] } };
   owner = openOwner(world);
   const first = quote({ quote_id: 'q-1', spotPrice: '40.00', partnerCut: '12.00', invoiceAmount: '28.00' });
@@ -66,7 +67,8 @@ beforeAll(async () => {
   await tradeByHttp(world);
   await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
   await new Publisher(world.database).publish(10_000);
-  await world.database.transaction((tx) => takeCheckpoint(tx, world));
+  await takeCheckpoint(world.database, world);
+  await signCheckpoints(world);
 });
 afterAll(async () => {
   await owner.close();
@@ -125,7 +127,7 @@ const failing = (found: Pick<Verification, 'checks'>) =>
 
 /**
  * What these books lack, and which tests have and damage it: time stamps, approvals and their thresholds, openings, tax and
- * e-invoices in test/seals/time-stamps, test/actions/approvals and agreed, test/opening/evidence, test/audit/tax and
+ * e-invoices in test/log/time-stamps, test/actions/approvals and agreed, test/opening/evidence, test/audit/tax and
  * test/delivery/e-invoices.
  */
 const TESTED_ELSEWHERE = [
@@ -148,10 +150,14 @@ test('the invariants of the tests hold over the same books, and those of correct
 });
 
 test('rows hashed beside the other checks give the same report, each check in its place', async () => {
-  const inTurn = await world.verify();
+  const both = <Result>(work: (tx: Transaction, other: Transaction) => Promise<Result>) =>
+    world.database.readingBeside((tx, other) => {
+      if (other === undefined) throw new Error('no connection for a second transaction');
+      return work(tx, other);
+    });
+  const inTurn = await both((_, other) => verify(other, undefined));
   const told: string[] = [];
-  const beside = await world.database.readingBeside((tx, other) => {
-    if (other === undefined) throw new Error('no connection for a second transaction');
+  const beside = await both((tx, other) => {
     return verify(tx, undefined, { onCheck: ({ check }) => told.push(check), beside: other });
   });
   expect(beside).toEqual(inTurn);
@@ -272,10 +278,10 @@ const DAMAGES: readonly Damage[] = [
   ['a disabled guard', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only'],
   ['a privilege given to the app', 'append_only_guards', 'GRANT UPDATE ON ledger_rows TO reckoner_app'],
   [
-    'a fact under no seal',
-    'facts_under_seals',
+    'a fact with a number below the first',
+    'log_derived_again',
     'ALTER TABLE voids DROP CONSTRAINT voids_fact_positive',
-    'UPDATE voids SET fact_id = -fact_id',
+    'UPDATE voids SET log_no = -log_no',
   ],
   ['a guard that does nothing', 'schema_as_migrated', 'ALTER FUNCTION refuse_change() IMMUTABLE'],
   [
@@ -353,16 +359,20 @@ const DAMAGES: readonly Damage[] = [
     `UPDATE audit_events SET action = 'quote.accept'
      WHERE event_id = (SELECT event_id FROM ledger_rows WHERE entry_id = ${FIRST_ROW})`,
   ],
-  ['a seal taken away', 'seals_recomputed', `DELETE FROM seals WHERE month = '2026-08'`],
+  ['every checkpoint taken away', 'log_derived_again', 'DELETE FROM log_signatures', 'DELETE FROM log_checkpoints'],
+  [
+    'a signed checkpoint taken away, the last one',
+    'signatures_verify',
+    'DELETE FROM log_checkpoints WHERE size = (SELECT max(size) FROM log_checkpoints)',
+  ],
   [
     'a row of the open month removed after a checkpoint',
-    'checkpoints_recomputed',
+    'log_derived_again',
     'DELETE FROM ledger_rows WHERE entry_id = (SELECT max(entry_id) FROM ledger_rows)',
   ],
-  ['a checkpoint taken away', 'facts_have_events', 'DELETE FROM checkpoints'],
   [
     'a changed recording time',
-    'seals_recomputed',
+    'log_derived_again',
     `UPDATE ledger_rows SET recorded_at = recorded_at + interval '1 second' WHERE entry_id = ${FIRST_ROW}`,
   ],
   [
@@ -549,7 +559,7 @@ const DAMAGES: readonly Damage[] = [
   ['an exported file removed', 'gl_export_files_as_written', `DELETE FROM gl_export_files WHERE position = 2`],
   [
     'an entry of closed books of another account',
-    'closed_books_recomputed',
+    'log_derived_again',
     `UPDATE documents SET partner_id = 'p-9' WHERE number = 'INV-2026-000001'`,
   ],
   [
@@ -713,6 +723,11 @@ const DAMAGES: readonly Damage[] = [
      SELECT document_id, invoice_dispute_id, amount, reason, owner, disputed_on, recorded_at, event_id
      FROM invoice_disputes`,
   ],
+  [
+    'a personal text that was deleted and not erased',
+    'personal_texts_kept_or_erased',
+    `DELETE FROM personal_texts WHERE commitment IN (SELECT contact_name FROM documents)`,
+  ],
   ['more written off than was owed', 'balances_within_documents', 'UPDATE write_offs SET amount = amount + 1'],
   [
     'another PDF in place of the one that was sent',
@@ -764,12 +779,20 @@ const DAMAGES: readonly Damage[] = [
     'emails_consistent',
     `DELETE FROM emails WHERE email_id = (SELECT min(email_id) FROM email_attempts)`,
   ],
-  ['a signature taken out', 'signatures_verify', `DELETE FROM seal_signatures WHERE name = '2026-08'`],
-  ['a signature of no seal', 'signatures_verify', `UPDATE seal_signatures SET name = '2020-01' WHERE name = '2026-07'`],
   [
-    'a signature by another key than it states',
+    'a signature of another checkpoint',
     'signatures_verify',
-    `UPDATE seal_signatures SET public_key = 'A' || substr(public_key, 2)`,
+    `UPDATE log_signatures SET line = (SELECT max(line) FROM log_signatures WHERE size = (SELECT max(size) FROM log_signatures))`,
+  ],
+  [
+    'a signature under another name',
+    'signatures_verify',
+    `UPDATE log_signatures SET key_name = 'elsewhere.example/log'`,
+  ],
+  [
+    'a signature by a key that the log does not state',
+    'signatures_verify',
+    `UPDATE log_keys SET public_key = encode(sha256('x'), 'base64')`,
   ],
   ...PAYMENT_DAMAGES,
   [
@@ -788,7 +811,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'an event that nothing is recorded for',
     'events_match_facts',
-    `INSERT INTO partner_events (partner_id, position, type, fact_id)
+    `INSERT INTO partner_events (partner_id, position, type, log_no)
      SELECT partner_id, max(position) + 1, 'document.voided', 1 FROM partner_events GROUP BY partner_id LIMIT 1`,
   ],
   [
@@ -817,6 +840,11 @@ const DAMAGES: readonly Damage[] = [
      SELECT partner_id, 1 + (SELECT max(position) FROM partner_events o WHERE o.partner_id = e.partner_id), type,
             posted_month, entry_id
      FROM partner_events e WHERE entry_id = (SELECT max(entry_id) FROM partner_events)`,
+  ],
+  [
+    'a month that begins on another day',
+    'rules_hold',
+    `UPDATE month_zones SET begins_at = begins_at + interval '1 day'`,
   ],
   [
     'a count of the close changed',

@@ -122,7 +122,7 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
       ...['from=2026-10-01&to=2026-10-31', 'from=2024-01-01&to=2024-01-31', 'action=ledger.import&to=2024-01-31'],
       ...after('before', 'events'),
     ],
-    '/audit/seals': ['kind=checkpoint', 'after=2025-06'],
+    '/audit/checkpoints': ['kind=daily', 'kind=month'],
     '/reports/coverage': ['as_of=2026-06-30', 'only=gaps', 'after=partner-00250'],
     '/reports/close': [`month=${month}`, 'month=2024-03'],
     '/reports/trial-balance': ['as_of=2025-06-15', 'detail=yes'],
@@ -146,17 +146,17 @@ function actionQuestion(path: string, objects: Objects): string {
 /** The addresses of a path. Throws for a parameter that nobody has given a value: say it here. */
 export function addressesOf(path: string, objects: Objects): string[] {
   const { number, open, partner, payment, exception, month, running } = objects;
-  // The ledger has no request of approval, no file of a task and no month exported for a general ledger.
-  if (/^\/approvals\/|:(task|gl)\b/.test(path)) return [];
+  // The ledger has no request of approval, no file of a task and no month exported for a general ledger; the
+  // size of its checkpoints is not known here.
+  if (/^\/approvals\/|:(task|gl|size)\b/.test(path)) return [];
   const values: Readonly<Record<string, readonly string[]>> = {
-    ...{ number: [number, open], exception: [exception, payment], id: [partner], kind: ['month'], name: [month] },
+    ...{ number: [number, open], exception: [exception, payment], id: [partner] },
     month: path === '/close/:month' ? [running, month, '2024-03'] : path.endsWith('/preview') ? [running] : [month],
   };
   const parameter = /:(\w+)/.exec(path)?.[1];
-  const filled = path.replace(':kind/:name', `month/${month}`);
   const own =
-    filled !== path || parameter === undefined
-      ? [filled]
+    parameter === undefined
+      ? [path]
       : (values[parameter] ?? []).map((value) => path.replace(`:${parameter}`, encodeURIComponent(value)));
   if (own.length === 0) throw new Error(`say in addressesOf what :${parameter} of ${path} is`);
   if (path.startsWith('/actions/')) return [path, `${path}?${actionQuestion(path, objects)}`];

@@ -81,7 +81,7 @@ async function signIn(
   login: string,
   roles: readonly string[],
 ): Promise<string> {
-  const { rowCount } = await client.query('SELECT FROM users WHERE login = $1', [login]);
+  const { rowCount } = await client.query('SELECT FROM users WHERE personal(login) = $1', [login]);
   const asked = rowCount === 0 ? ['invite', login, ...roles] : ['link', login];
   const made = await reckoner(home, NOW, ['user', ...asked, '--no-mail']);
   const link = new URL((JSON.parse(made) as { url: string }).url).pathname;

@@ -123,7 +123,7 @@ async function openDeliveries(documents: number): Promise<Deliveries> {
       await Promise.all(Array.from({ length: processes }, () => reckoner(on(copy), ['--json', 'deliver'])));
       const seconds = (performance.now() - began) / 1000;
       const emails = (await taken(sink)) - before;
-      // Besides them the seal for the auditor, the close report, and the notice of the bank details that came into force.
+      // Besides them the letter to the auditor, the close report, and the notice of the bank details that came into force.
       if (emails !== documents + 3) throw new Error(`${emails} e-mails came for ${documents} documents`);
       await admin.query(`DROP DATABASE ${copy} WITH (FORCE)`);
       return seconds;

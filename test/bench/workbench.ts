@@ -237,7 +237,7 @@ export async function openMonth(bench: Workbench): Promise<string> {
     for await (const line of createInterface({ input: createReadStream(file) })) {
       if (lines.length === ofDay) {
         await importDay();
-        await bench.reckoner(url, MORNING_AFTER, ['checkpoint']);
+        await bench.reckoner(url, MORNING_AFTER, ['checkpoint', 'take']);
       }
       lines.push(line);
     }

@@ -7,8 +7,8 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeDatabase } from '../support/databases.ts';
+import { LOG_PEM } from '../support/log-keys.ts';
 import { command } from '../support/program.ts';
-import { SEAL_PEM } from '../support/seal-keys.ts';
 import { needs, tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
     key.keyFile = written(`${name}.txt`, `# created by a test\n# public key: ${key.recipient}\n${key.secret}\n`);
   }
   file = join(world.home, 'encrypted.backup');
-  const made = await run(['--json', 'backup', file, ...to(operations), ...to(safe)], { SEAL_SIGNING_KEY: SEAL_PEM });
+  const made = await run(['--json', 'backup', file, ...to(operations), ...to(safe)], { LOG_SIGNING_KEY: LOG_PEM });
   expect(made.json()).toMatchObject({ file, encrypted_to: [operations.recipient, safe.recipient] });
 });
 afterAll(() => world.end());
@@ -50,7 +50,7 @@ test('either of two private keys restores an encrypted backup, and its signature
   for (const { keyFile } of [operations, safe]) {
     const target = await makeDatabase('encrypted');
     try {
-      const env = { DATABASE_URL: target.url, SEAL_SIGNING_KEY: SEAL_PEM };
+      const env = { DATABASE_URL: target.url, LOG_SIGNING_KEY: LOG_PEM };
       const ran = await run(['restore', file, '--identity', keyFile], env);
       expect([ran.status, ran.stdout]).toEqual([0, expect.stringContaining('It is signed with the key')]);
     } finally {

@@ -4,8 +4,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LOG_PEM, newLogPem } from '../support/log-keys.ts';
 import { command } from '../support/program.ts';
-import { newSealPem, SEAL_PEM } from '../support/seal-keys.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -18,7 +18,7 @@ afterAll(() => world.end());
 
 const run = (args: readonly string[], more: Record<string, string> = {}) =>
   command(args, { env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, ...more } });
-const KEY = { SEAL_SIGNING_KEY: SEAL_PEM };
+const KEY = { LOG_SIGNING_KEY: LOG_PEM };
 
 test('a backup with a changed row and a new hash of its own is refused where there is a key to check it with', async () => {
   const file = join(world.home, 'signed.backup');
@@ -42,8 +42,8 @@ test('a backup with a changed row and a new hash of its own is refused where the
     const refused = await forge(own);
     expect([refused.status, refused.stderr]).toEqual([2, expect.stringMatching(/not signed|its signature is not/)]);
   }
-  const other = await run(['restore', file], { SEAL_SIGNING_KEY: newSealPem() });
-  expect(other.stderr).toContain('it was not signed with the key that signs seals');
+  const other = await run(['restore', file], { LOG_SIGNING_KEY: newLogPem() });
+  expect(other.stderr).toContain('it was not signed with the key that signs checkpoints');
   // Our own is refused for the database only, which is not empty.
   expect((await run(['restore', file], KEY)).stderr).toContain('not empty');
 });

@@ -47,7 +47,13 @@ test('init creates a sandbox with complete settings, and keeps them when repeate
   const env = { RECKONER_HOME: home };
   const made = await run(['--json', 'init'], undefined, { env });
   expect(made).toMatchObject({ status: 0 });
-  expect(made.json()).toEqual({ home, environment: 'sandbox', settings: 'created', migrations: [] });
+  expect(made.json()).toEqual({
+    home,
+    environment: 'sandbox',
+    origin: expect.stringMatching(/^sandbox\.reckoner\.invalid\/[0-9a-f]{12}$/),
+    settings: 'created',
+    migrations: [],
+  });
   const settings = readFileSync(join(home, 'settings.json'), 'utf8');
   writeFileSync(join(home, 'settings.json'), settings.replace('Sandbox Protection', 'Our Protection'));
   expect((await run(['--json', 'init'], undefined, { env })).json()).toMatchObject({ settings: 'kept' });
@@ -141,7 +147,7 @@ const MONTH = {
   totals: { USD: { spotPrice: '45.00', partnerCut: '13.50', invoiceAmount: '31.50' } },
 };
 
-const SEAL = expect.stringMatching(/^[0-9a-f]{64}$/);
+const CHECKPOINT = { size: expect.any(Number), root: expect.stringMatching(/^[A-Za-z0-9+/]{43}=$/) };
 
 test('a preview shows the documents that would be issued and writes nothing', async () => {
   const ran = await run(['--json', 'close', '--dry-run']);
@@ -157,13 +163,13 @@ test('close issues and delivers, and prints the JSON of the contract; closing ag
   const deliveries = { sent: 1, pending: 0, held: 0, failed: 0, uncertain: 0 };
   expect({ status: ran.status, report: ran.json() }).toEqual({
     status: 0,
-    report: { months: [{ ...MONTH, status: 'closed', deliveries, seal: SEAL }] },
+    report: { months: [{ ...MONTH, status: 'closed', deliveries, checkpoint: CHECKPOINT }] },
   });
   const listed = (await run(['--json', 'invoice', 'list'])).stdout;
   const again = await run(['--json', 'close']);
   expect({ status: again.status, report: again.json() }).toEqual({ status: 0, report: { months: [] } });
   const named = await run(['--json', 'close', '2026-07']);
-  expect(named.json()).toEqual({ months: [{ ...MONTH, status: 'closed', deliveries, seal: SEAL }] });
+  expect(named.json()).toEqual({ months: [{ ...MONTH, status: 'closed', deliveries, checkpoint: CHECKPOINT }] });
   expect((await run(['--json', 'invoice', 'list'])).stdout).toBe(listed);
 });
 
@@ -289,8 +295,8 @@ test('init --check lists what production still needs, by setting, currency and p
       { scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' },
       {
         scope: 'environment',
-        id: 'SEAL_SIGNING_KEY_FILE',
-        needs: 'a key that signs seals: without one, anyone who can write to the database can make a seal',
+        id: 'LOG_SIGNING_KEY_FILE',
+        needs: 'a key that signs checkpoints: without one, anyone who can write to the database can make them',
       },
       ...['address.line1', 'address.city', 'address.country'].map((needs) => ({ scope: 'partner', id: 'p-2', needs })),
     ],

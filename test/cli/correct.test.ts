@@ -202,7 +202,7 @@ test('the audit event has the claimed name, the user and the host', async () => 
   await run('--by', 'Grace', 'invoice', 'void', INV_2, '--reason', 'wrong');
   await run('--by', 'Grace', 'invoice', 'rerun', '--month', '2026-07', '--no-deliver');
   const events = await world.sql(
-    `SELECT action, subject, details, claimed_by, os_user <> '' AND host <> '' AS seen, via FROM audit_events
+    `SELECT action, subject, details, personal(claimed_by) AS claimed_by, os_user <> '' AND host <> '' AS seen, via FROM audit_events
      WHERE action LIKE 'invoice.%' ORDER BY event_id`,
   );
   const seen = { seen: true, via: 'command' };

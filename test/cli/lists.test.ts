@@ -46,7 +46,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'payment payouts': 'payout_id,',
   'dispute list': 'number,partner_id,',
   'email list': 'number,kind,',
-  'seal letters': 'kind,name,',
+  'checkpoint list': 'size,closes,',
   'gl list': 'month,format,',
   'security list': 'at,event,',
   'client list': 'client_id,partner_id,',

@@ -6,8 +6,8 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';
+import { newLogPem } from '../support/log-keys.ts';
 import { compiled, type Ran, reckoner } from '../support/program.ts';
-import { newSealPem } from '../support/seal-keys.ts';
 import { ask, callerWith, PRICED } from '../support/service.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -17,14 +17,14 @@ const planted = (name: string) => `planted${name}${'0123456789'.repeat(3)}`;
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'pem', type: 'pkcs8' });
 /** The middle of a key in PEM, which is in its first line. */
 const heart = (pem: string) => pem.split('\n')[1]?.slice(20, 60) ?? '';
-const sealPem = newSealPem();
+const logPem = newLogPem();
 
 /** What must appear nowhere, by what it is. */
 const secrets = new Map<string, string>([
   ...['Database', 'Smtp', 'Stripe', 'Connected', 'Webhook', 'ConnectedWebhook', 'Link', 'Signing'].map(
     (name) => [name, planted(name)] as const,
   ),
-  ['Seal', heart(sealPem)],
+  ['Log', heart(logPem)],
   ['Dkim', heart(rsa.toString())],
 ]);
 const secret = (name: string) => secrets.get(name) as string;
@@ -60,7 +60,7 @@ beforeAll(async () => {
     STRIPE_WEBHOOK_SECRET_acct_1: secret('ConnectedWebhook'),
     PAYMENT_LINK_SECRET: secret('Link'),
     WEBHOOK_SIGNING_KEY: secret('Signing'),
-    SEAL_SIGNING_KEY: sealPem,
+    LOG_SIGNING_KEY: logPem,
     DKIM_PRIVATE_KEY: rsa.toString(),
   };
   watching = setInterval(() => {
@@ -176,7 +176,7 @@ test.each([
   ['STRIPE_SECRET_KEY', () => `sk_live_${secret('Stripe')}`],
   ['STRIPE_SECRET_KEY_acct_1', () => `sk_live_${secret('Connected')}`],
   ['STRIPE_WEBHOOK_SECRET_acct_1', () => secret('Webhook')],
-  ['SEAL_SIGNING_KEY', () => sealPem.replace('PRIVATE', 'PUBLIC')],
+  ['LOG_SIGNING_KEY', () => logPem.replace('PRIVATE', 'PUBLIC')],
   ['DKIM_PRIVATE_KEY', () => rsa.toString().replace('PRIVATE', 'PUBLIC')],
   ['PAYMENT_LINK_SECRET', () => 'plantedShort'],
   ['WEBHOOK_SIGNING_KEY', () => 'plantedShort'],

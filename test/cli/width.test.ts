@@ -2,7 +2,7 @@
 import stringWidth from 'string-width';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
-import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
+import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   ]);
   await world.close();
   await world.deliver();
-  await world.database.transaction((tx) => takeCheckpoint(tx, world));
+  await takeCheckpoint(world.database, world);
   world.at('2026-09-20T10:00:00Z');
 });
 afterAll(() => world.end());
@@ -72,7 +72,7 @@ test('the help of every command fits into 80 columns', async () => {
 
 test.each([
   ['status'],
-  ['seal', 'letters'],
+  ['checkpoint', 'list'],
   ['report', 'close'],
   ['report', 'aging'],
   ['report', 'coverage'],

@@ -181,7 +181,7 @@ test('the preview counts what would be held, and names the reason that delivery 
     `SELECT d.number, e.reason FROM latest_emails e JOIN documents d USING (document_id) WHERE e.status = 'held' ORDER BY 1`,
   );
   // An issued document names its rerun as well.
-  const rerun = / Or correct them and replace the document.*/;
+  const rerun = / Or correct these texts and replace the document.*/;
   expect(reasons.filter(({ reason }) => rerun.test(reason))).toHaveLength(1);
   expect(preview.holds.map(({ number, reason }) => ({ number, reason }))).toEqual(
     reasons.map(({ number, reason }) => ({ number, reason: reason.replace(rerun, '') })),

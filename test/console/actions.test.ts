@@ -64,7 +64,7 @@ describe('an action by its form', () => {
     expect([done.status, wordsOf(done).includes('INV-2026-000001 is void.')]).toEqual([200, true]);
     expect(
       await world.sql(
-        `SELECT v.reason, u.login, e.via FROM voids v JOIN audit_events e USING (event_id) JOIN users u USING (user_id)`,
+        `SELECT v.reason, personal(u.login) AS login, e.via FROM voids v JOIN audit_events e USING (event_id) JOIN users u USING (user_id)`,
       ),
     ).toEqual([{ reason: 'wrong "price" & tax', login: 'mara@issuer.example', via: 'console' }]);
   });
@@ -112,7 +112,9 @@ describe("a payment for another partner's invoice", () => {
     const path = '/console/actions/payment.record';
     const shown = await finance.post(path, { ...receipt, partnerId: 'p-1', step: 'preview' });
     await finance.post(path, { ...sentBack(shown), step: 'confirm' });
-    const rows = await world.sql<{ id: number }>(`SELECT payment_id AS id FROM payments WHERE reference = 'ACROSS'`);
+    const rows = await world.sql<{ id: number }>(
+      `SELECT payment_id AS id FROM payments WHERE personal(reference) = 'ACROSS'`,
+    );
     paymentId = String(rows[0]?.id);
   });
 

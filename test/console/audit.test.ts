@@ -1,5 +1,4 @@
-/** The console's audit and settings: events by filter and page, seals with their chain, and nothing secret. */
-import { createHash } from 'node:crypto';
+/** The console's audit and settings: events by filter and page, checkpoints, and nothing secret. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   checksScreen,
@@ -9,21 +8,22 @@ import {
   settingsLogScreen,
 } from '../../src/console/screens/audit.tsx';
 import { type AuditQuestion, auditEventsScreen, readAuditEvents } from '../../src/console/screens/audit-events.tsx';
-import { readSeal, sealScreen } from '../../src/console/screens/seals.tsx';
+import { checkpointScreen, readCheckpoint } from '../../src/console/screens/checkpoints.tsx';
 import { readSettingsView, settingsScreen } from '../../src/console/screens/settings.tsx';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
+import { checkpoints } from '../../src/lists/checkpoints.ts';
 import { clients } from '../../src/lists/clients.ts';
 import type { List } from '../../src/lists/list.ts';
-import { seals } from '../../src/lists/seals.ts';
 import { users } from '../../src/lists/users.ts';
+import { readNote } from '../../src/log/note.ts';
 import { noteClientUse, readClients } from '../../src/partners/clients.sql.ts';
 import { createClient } from '../../src/partners/clients.ts';
 import { recordEvents } from '../../src/people/audit-events.ts';
 import type { Scope } from '../../src/people/scope.ts';
 import { readSettingsChanges, recordSettingsChanges } from '../../src/people/settings-changes.ts';
+import { readCheckpointLetters } from '../../src/reports/checkpoint-letters.sql.ts';
 import { recordAttention, recordJobRun } from '../../src/reports/jobs.sql.ts';
-import { readSealLetters } from '../../src/reports/seal-letters.sql.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { type ConsoleBooks, FINANCE, html, listed, openConsole, READER, SCRIPT, textOf } from './books.ts';
 
@@ -90,29 +90,27 @@ describe('audit events', () => {
   });
 });
 
-describe('seals', () => {
-  test('are those of the command, each with the one before it', async () => {
-    const letters = await reading(readSealLetters);
-    const view = await listed(books, seals, { kind: 'month' });
-    const months = letters.filter(({ kind }) => kind === 'month').reverse();
-    expect(view.rows.map(({ name, seal }) => [name, seal])).toEqual(months.map(({ name, seal }) => [name, seal]));
-    expect(view.rows.map(({ previous }) => previous?.name ?? null)).toEqual(['2026-07', null]);
-    expect(html(view.screen)).toContain('href="/console/audit/seals/month/2026-08"');
+describe('checkpoints', () => {
+  test('are those of the command, the latest first, each with what it closes', async () => {
+    const letters = await reading(readCheckpointLetters);
+    const view = await listed(books, checkpoints, { kind: 'month' });
+    const months = letters.filter(({ closes }) => closes?.startsWith('month ')).reverse();
+    expect(view.rows.map(({ size, root }) => [size, root])).toEqual(months.map(({ size, root }) => [size, root]));
+    expect(view.rows.map(({ closes }) => closes)).toEqual(['month 2026-08', 'month 2026-07']);
+    expect(textOf(view.screen)).toContain('August 2026');
+    expect(html(view.screen)).toContain(`href="/console/audit/checkpoints/${months[0]?.size}"`);
   });
 
-  test('show the record whose hash they are', async () => {
-    const view = await reading((tx) => readSeal(tx, { kind: 'month', name: '2026-08' }));
-    expect(view?.seal.seal).toBe(
-      createHash('sha256')
-        .update(view?.note ?? '')
-        .digest('hex'),
-    );
-    expect(view?.note).toContain(view?.seal.previous?.seal);
-    expect(textOf(sealScreen(view))).toContain('reckoner seal');
-    for (const name of ['2030-01', "'; DROP TABLE seals", '\0'])
-      await expect(reading((tx) => readSeal(tx, { kind: 'month', name }))).rejects.toMatchObject({
-        code: 'argument_invalid',
-      });
+  test('show their note, the root and the checkpoint before', async () => {
+    const [first, second] = await reading(readCheckpointLetters);
+    const view = await reading((tx) => readCheckpoint(tx, String(second?.size)));
+    expect(readNote(view.note)?.head).toMatchObject({ size: second?.size });
+    expect(readNote(view.note)?.head.root.toString('base64')).toBe(second?.root);
+    expect(view.previous?.size).toBe(first?.size);
+    expect(html(checkpointScreen(view))).toContain(`href="/console/audit/checkpoints/${first?.size}"`);
+    expect(textOf(checkpointScreen(view))).toContain(second?.root);
+    for (const size of ['1', '2026-08', "'; DROP TABLE log_checkpoints", '\0'])
+      await expect(reading((tx) => readCheckpoint(tx, size))).rejects.toMatchObject({ code: 'argument_invalid' });
   });
 });
 
@@ -122,11 +120,16 @@ test('the checks say when verify ran last and what it found', async () => {
   const at = '2026-10-15T02:00:00Z';
   await books.database.transaction(async (tx) => {
     await recordJobRun(tx, { job: 'verify', startedAt: at, finishedAt: at, exitStatus: 4 });
-    await recordAttention(tx, { job: 'verify', items: [{ item: 'seals', count: 3 }], now: at, againAfterHours: 20 });
+    await recordAttention(tx, {
+      job: 'verify',
+      items: [{ item: 'log_derived_again', count: 3 }],
+      now: at,
+      againAfterHours: 20,
+    });
   });
   const found = await reading((tx) => readChecks(tx));
   expect(checksScreen(found, READS).lead).toBe('verify found differences');
-  expect(textOf(checksScreen(found, READS))).toMatch(/seals 3/);
+  expect(textOf(checksScreen(found, READS))).toMatch(/log_derived_again 3/);
 });
 
 test('packs name their contents and the command that writes them', async () => {

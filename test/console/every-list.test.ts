@@ -76,6 +76,23 @@ const read = (list: List, asked: Partial<ListQuery<unknown>> = {}) =>
     list.read(tx, { ...seen(), filter: questionOf(list), sort: list.sorts[1], after: null, limit: null, ...asked }),
   );
 
+test.each(LISTS.map((list) => [list.command, list] as const))(
+  '%s shows texts, not their commitments',
+  async (_, list) => {
+    const shown = await books.database.reading(async (tx) => {
+      const rows = await list.read(tx, {
+        ...seen(),
+        filter: questionOf(list),
+        sort: list.sorts[1],
+        after: null,
+        limit: null,
+      });
+      return JSON.stringify([rows, await list.json?.(tx, rows, todayOf(books))]);
+    });
+    expect(shown).not.toMatch(/#[A-Za-z0-9+/]{43}=/);
+  },
+);
+
 test('there are lists', () => {
   expect(LISTS.length).toBeGreaterThan(15);
   expect(new Set(LISTS.map(({ command }) => command)).size).toBe(LISTS.length);

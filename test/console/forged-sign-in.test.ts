@@ -125,6 +125,8 @@ test.each([['Kim\nbcc: z'], ['Kim\0'], ['Kim\ud800'], ['Kim\u202e'], [' '], ['k'
     const email = `${sub.slice(0, 50)}@issuer.example`;
     provider.forge = (claims) => ({ ...claims, sub, email, name });
     expect(await signIn()).toEqual(SIGNED_IN);
-    expect(await opened.world.sql('SELECT name FROM users WHERE login = $1', [email])).toEqual([{ name: email }]);
+    expect(
+      await opened.world.sql('SELECT personal(name) AS name FROM users WHERE personal(login) = $1', [email]),
+    ).toEqual([{ name: email }]);
   },
 );

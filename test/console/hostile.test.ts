@@ -16,6 +16,7 @@ import {
   type Objects,
   type Route,
   serveRoutes,
+  sizeIn,
 } from '../support/console-routes.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
@@ -84,7 +85,15 @@ beforeAll(async () => {
   }
   const requestId = await askToRelease(world, own.number, 'p-1');
   const task = await makePack(world);
-  objects = { number: own.number, partnerId: 'p-1', exception: own.payment, month: '2026-07', requestId, task };
+  objects = {
+    number: own.number,
+    partnerId: 'p-1',
+    exception: own.payment,
+    month: '2026-07',
+    requestId,
+    task,
+    size: await sizeIn(world),
+  };
   const all = { roles: ['viewer', 'finance', 'approver'] as const };
   ada = await signedIn(served, await invite(world, ADMINISTRATOR, all));
   lee = await signedIn(
@@ -107,7 +116,7 @@ describe('finance of one partner', () => {
   const preview = (action: string, fields: readonly (readonly [string, string])[]) =>
     lee.post(`/console/actions/${action}`, [...fields, ['step', 'preview']]);
   const OUTSIDE =
-    'lee@issuer.example has the role finance for some partners only. This concerns other partners, or does not exist.';
+    'lee@issuer.example has the role finance for some partners only. What you asked for belongs to another partner, or does not exist.';
 
   test("is told the same of another partner's things as of what does not exist", async () => {
     const nothing = { number: 'INV-2026-999999', payment: '999999', client: 'c-none', email: '999999' };
@@ -264,6 +273,7 @@ describe('text from outside', () => {
       exception: '%00',
       month: '9999-12',
       requestId: '999999',
+      size: '%00',
       task: '999',
     };
     // One refused value hides the others of its address.
@@ -485,7 +495,7 @@ describe('a role that is taken back', () => {
     const twice = browser.post('/console/account/sign-out-everywhere');
     await Promise.all([...flying, ended, twice]);
     const [{ live } = { live: -1 }] = await books.sql<{ live: number }>(
-      `SELECT count(*)::int AS live FROM sessions JOIN users USING (user_id) WHERE login = $1 AND ended_at IS NULL`,
+      `SELECT count(*)::int AS live FROM sessions JOIN users USING (user_id) WHERE personal(login) = $1 AND ended_at IS NULL`,
       [login],
     );
     expect(live).toBe(0);
@@ -498,7 +508,7 @@ describe('sessions of everybody', () => {
     const page = await ada.get('/console/settings/sessions');
     expect(page.text).toContain('victim@issuer.example');
     const [{ id } = { id: 0 }] = await books.sql<{ id: number }>(
-      `SELECT max(session_id)::int AS id FROM sessions JOIN users USING (user_id) WHERE login = 'victim@issuer.example'`,
+      `SELECT max(session_id)::int AS id FROM sessions JOIN users USING (user_id) WHERE personal(login) = 'victim@issuer.example'`,
     );
     expect((await lee.get('/console/settings/sessions')).status).toBe(403);
     expect((await lee.post('/console/settings/sessions/end', { session: String(id) })).status).toBe(403);
@@ -512,8 +522,8 @@ describe('sessions of everybody', () => {
     expect((await victim.get('/console/account')).status).toBe(303);
     expect(
       await books.sql(
-        `SELECT u.login, e.via FROM audit_events e JOIN users u USING (user_id)
-         WHERE e.action = 'user.sign_out' AND e.subject = 'victim@issuer.example'`,
+        `SELECT personal(u.login) AS login, e.via FROM audit_events e JOIN users u USING (user_id)
+         WHERE e.action = 'user.sign_out' AND personal(e.subject) = 'victim@issuer.example'`,
       ),
     ).toEqual([{ login: ADMINISTRATOR, via: 'console' }]);
   });

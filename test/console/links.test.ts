@@ -10,6 +10,7 @@ import { ACTIONS } from '../../src/actions/loaded.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { webhookSet } from '../../src/actions/webhook.ts';
 import { type PresentRole, type Role, requireRole } from '../../src/people/roles.ts';
+import { deactivateUser, identify } from '../../src/people/users.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { ADMINISTRATOR, type Browser, invite, signedIn } from '../support/console.ts';
 import { serveRoutes } from '../support/console-routes.ts';
@@ -73,6 +74,11 @@ beforeAll(async () => {
   await books.apply(shared.paymentId, numberIn('USD', 'p-2'), '2.00');
   unapplied = (await books.record({ partnerId: OWN, amount: '80.00', currency: 'USD', reference: 'LATER' })).paymentId;
   await invite(world, ADMINISTRATOR);
+  await invite(world, 'former@issuer.example');
+  await world.database.transaction(async (tx) => {
+    const actor = await identify(tx, world.actor, { login: ADMINISTRATOR, unattended: false });
+    return deactivateUser(tx, { ...world, actor }, { login: 'former@issuer.example', reason: null });
+  });
   ({ served } = await serveRoutes(world));
   await served.client(OWN);
   for (const [name, roles, partnerId] of USERS) {

@@ -16,6 +16,7 @@ import {
   makePack,
   type Route,
   serveRoutes,
+  sizeIn,
 } from '../support/console-routes.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
@@ -84,9 +85,9 @@ const EXCEPTIONS: readonly Exception[] = [
     because: 'the months that have statements, and how the mail fares, are found in whole tables',
   },
   {
-    path: /^\/audit\/seals(\.\w+|\/:kind\/:name)?$/,
+    path: /^\/audit\/checkpoints(\.\w+|\/:size)?$/,
     whole: { emails: 1.5 },
-    because: 'the letters of seals are e-mails',
+    because: 'the letters about checkpoints are e-mails',
   },
 ];
 
@@ -223,7 +224,11 @@ test('a page asks few statements and reads a part of each table', async () => {
   const [waiting] = await books.sql<{ id: string }>('SELECT min(payment_id) AS id FROM unapplied_payments');
   const objects = {
     ...{ number, partnerId, month: '2026-07', exception: `payment-${waiting?.id}` },
-    ...{ task: await makePack(books), requestId: await askToRelease(books, number, partnerId) },
+    ...{
+      task: await makePack(books),
+      requestId: await askToRelease(books, number, partnerId),
+      size: await sizeIn(books),
+    },
   };
   const wrong: string[] = [];
   for (const route of pages()) {

@@ -21,13 +21,14 @@ import {
   type Objects,
   type Route,
   serveRoutes,
+  sizeIn,
 } from '../support/console-routes.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
 
 /** Whoever reads of some partners only has none of these. */
 const LEDGER =
-  /^\/(close(\/:month(\/preview)?)?|reports\/(trial-balance|general-ledger)(\.\w+|\/.*)?|audit\/(seals|checks|settings|packs).*|settings(\/[\w.]+)?)$/;
+  /^\/(close(\/:month(\/preview)?)?|reports\/(trial-balance|general-ledger)(\.\w+|\/.*)?|audit\/(checkpoints|checks|settings|packs).*|settings(\/[\w.]+)?)$/;
 /** Of administrators, whatever the method. */
 const ADMINISTRATORS = /^\/settings\/sessions/;
 /** Who may send a form, besides those of the actions. */
@@ -111,7 +112,7 @@ beforeAll(async () => {
     const { client_id: clientId } = await served.client(owner);
     const payment = String(paymentId);
     const requestId = await askToRelease(world, number, owner);
-    const known = { number, partnerId: owner, requestId, clientId, month: '2026-07', task };
+    const known = { number, partnerId: owner, requestId, clientId, month: '2026-07', task, size: await sizeIn(world) };
     objects[owner] = { ...known, exception: payment, paymentId: payment };
   }
   for (const { name, role, narrowed } of READERS) {

@@ -59,7 +59,7 @@ async function signIn(person: Person | null, browser = new Browser(served.url)):
 const whoIs = async (browser: Browser) => /<p>([^<]* · [^<]*)</.exec((await browser.get('/console/account')).text)?.[1];
 const says = ({ text }: Page) => /You were not signed in: ([^<]*)</.exec(text)?.[1];
 const eventsOf = async (login: string) =>
-  (await world.sql(`SELECT action FROM audit_events WHERE subject = $1 ORDER BY event_id`, [login])).map(
+  (await world.sql(`SELECT action FROM audit_events WHERE personal(subject) = $1 ORDER BY event_id`, [login])).map(
     ({ action }) => action,
   );
 
@@ -175,7 +175,7 @@ test('nobody comes in without an invitation and without a group, and the securit
     groups: ['football'],
   });
   expect([answer.status, says(answer)]).toEqual([403, 'you were not invited, and your groups give you no role here.']);
-  expect(await world.sql(`SELECT FROM users WHERE login LIKE 'eve%'`)).toEqual([]);
+  expect(await world.sql(`SELECT FROM users WHERE personal(login) LIKE 'eve%'`)).toEqual([]);
   const refused = () =>
     world.sql(`SELECT kind FROM security_events WHERE last_at >= $1`, [world.environment.now().toISO()]);
   await expect.poll(refused, { timeout: 20_000 }).toContainEqual({ kind: 'sign_in_refused' });

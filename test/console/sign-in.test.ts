@@ -178,8 +178,8 @@ describe('a session', () => {
     const browser = await signedIn(served, await invite(world, login));
     await browser.post('/console/sign-out');
     const events = await world.sql(
-      `SELECT e.action, e.via, e.claimed_by, u.login FROM audit_events e JOIN users u USING (user_id)
-       WHERE e.subject = $1 AND u.login = $1 ORDER BY e.event_id`,
+      `SELECT e.action, e.via, personal(e.claimed_by) AS claimed_by, personal(u.login) AS login FROM audit_events e JOIN users u USING (user_id)
+       WHERE personal(e.subject) = $1 AND personal(u.login) = $1 ORDER BY e.event_id`,
       [login],
     );
     expect(events).toEqual([

@@ -12,7 +12,15 @@ import type { Month } from '../../src/month.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { type Books, HARBOUR, MUNICH, NORD, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
-import { addressOf, askToRelease, isMoved, isOpen, type Route, serveRoutes } from '../support/console-routes.ts';
+import {
+  addressOf,
+  askToRelease,
+  isMoved,
+  isOpen,
+  type Route,
+  serveRoutes,
+  sizeIn,
+} from '../support/console-routes.ts';
 import { expectNoFaults, launch, type Opened, openPage, signIn } from '../support/pages.ts';
 import type { Served } from '../support/service.ts';
 import { has, needs } from '../support/tools.ts';
@@ -56,6 +64,7 @@ beforeAll(async () => {
     partnerId: NORD,
     exception: String(new_lines[0]?.payment_id),
     month: '2026-08',
+    size: await sizeIn(books),
   };
   screens.push(...opened.routes.filter(isScreen).map((route) => served.url + addressOf(route, objects)));
   browser = await launch();

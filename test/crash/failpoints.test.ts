@@ -21,7 +21,7 @@ const COMMANDS = {
   },
   opening_reversal: () => ['opening', 'reverse', 'Z-1', '--reason', 'it was applied'],
   close: () => ['close'],
-  checkpoint: () => ['checkpoint'],
+  checkpoint: () => ['checkpoint', 'take'],
   pause: () => ['pause', '--reason', 'upgrade'],
   resume: () => ['resume', '--numbers-after', 'INV-2026-000100'],
   credit: () => ['invoice', 'credit', 'INV-2026-000001', '--amount', '2.50', '--reason', 'as agreed'],
@@ -44,7 +44,7 @@ const COMMANDS = {
   },
   bounces: async ({ world }: Story) => {
     const [letter] = await world.sql<{ id: string }>(
-      `SELECT message_id AS id FROM emails WHERE kind = 'seal' ORDER BY email_id LIMIT 1`,
+      `SELECT message_id AS id FROM emails WHERE kind = 'checkpoint' ORDER BY email_id LIMIT 1`,
     );
     const file = join(world.home, 'mbox');
     writeFileSync(file, report({ messageId: letter?.id ?? '', final: 'auditor@protection.example' }));

@@ -12,9 +12,9 @@ import { Amount } from '../../src/money.ts';
 import { stripeAmount } from '../../src/processors/stripe/amounts.ts';
 import { writeAccounts } from '../general-ledger/months.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
+import { LOG_PEM } from '../support/log-keys.ts';
 import { type MailServer, type ReceivedMail, startMailServer } from '../support/mail-server.ts';
 import { command, type Ran, reckoner } from '../support/program.ts';
-import { SEAL_PEM } from '../support/seal-keys.ts';
 import { type Memory, type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { type KeptWorld, openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
@@ -123,7 +123,7 @@ export async function beginStory(from?: Chapter): Promise<Story> {
     SMTP_URL: mail.url,
     STRIPE_SECRET_KEY: 'sk_test_story',
     STRIPE_API_BASE: stripe.url,
-    SEAL_SIGNING_KEY: SEAL_PEM,
+    LOG_SIGNING_KEY: LOG_PEM,
   };
   return {
     world,
@@ -177,16 +177,16 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
   const payments = await world.sql(
     `SELECT p.amount, p.currency, p.method, b.partner_id, b.applied, b.reversed,
             (SELECT count(*) FROM payment_sources s WHERE s.payment_id = p.payment_id) AS sightings
-     FROM payments p JOIN payment_balances b USING (payment_id) ORDER BY p.reference`,
+     FROM payments p JOIN payment_balances b USING (payment_id) ORDER BY personal(p.reference)`,
   );
   // A rollback skips numbers.
   const told = (table: string, id: string) =>
     world.sql(
-      `SELECT outcome, regexp_replace(reason, 'payment \\d+', 'payment') AS reason FROM ${table} ORDER BY ${id}`,
+      `SELECT outcome, regexp_replace(personal(reason), 'payment \\d+', 'payment') AS reason FROM ${table} ORDER BY ${id}`,
     );
   const lines = await told('bank_line_outcomes', 'bank_line_id');
   const events = await told('processor_event_outcomes', 'processor_event_id');
-  // Each world has its own installation and numbers of facts, and so its own seals.
+  // Each world has its own installation and numbers of facts, and so its own roots.
   const books = await world.sql(
     `SELECT month, account, currency, trim_scale(amount)::text AS amount FROM book_closes JOIN book_balances USING (month)
      ORDER BY month, account, currency`,
@@ -207,7 +207,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
      ORDER BY email_id`,
   );
   const bounces = await world.sql(
-    `SELECT e.kind, e.status, b.recipient FROM email_bounces b JOIN emails e USING (email_id) ORDER BY email_bounce_id`,
+    `SELECT e.kind, e.status, personal(b.recipient) AS recipient FROM email_bounces b JOIN emails e USING (email_id) ORDER BY email_bounce_id`,
   );
   const disputes = await world.sql(
     `SELECT t.amount, t.reason, c.reason AS closed FROM invoice_disputes t
@@ -233,7 +233,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
   };
 }
 
-/** Documents and account statements; seals, close reports and other e-mails to finance and the auditor may wait after a kill. */
+/** Documents and account statements; letters about checkpoints, close reports and other e-mails to finance and the auditor may wait after a kill. */
 const isToPartner = (messageId: string): boolean => /^<(INV|CN|ST|account[-_]statement)[-.]/.test(messageId);
 
 /**

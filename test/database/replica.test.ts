@@ -10,7 +10,7 @@ import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/e
 import { awaitReplica } from '../../src/database/replica.ts';
 import { type Ran, reckoner } from '../support/program.ts';
 import { socketUrl } from '../support/server.ts';
-import { SWEEPING, someOf, times } from '../support/sweep.ts';
+import { someOf, times } from '../support/sweep.ts';
 import { partner, quote } from '../support/world.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'reckoner-replica-'));
@@ -99,15 +99,31 @@ const COMMANDS = [
   ['verify'],
 ];
 
+/** What `verify` says where temporary tables are refused: the rules were not run, and it says so. */
+function onReadOnly(verified: unknown): object {
+  const { checks, ...sums } = verified as {
+    inspected: number;
+    checks: { check: string; inspected: number; differences: unknown[] }[];
+  };
+  const rules = checks.find(({ check }) => check === 'rules_hold');
+  expect(rules?.inspected).toBeGreaterThan(0);
+  const note = expect.stringContaining('the rules were not run');
+  return {
+    ...sums,
+    inspected: sums.inspected - (rules?.inspected ?? 0),
+    checks: checks.map((each) => (each === rules ? { ...each, inspected: 0, note } : each)),
+  };
+}
+
 const SOME = someOf(COMMANDS, times({ few: 1, short: COMMANDS.length, long: COMMANDS.length }));
 
 test.each(SOME.map((args) => [args.join(' '), args]))('%s reads the same there', async (_, args) => {
   const [there, here] = await Promise.all([onReplica(...args), onPrimary(...args)]);
   expect({ status: there.status, stderr: there.stderr }).toEqual({ status: 0, stderr: '' });
-  expect(there.json()).toEqual(here.json());
+  expect(there.json()).toEqual(args[0] === 'verify' ? onReadOnly(here.json()) : here.json());
 });
 
-test.each(SWEEPING ? ['ledger', 'journal'] : ['journal'])('export %s writes the same from there', async (kind) => {
+test.each(['ledger'])('export %s writes the same from there', async (kind) => {
   const hashes = await Promise.all(
     (
       [
@@ -142,7 +158,7 @@ test('behind one address of several replicas, verify goes on alone where its sec
     const { port } = balancer.address() as AddressInfo;
     const ran = await run({ DATABASE_URL_READ: `postgres://${user}@127.0.0.1:${port}/${database}` }, 'verify');
     expect({ status: ran.status, stderr: ran.stderr, left: next }).toEqual({ status: 0, stderr: '', left: [] });
-    expect(ran.json()).toEqual((await onPrimary('verify')).json());
+    expect(ran.json()).toEqual(onReadOnly((await onPrimary('verify')).json()));
   } finally {
     await new Promise((resolve) => balancer.close(resolve));
   }
@@ -187,11 +203,16 @@ test('a replica of another primary is refused', async () => {
   }
 });
 
-test('a command that writes goes to the primary, and is refused where there is none', async () => {
+test('a command that writes or needs temporary tables goes to the primary, and is refused where there is none', async () => {
   const held = await onBoth('invoice', 'hold', 'INV-2026-000001', '--reason', 'asked to');
   expect(held.status).toBe(0);
   expect((await onBoth('invoice', 'show', 'INV-2026-000001')).stdout).toContain('asked to');
-  const refused = await onReplica('status');
-  expect(refused).toMatchObject({ status: 2 });
-  expect(refused.json()).toMatchObject({ error: { code: 'environment_invalid', variable: 'DATABASE_URL' } });
+  // The journal is made in temporary tables.
+  const journal = ['export', 'journal', '--month', '2026-07', '--out'];
+  expect((await onBoth(...journal, join(folder, 'journal'))).status).toBe(0);
+  for (const args of [['status'], [...journal, join(folder, 'refused')]]) {
+    const refused = await onReplica(...args);
+    expect(refused).toMatchObject({ status: 2 });
+    expect(refused.json()).toMatchObject({ error: { code: 'environment_invalid', variable: 'DATABASE_URL' } });
+  }
 });

@@ -18,7 +18,7 @@ let home: string;
 beforeAll(async () => {
   database = await makeDatabase('roles');
   home = mkdtempSync(join(tmpdir(), 'reckoner-roles-'));
-  const settings = { ...firstSettings('sandbox'), allow_empty: true, checkpoints: 'daily' };
+  const settings = { ...firstSettings('sandbox'), allow_empty: true };
   writeFileSync(join(home, 'settings.json'), JSON.stringify(settings));
   await administrator(readFileSync(join(packageRoot, 'migrations', 'roles.sql'), 'utf8'));
 });
@@ -78,7 +78,7 @@ describe('with the roles of the script', () => {
     await done('reckoner_runtime', 'client', 'create', 'p-1');
     await done('reckoner_runtime', 'invoice', 'void', 'INV-2026-000001', '--reason', 'a test');
     await done('reckoner_runtime', 'invoice', 'rerun', 'INV-2026-000001');
-    await done('reckoner_runtime', 'checkpoint');
+    await done('reckoner_runtime', 'checkpoint', 'take');
     expect(await done('reckoner_runtime', 'verify')).toMatchObject({ differences: 0 });
     await done('reckoner_runtime', 'backup', join(home, 'ledger.backup'));
     await done(
@@ -119,7 +119,7 @@ describe('with the roles of the script', () => {
     ['drops no guard', 'DROP TRIGGER append_only ON documents', /must be owner of relation documents/],
     ['switches no guard off', 'ALTER TABLE documents DISABLE TRIGGER ALL', /must be owner of table documents/],
     ['switches guards off for no session', 'SET session_replication_role TO replica', /permission denied to set/],
-    ['sets no sequence', `SELECT setval('fact_numbers', 1)`, /permission denied for sequence/],
+    ['sets no sequence', `SELECT setval('log_numbers', 1)`, /permission denied for sequence/],
     ['becomes no owner', 'SET ROLE reckoner_owner', /permission denied to set role/],
     ['makes no tables', 'CREATE TABLE public.mine ()', /permission denied for schema public/],
   ])('the runtime login %s, also after RESET ROLE', async (_, sql, refusal) => {
@@ -141,7 +141,8 @@ describe('with the roles of the script', () => {
     const functions = await administrator(
       `SELECT p.oid::regprocedure::text AS name, p.proname,
               -- A strict function with a NULL is not called at all.
-              (SELECT coalesce(string_agg(CASE WHEN t IN ('integer'::regtype, 'bigint'::regtype) THEN '1' ELSE 'NULL' END ||
+              (SELECT coalesce(string_agg(CASE WHEN p.provariadic <> 0 AND n = p.pronargs THEN 'VARIADIC ' ELSE '' END ||
+                                          CASE WHEN t IN ('integer'::regtype, 'bigint'::regtype) THEN '1' ELSE 'NULL' END ||
                                           '::' || format_type(t, NULL), ', ' ORDER BY n), '')
                FROM unnest(p.proargtypes) WITH ORDINALITY AS a (t, n)) AS arguments,
               p.prokind = 'p' AS is_procedure, p.prorettype = 'trigger'::regtype AS fires,

@@ -259,7 +259,7 @@ test('a document held for letters that no font has names its rerun, and the repl
   await closeJuly({ name: `Nile ${String.fromCodePoint(0x13000)}` });
   const held = await deliver();
   expect(held.status).toBe('held');
-  expect(held.reason).toContain('Or correct them and replace the document');
+  expect(held.reason).toContain('Or correct these texts and replace the document');
   await world.partners([partner({ name: 'Nile' })]);
   await world.database.transaction((tx) => rerunDocument(tx, world, 'INV-2026-000001', { newTerms: false }));
   await world.deliver();

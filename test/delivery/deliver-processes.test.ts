@@ -220,7 +220,7 @@ async function openLink(databaseUrl: string): Promise<{ url: string; cut: () => 
   };
 }
 
-test('a standing worker sends the seal to the auditor and the report of the close too', async () => {
+test('a standing worker sends the letter to the auditor and the report of the close too', async () => {
   await closeJuly(1);
   start();
   await until(() => server.mails.length === 3, 'that all three e-mails are sent');

@@ -389,11 +389,11 @@ test('an invoice for missing shares says what it is for, and shows neither sales
   expect(text).not.toMatch(/Sales|Your share/);
 });
 
-test('the last seal stands at the end, in full', async () => {
+test('the last checkpoint stands at the end, in full', async () => {
   const root = '9f2c4e1ab8d07e65c3f1a2b4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708';
-  const { text } = await drawn(snapshot({ seal: { month: '2026-09' as Month, root } }));
-  expect(text).toContain(`Audit seal of September 2026: ${root}`);
-  expect((await drawn(snapshot())).text).not.toContain('seal');
+  const { text } = await drawn(snapshot({ checkpoint: { month: '2026-09' as Month, size: 3028, root } }));
+  expect(text).toContain(`Checkpoint of September 2026: 3,028 facts, root ${root}`);
+  expect((await drawn(snapshot())).text).not.toContain('Checkpoint');
 });
 
 test('a table that just misses the page is set closer, so that its last rows and its total do not move without it', async () => {
@@ -976,7 +976,10 @@ describe('the same snapshot', () => {
     creditNote(),
     statement(),
     adjustment(),
-    snapshot({ issuer: { ...issuer, logo: pngLogo() }, seal: { month: '2026-09' as Month, root: 'ab'.repeat(32) } }),
+    snapshot({
+      issuer: { ...issuer, logo: pngLogo() },
+      checkpoint: { month: '2026-09' as Month, size: 3028, root: `${'aB'.repeat(21)}a=` },
+    }),
     snapshot({ partner: { ...partner, address: { ...german, country: 'IN' } }, replaces: 'INV-2026-000040' }),
     snapshot({ currency: 'KWD', lines: hugeLines('KWD'), instructions: { wire: internationalWire } }),
   ];

@@ -166,7 +166,7 @@ test('a sale from before tax began needs a rule for its own month: nothing refun
     facts: { lines: [{ partner_id: 'p-1', date: '2026-07-31' }] },
   });
   await expect(world.close()).rejects.toThrow(
-    /p-1 \(DE\), policy ticket-protection: rule 1 begins on 2026-08-01; the sale's tax point is 2026-07-31\nChange "from" or "until" of the rule in settings\.json, or add a rule under tax\.rules for those days\.$/,
+    /p-1 \(DE\), policy ticket-protection: rule 1 begins on 2026-08-01; the sale's tax point is 2026-07-31\nIn settings\.json, extend the days of the rule \("from", "until"\), or add a rule for those days under tax\.rules\.$/,
   );
   // The rule's own first day is what the refusal asks for.
   configure([{ category: 'standard', rate: '19', from: '2026-07-01' }], '2026-08');

@@ -83,13 +83,13 @@ describe.each(GL_FORMATS.map((format) => [format] as const))('%s', (format) => {
   });
 
   test('a month that is exported again gives the same bytes and records nothing', async () => {
-    const before = await world.sql('SELECT gl_export_id, fact_id FROM gl_exports ORDER BY gl_export_id');
+    const before = await world.sql('SELECT gl_export_id, log_no FROM gl_exports ORDER BY gl_export_id');
     const again = await exported({ month: '2026-08', format });
     expect(again.recorded).toBe(false);
     for (const { name, content } of again.files) {
       expect(content.equals(readFileSync(join(folder, format, '2026-08', name)))).toBe(true);
     }
-    expect(await world.sql('SELECT gl_export_id, fact_id FROM gl_exports ORDER BY gl_export_id')).toEqual(before);
+    expect(await world.sql('SELECT gl_export_id, log_no FROM gl_exports ORDER BY gl_export_id')).toEqual(before);
   });
 });
 

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
+import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { booksOf } from '../payments/books.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
@@ -62,6 +63,7 @@ export async function openMonths(...books: readonly string[]): Promise<World> {
   const world = await openWorld();
   // With the most accounts: partner cuts are ours.
   world.settings = { ...world.settings, we_are: 'principal' };
+  await recordSettingsChanges(world.database, world);
   writeAccounts(world);
   await world.partners(PARTNERS.map(([partner_id, name, currency]) => partner({ partner_id, name, currency })));
   for (const [index, month] of MONTHS.entries()) {

@@ -98,7 +98,7 @@ test('what was posted between a preliminary export and the close of the books is
     ['Unapplied cash', -41_000n],
   ]);
   expect(lines[0]?.id).toMatch(/^2026-09-2-USD-[0-9a-f]{6}$/);
-  expect(lines[0]?.id.slice(-6)).not.toBe(first.part?.seal.slice(0, 6));
+  expect(lines[0]?.id.slice(-6)).not.toBe(first.part?.checkpoint.slice(0, 6));
   expect(await states()).toEqual(['2 difference final', '1 journal final']);
   expect(await due()).toEqual([]);
 });
@@ -159,7 +159,7 @@ const manyLines = (currency: string): GlLine[] =>
     return { ...posted, ...target, currency, amount };
   });
 const large = {
-  ...({ month: '2026-09' as Month, part: 1, kind: 'journal', seal: 'a'.repeat(64), books_closed: true } as const),
+  ...({ month: '2026-09' as Month, part: 1, kind: 'journal', checkpoint: 'a'.repeat(64), books_closed: true } as const),
   accounts: storedAccounts({ accounts: [{ account: 'x', to: 'x' }] }),
 };
 

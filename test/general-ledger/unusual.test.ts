@@ -120,7 +120,7 @@ describe('a QuickBooks file', () => {
   });
   const journal = {
     ...({ format: 'quickbooks', part: 1, kind: 'journal' } as const),
-    ...{ month: '2026-09' as Month, seal: 'a'.repeat(64) },
+    ...{ month: '2026-09' as Month, checkpoint: 'a'.repeat(64) },
     ...{ books_closed: true, accounts: storedAccounts({ accounts: [{ account: 'x', to: 'x' }] }) },
   } as const;
 

@@ -73,10 +73,10 @@ const SNAPSHOTS: Readonly<Record<string, DocumentSnapshot>> = {
   'no way to pay': snapshot({ payment_link: null, instructions: null }),
   'not a web address': snapshot({ payment_link: 'javascript:alert(1)', instructions: { ach: instructions.ach } }),
   adjustment: adjustment(),
-  'replacement with logo and seal': snapshot({
+  'replacement with logo and checkpoint': snapshot({
     replaces: 'INV-2026-000040',
     issuer: { ...issuer, logo },
-    seal: { month: '2026-09' as Month, root: 'ab'.repeat(32) },
+    checkpoint: { month: '2026-09' as Month, size: 3028, root: `${'aB'.repeat(21)}a=` },
   }),
   'replacement due as the replaced invoice': snapshot({ replaces: 'INV-2026-000040', due_on: '2026-11-15' }),
   'adjustment with open credit': adjustment({ lowered: { by: '1000.00', left: '0.00' } }),

@@ -34,7 +34,7 @@ const facts = ({ stderr }: Ran) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 const requests = () =>
   world.sql<{ request_id: number; action: string; login: string; decision: string | null }>(
-    `SELECT request_id::int, action, login, decision
+    `SELECT request_id::int, action, personal(login) AS login, decision
      FROM approval_requests r JOIN users ON user_id = r.requested_by LEFT JOIN approval_decisions d USING (request_id)
      ORDER BY request_id`,
   );
@@ -84,9 +84,9 @@ test('the approval closes the month, and delivers its documents', async () => {
     await world.sql(`SELECT d.number, e.status FROM documents d JOIN latest_emails e USING (document_id)
                           WHERE month = '2026-08'`),
   ).toEqual([{ number: 'INV-2026-000003', status: 'sent' }]);
-  expect(mailed('seal')).toHaveLength(2);
+  expect(mailed('checkpoint')).toHaveLength(2);
   const events = await world.sql(
-    `SELECT action, login, details->'approval' AS approval FROM audit_events JOIN users USING (user_id)
+    `SELECT action, personal(login) AS login, personal_json(details->'approval') AS approval FROM audit_events JOIN users USING (user_id)
      WHERE action IN ('approval.approve', 'month.close') ORDER BY audit_events.event_id`,
   );
   expect(events).toEqual([

@@ -41,7 +41,13 @@ const attention = async () =>
 const set = (changes: Partial<Settings>) => {
   world.settings = { ...world.settings, ...changes };
 };
-const events = (action: string) => world.sql('SELECT subject, details FROM audit_events WHERE action = $1', [action]);
+const events = (action: string) =>
+  world.sql(
+    'SELECT personal(subject) AS subject, personal_json(details) AS details FROM audit_events WHERE action = $1',
+    [action],
+  );
+
+const CHECKPOINT = expect.stringMatching(/^checkpoint of \d+ facts$/);
 
 /** Closes July; the mail server refuses this address, or accepts nothing to the end. */
 async function closeWith(refused: string): Promise<ListedEmail> {
@@ -57,11 +63,11 @@ async function closeWith(refused: string): Promise<ListedEmail> {
 }
 
 test.each([
-  ['seal', AUDITOR, 'seal of 2026-07'],
+  ['checkpoint', AUDITOR, 'checkpoint of \\d+ facts'],
   ['close_report', FINANCE, 'close report of 2026-07'],
 ] as const)('a failed %s is listed by status and ends with a resend', async (kind, address, about) => {
   const email = await closeWith(address);
-  expect(email).toMatchObject({ kind, status: 'failed', to: [address], month: '2026-07', unfinished: true });
+  expect(email).toMatchObject({ kind, status: 'failed', to: [address], unfinished: true });
   expect(await attention()).toEqual([
     expect.stringMatching(
       `^E-mail ${email.email_id}, ${about} to ${address}, was permanently refused by the mail server since ` +
@@ -73,11 +79,13 @@ test.each([
   expect(await send()).toEqual([]);
   server.replies.clear();
   const again = await resend(email.email_id);
-  expect(await send([again.email_id])).toMatchObject([{ status: 'sent', email: { kind, month: '2026-07' } }]);
+  expect(await send([again.email_id])).toMatchObject([{ status: 'sent', email: { kind } }]);
   expect(await unfinished()).toEqual([]);
   expect(await attention()).toEqual([]);
   expect(await world.database.reading(countOtherEmails)).toMatchObject({ sent: 2, failed: 0 });
-  expect(await events('email.resend')).toEqual([{ subject: about, details: { email: String(email.email_id) } }]);
+  expect(await events('email.resend')).toEqual([
+    { subject: expect.stringMatching(`^${about}$`), details: { email: String(email.email_id) } },
+  ]);
   // Both attempts are in the log, each under its own Message-ID.
   const log = await world.sql(
     `SELECT a.outcome, e.asked_for, count(*) OVER () AS attempts FROM email_attempts a JOIN emails e USING (email_id)
@@ -128,11 +136,11 @@ test('a changed address gets a new e-mail, once; the same address gets none', as
   await closeWith(AUDITOR);
   expect(await send()).toEqual([]);
   set({ auditor_email: 'new-auditor@protection.example' });
-  expect(await send()).toMatchObject([{ status: 'sent', email: { kind: 'seal', month: '2026-07' } }]);
+  expect(await send()).toMatchObject([{ status: 'sent', email: { kind: 'checkpoint' } }]);
   expect(await send()).toEqual([]);
   expect(await unfinished()).toEqual([]);
   expect(await events('email.resend')).toMatchObject([
-    { subject: 'seal of 2026-07', details: { to: 'new-auditor@protection.example', because: 'new_address' } },
+    { subject: CHECKPOINT, details: { to: 'new-auditor@protection.example', because: 'new_address' } },
   ]);
 });
 
@@ -169,7 +177,7 @@ test('an uncertain e-mail stays uncertain and needs no attention once it is dism
     { status: 'uncertain', dismissal_reason: 'the auditor has it' },
   ]);
   expect(await events('email.dismiss')).toEqual([
-    { subject: 'seal of 2026-07', details: { email: String(again), reason: 'the auditor has it' } },
+    { subject: CHECKPOINT, details: { email: String(again), reason: 'the auditor has it' } },
   ]);
   expect(await refusalOf(dismiss(again))).toMatchObject({ code: 'email_not_dismissible' });
   // A new address gets nothing of what was dismissed, and a resend is still possible.

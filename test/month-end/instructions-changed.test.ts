@@ -22,7 +22,7 @@ const wire = first.instructions['USD']?.wire as Record<string, unknown>;
 
 /** What the next command or job does with these settings. */
 async function run(change: object): Promise<void> {
-  writeFileSync(join(world.home, 'settings.json'), JSON.stringify({ ...first, checkpoints: 'off', ...change }));
+  writeFileSync(join(world.home, 'settings.json'), JSON.stringify({ ...first, ...change }));
   world.settings = readSettings(world.environment);
   await recordSettingsChanges(world.database, world);
   await sendEmails(world, {});

@@ -1,5 +1,4 @@
-/** What proves an opening: verify, packs, and both offline verifiers, which refuse one that was changed. */
-import { spawnSync } from 'node:child_process';
+/** What proves an opening: verify, which names what was changed, and packs that both verifiers accept. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
@@ -7,13 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openingImport, openingReverse } from '../../src/actions/opening.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { Amount } from '../../src/money.ts';
-import { packageRoot } from '../../src/package.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readAging } from '../../src/reports/aging.ts';
-import { expectPacksToHold, exported, month, verifyPack } from '../audit/books.ts';
-import { Forger } from '../audit/forger.ts';
+import { expectPacksToHold, exported, month } from '../audit/books.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
-import { tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { cash, credit, csvOf, invoice } from './file.ts';
 
@@ -63,7 +59,7 @@ describe('verify names a ledger whose owner changed', () => {
       'the amount of an item, and its total with it',
       `UPDATE documents SET invoice_amount = 90, spot_price = 90 WHERE number = 'R-1';
        UPDATE opening_totals SET invoices = 140, control = 109`,
-      'seals_recomputed',
+      'log_derived_again',
     ],
     [
       'the amount of an item alone',
@@ -77,7 +73,7 @@ describe('verify names a ledger whose owner changed', () => {
       `UPDATE documents SET opening_id = 7 WHERE number = 'R-1'`,
       'openings_as_controlled',
     ],
-    ['the number of an item', `UPDATE documents SET opening_number = 'R-8' WHERE number = 'R-1'`, 'seals_recomputed'],
+    ['the number of an item', `UPDATE documents SET opening_number = 'R-8' WHERE number = 'R-1'`, 'log_derived_again'],
     ['the totals', `DELETE FROM opening_totals`, 'openings_as_controlled'],
   ];
   test.each(damages)('%s', async (_name, damage, check) => {
@@ -141,30 +137,6 @@ describe('a pack of invoices', () => {
       items.map(({ number, balance }) => [number, balance]),
     );
   });
-
-  const forgeries: readonly (readonly [string, (text: string) => string])[] = [
-    ['an item is dearer', (text) => text.replace('100.00', '101.00')],
-    ['an item was issued over more', (text) => text.replace('120.00', '130.00')],
-    ['an item is due later', (text) => text.replace('2026-06-30,USD', '2026-07-30,USD')],
-    ['an item has another number', (text) => text.replace('R-1', 'R-7')],
-    ['cash is of another partner', (text) => text.replace('Z-2,p-1', 'Z-2,p-2')],
-    ['an item is left out', (text) => text.replace(/^.*C-1.*\n/m, '')],
-    ['the last item is left out', (text) => text.replace(/^.*Z-2.*\n/m, '')],
-    ['an item is there twice', (text) => text.replace(/^(.*Z-2.*\n)/m, '$1$1')],
-    ['what is open is settled', (text) => text.replace('open,40.00', 'settled,40.00')],
-    ['what was reversed is open', (text) => text.replace('reversed,0.00', 'open,50.00')],
-  ];
-  test.each(forgeries)('is refused by both verifiers where %s', async (name, forge) => {
-    const forger = new Forger(await pack('csv'), join(world.home, `forged ${name}`));
-    forger.edit('openings.csv', forge);
-    forger.fit();
-    const { status, output } = verifyPack([forger.folder]);
-    const python = spawnSync(tool('python3'), [join(packageRoot, 'templates/export/verify.py'), forger.folder], {
-      encoding: 'utf8',
-    });
-    expect([status, python.status], `${output}${python.stdout}${python.stderr}`).toEqual([1, 1]);
-    for (const said of [output, python.stdout]) expect(said).toMatch(/^\d+ problems?: openings\.csv\.$/m);
-  });
 });
 
 test('an item with a date in a month that is billed here is in the openings, and in no invoices of that month', async () => {
@@ -191,59 +163,3 @@ test('an item with a date in a month that is billed here is in the openings, and
     await late.end();
   }
 }, 120_000);
-
-describe('both verifiers refuse a pack that was sealed again after', () => {
-  const SEALED = 'sealed/2026-07';
-  const forgeries: readonly (readonly [string, (pack: Forger) => void])[] = [
-    [
-      'an item became dearer',
-      (pack) =>
-        pack.rows(`${SEALED}/documents.tsv`, (rows) => {
-          for (const row of rows) if (row['number'] === 'R-1') row['invoice_amount'] = row['spot_price'] = '110';
-          return rows;
-        }),
-    ],
-    [
-      'the control total became another',
-      (pack) => pack.rows(`${SEALED}/opening_totals.tsv`, (rows) => rows.map((row) => ({ ...row, control: '120' }))),
-    ],
-    [
-      'a total was added',
-      (pack) =>
-        pack.rows(`${SEALED}/opening_totals.tsv`, (rows) => [...rows, { ...rows[0], currency: 'EUR', fact_id: '99' }]),
-    ],
-    [
-      'the cut-over moved',
-      (pack) =>
-        pack.rows(`${SEALED}/openings.tsv`, (rows) => rows.map((row) => ({ ...row, cut_over_on: '2026-05-31' }))),
-    ],
-    [
-      'an item became one of the month',
-      (pack) =>
-        pack.rows(`${SEALED}/documents.tsv`, (rows) => {
-          for (const row of rows) if (row['number'] === 'R-1') row['purpose'] = 'adjustment';
-          return rows;
-        }),
-    ],
-    [
-      'cash became another',
-      (pack) =>
-        pack.rows(`${SEALED}/payments.tsv`, (rows) => {
-          for (const row of rows) if (row['opening_number'] === 'Z-2') row['amount'] = '7';
-          return rows;
-        }),
-    ],
-  ];
-  test.each(forgeries.map(([name, forge], at) => [name, forge, at] as const))('%s', async (_name, forge, at) => {
-    const honest = await exported(world, { kind: 'invoices', from: month('2026-07'), to: month('2026-08') });
-    const pack = new Forger(honest, join(world.home, `forged-${at}`));
-    forge(pack);
-    pack.reseal();
-    const { status, output } = verifyPack([pack.folder]);
-    const python = spawnSync(tool('python3'), [join(packageRoot, 'templates/export/verify.py'), pack.folder], {
-      encoding: 'utf8',
-    });
-    expect([status, python.status], `${output}${python.stdout}${python.stderr}`).toEqual([1, 1]);
-    for (const said of [output, python.stdout]) expect(said).toMatch(/problems?: .*documents/);
-  });
-});

@@ -404,7 +404,7 @@ describe('an item that was carried over', () => {
     );
     expect(await count('voids')).toBe(0);
     await expect(runAction(world, openingReverse, { numbers: ['R-1'], reason: 'x' })).rejects.toThrow(
-      'No item R-1 was',
+      'Item R-1 was never carried over',
     );
   });
 

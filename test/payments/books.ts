@@ -103,8 +103,9 @@ export const bankFile = (name: string): Buffer =>
 export async function openBooks(
   settings: Partial<Settings> = {},
   begin?: (world: World) => Promise<unknown>,
+  options: Parameters<typeof openWorld>[0] = {},
 ): Promise<Books> {
-  const world = await openWorld();
+  const world = await openWorld(options);
   const names: Record<string, string> = {
     [HARBOUR]: 'Harbour Lights Ticketing',
     [NORD]: 'Société Théâtrale du Nord',

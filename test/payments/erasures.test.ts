@@ -7,9 +7,9 @@ import { verify } from '../../src/audit/verify.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
+import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { closeException } from '../../src/payments/exceptions.ts';
 import { countPurgeable, purge } from '../../src/reports/purge.ts';
-import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { type Books, inv, openBooks } from './books.ts';
@@ -115,9 +115,9 @@ describe.each([
   });
 });
 
-test('an erasure leaves seals, checks, payments and invoices as they were, and is an event', async () => {
+test('an erasure leaves checkpoints, checks, payments and invoices as they were, and is an event', async () => {
   await age();
-  await books.database.transaction((tx) => takeCheckpoint(tx, books.acting));
+  await takeCheckpoint(books.database, books.acting);
   const before = await books.payments();
   const hashes = `SELECT processor_event_sha256(processor_event_id) FROM processor_events ORDER BY processor_event_id`;
   const hashed = await books.sql(hashes);
@@ -128,7 +128,7 @@ test('an erasure leaves seals, checks, payments and invoices as they were, and i
   expect(await books.sql(hashes)).toEqual(hashed);
   expect(await books.payments()).toEqual(before);
   expect(
-    await books.sql(`SELECT subject, (details->>'erased')::integer AS erased, claimed_by FROM processor_event_erasures
+    await books.sql(`SELECT subject, (details->>'erased')::integer AS erased, personal(claimed_by) AS claimed_by FROM processor_event_erasures
                      JOIN audit_events USING (event_id) WHERE action = 'processor_event.erase'`),
   ).toEqual([{ subject: 'inbox', erased: 1, claimed_by: 'a bookkeeper' }]);
   await books.verified();
@@ -181,8 +181,8 @@ test('verify finds an erasure that was recorded later under the event of others'
   const [kept] = await books.sql<{ payload: unknown }>(`SELECT payload FROM processor_events WHERE ${forged}`);
   await books.sql(
     `${GUARDS_OFF} UPDATE processor_events SET payload = NULL WHERE ${forged};
-     INSERT INTO processor_event_erasures (processor_event_id, recorded_at, event_id, fact_id)
-     SELECT ${number}, recorded_at, event_id, 1000000 FROM processor_event_erasures ORDER BY fact_id LIMIT 1; ${GUARDS_ON}`,
+     INSERT INTO processor_event_erasures (processor_event_id, recorded_at, event_id, log_no)
+     SELECT ${number}, recorded_at, event_id, 1000000 FROM processor_event_erasures ORDER BY log_no LIMIT 1; ${GUARDS_ON}`,
   );
   const { checks } = await books.verify();
   expect(checks.find(({ check }) => check === 'processor_events_recorded')?.differences).toMatchObject([

@@ -49,7 +49,7 @@ test('a return of an unknown payment is closed with a reason, which is recorded 
   expect(await exceptions()).toEqual([]);
   expect(await refusalOf(close(exception))).toBe('exception_unknown');
   const [kept] = await books.sql(
-    `SELECT c.reason, e.action, e.claimed_by FROM payment_exception_closings c JOIN audit_events e USING (event_id)`,
+    `SELECT c.reason, e.action, personal(e.claimed_by) AS claimed_by FROM payment_exception_closings c JOIN audit_events e USING (event_id)`,
   );
   expect(kept).toEqual({ reason: 'looked at', action: 'payment.close_exception', claimed_by: 'a bookkeeper' });
 });

@@ -1,6 +1,7 @@
 /** Payments by hand: applied, unapplied, reversed, refunded; and one payment that is reported in several ways. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ROWS } from '../../src/audit/data-files.sql.ts';
 import { readDocuments } from '../../src/documents/documents.sql.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
@@ -8,6 +9,7 @@ import type { Month } from '../../src/month.ts';
 import { openPaymentContext } from '../../src/payments/context.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { reverseAll } from '../../src/payments/reverse.ts';
+import { checkpoint, exported } from '../audit/books.ts';
 import { quote, reversal } from '../support/world.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
 import { stripePayment } from './stripe-events.ts';
@@ -49,7 +51,7 @@ describe('by hand', () => {
     expect(await books.payment(paymentId)).toMatchObject({ account: 'GB82WEST1234' });
     expect(
       await books.sql(
-        `SELECT account FROM journal WHERE fact = 'payment_received' AND fact_id = ${paymentId} AND amount > 0`,
+        `SELECT account FROM journal WHERE fact = 'payment_received' AND log_no = ${paymentId} AND amount > 0`,
       ),
     ).toEqual([{ account: 'assets:bank:GB82WEST1234' }]);
     for (const wrong of [{ account: ' ' }, { account: '0001', method: 'link' as const }]) {
@@ -175,7 +177,7 @@ describe('by hand', () => {
          SELECT ${paymentId}, document_id, partner_id, currency, ${amount}, '2026-10-15', '2026-10-15', 1, '{"rule":"person","why":"x"}', now(), 1
          FROM documents WHERE number = '${document}'`,
       );
-    const ofNord = `(SELECT payment_id FROM payments WHERE reference = 'FT-200')`;
+    const ofNord = `(SELECT payment_id FROM payments WHERE personal(reference) = 'FT-200')`;
     await expect(insert(ofNord, inv(2), '21')).rejects.toThrow(/has 21 applied|payment_within_amount|20/);
     await expect(insert(ofNord, inv(5), '1')).rejects.toThrow(/payment \d+ of p-2 has -1 of p-1/);
     await expect(insert(ofNord, inv(4), '1')).rejects.toThrow(/payment_application_in_its_currency/);
@@ -340,8 +342,12 @@ describe('small differences', () => {
     const [row] = await own.database.reading((tx) => readDocuments(tx, { number: inv(1) }));
     expect(row).toMatchObject({ credited: '10.00', bank_charges: '10.00', written_off: '0' });
     await own.unapply(report.new_lines[0]?.payment_id ?? 0);
-    const range = { from: OCTOBER, to: OCTOBER, facts: { after: 0, to: null } };
-    const moves = await own.sql<{ move: string; document: string; amount: string }>(ROWS['payment-moves'](range));
+    await checkpoint(own);
+    const pack = await exported(own, { kind: 'payments', from: OCTOBER, to: OCTOBER, format: 'jsonl' });
+    const moves = readFileSync(join(pack, 'payment-moves.jsonl'), 'utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
     expect(moves.filter(({ move }) => move.startsWith('bank_charges'))).toMatchObject([
       { move: 'bank_charges', document: inv(1), currency: 'USD', amount: '10.00' },
       { move: 'bank_charges_reversed', document: inv(1), currency: 'USD', amount: '-10.00' },

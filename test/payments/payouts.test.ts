@@ -27,7 +27,7 @@ const settled = async (id: string) =>
   (
     await books.sql(
       `SELECT s.gross::text, s.fees::text FROM payout_settlements s JOIN payout_payments p USING (payout_id)
-       JOIN payments y USING (payment_id) WHERE y.reference = '${id}'`,
+       JOIN payments y USING (payment_id) WHERE personal(y.reference) = '${id}'`,
     )
   )[0];
 const settle = async (payments: readonly string[]) => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { COMMITMENTS_USED } from '../../src/log/personal.sql.ts';
 import { reversePayment } from '../../src/payments/reverse.ts';
 import { amountOfUnits } from '../../src/processors/stripe/events.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
@@ -383,6 +384,9 @@ describe('in any order, together or one by one, events lead to the same books', 
         // Each order from the same beginning: what was recorded is taken away behind the program's back.
         await own.sql(GUARDS_OFF);
         await own.sql(RECORDED.map((table) => `DELETE FROM ${table}`).join('; '));
+        await own.sql(
+          `DELETE FROM personal_texts WHERE commitment NOT IN (SELECT commitment FROM (${COMMITMENTS_USED}) AS used)`,
+        );
         await own.sql(GUARDS_ON);
         if (index % 2 === 0) await own.events(order);
         else for (const each of order) await own.events([each]);

@@ -97,7 +97,7 @@ describe('in the console', () => {
     expect((await new Browser(served.url).post(link)).status).not.toBe(303);
     expect((await mara.get('/console/actions/user.invite')).status).toBe(403);
     const [event] = await world.sql(
-      `SELECT action, login FROM audit_events JOIN users USING (user_id) WHERE subject = 'mara@issuer.example'`,
+      `SELECT action, personal(login) AS login FROM audit_events JOIN users USING (user_id) WHERE personal(subject) = 'mara@issuer.example'`,
     );
     expect(event).toEqual({ action: 'user.invite', login: ADMINISTRATOR });
   });
@@ -237,7 +237,7 @@ describe('the shell', () => {
     // As a group of the identity provider takes the role back.
     await world.sql(
       `INSERT INTO user_roles (user_id, action, role, source, recorded_at, event_id)
-       SELECT user_id, 'revoke', 'administrator', 'administrator', recorded_at, event_id FROM users WHERE login = $1`,
+       SELECT user_id, 'revoke', 'administrator', 'administrator', recorded_at, event_id FROM users WHERE personal(login) = $1`,
       [ADMINISTRATOR],
     );
     const lee = await as(world, LEE, NONE);

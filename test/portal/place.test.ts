@@ -158,7 +158,7 @@ describe('a link', () => {
     const again = await new Browser(served.url).post(link);
     expect([again.status, again.headers.get('set-cookie')]).toEqual([403, null]);
     const events = await world.sql<{ claimed_by: string; subject: string }>(
-      `SELECT claimed_by, subject FROM audit_events WHERE action = 'partner.sign_in' ORDER BY event_id DESC LIMIT 1`,
+      `SELECT personal(claimed_by) AS claimed_by, subject FROM audit_events WHERE action = 'partner.sign_in' ORDER BY event_id DESC LIMIT 1`,
     );
     expect(events).toEqual([{ claimed_by: CONTACT.email, subject: 'p-1' }]);
   });
@@ -316,7 +316,7 @@ describe('a dispute', () => {
     expect([answer.status, answer.location]).toEqual([303, `/place/documents/${number}`]);
     expect((await browser.get(`/place/documents/${number}`)).text).toContain('Disputed');
     const disputes = await world.sql(
-      `SELECT e.action, e.subject, e.claimed_by, e.via, d.amount::text, d.reason
+      `SELECT e.action, e.subject, personal(e.claimed_by) AS claimed_by, e.via, d.amount::text, d.reason
        FROM invoice_disputes d JOIN audit_events e USING (event_id)`,
     );
     expect(disputes).toEqual([

@@ -25,10 +25,12 @@ import { type NumberParts, resumeLedger, seriesInDoubt } from '../../src/documen
 import { readLastNumbers } from '../../src/documents/skipped-numbers.sql.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
+import { erasePerson, type Person } from '../../src/erasures/erase.ts';
 import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
 import { GL_FORMATS, type GlFormat } from '../../src/general-ledger/accounts.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import { readParts } from '../../src/general-ledger/exports.sql.ts';
+import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { bouncesIn } from '../../src/mail/bounce-report.ts';
 import { recordBounces } from '../../src/mail/bounces.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';
@@ -43,7 +45,6 @@ import { readPauses } from '../../src/people/pauses.sql.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { purge } from '../../src/reports/purge.ts';
-import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { APPROVAL_ACTS } from '../actions/random-approvals.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
@@ -613,8 +614,7 @@ export const ACTIONS: readonly Action[] = [
     name: 'a checkpoint is taken',
     weight: 2,
     async run({ world }) {
-      await world.database.transaction((tx) => takeCheckpoint(tx, world));
-      return true;
+      return (await takeCheckpoint(world.database, world)) !== undefined;
     },
   },
   {
@@ -716,6 +716,24 @@ export const ACTIONS: readonly Action[] = [
   ...CHECKOUT_ACTS,
   ...API_ACTS,
   ...OPENING_ACTS,
+  {
+    name: 'the texts about a payer or the former contacts of a partner are erased',
+    weight: 1,
+    refusals: ['payment_unsettled', 'nothing_to_erase'],
+    async run(history) {
+      const payments = await history.world.sql<{ id: string }>(
+        'SELECT payment_id AS id FROM payments ORDER BY payment_id',
+      );
+      const payment = one(history, payments);
+      const partnerId = one(history, ['p-1', 'p-2', 'p-3']) ?? 'p-1';
+      const person: Person =
+        payment === undefined || history.random() < 0.5
+          ? { of: 'contacts', partnerId }
+          : { of: 'payment', paymentId: Number(payment.id) };
+      await history.world.database.transaction((tx) => erasePerson(tx, history.world, { person, reason }));
+      return true;
+    },
+  },
 ];
 
 /** Of this many histories with consecutive seeds, each action is favored by one. */

@@ -62,7 +62,7 @@ test('file_takes_too_long: a reading that does not end is ended, and the next fi
     exit: 2,
     message:
       'Nothing was recorded: reading slow.xml was stopped after 1 s. Check that it is the right file. Split it, or ' +
-      'run the command in a shell, which may read for 10 minutes.',
+      'run the command in a shell, where reading may take 10 minutes.',
   });
   expect(httpStatusOf('file_takes_too_long')).toBe(422);
   expect((await stopped).code).toBe('file_takes_too_long');

@@ -229,8 +229,8 @@ test('a statement of nobody, or one that ends before it begins, is refused', asy
 
 test('the journal has a balanced entry for each fact, with its true date, document and reference', async () => {
   const lines = await world.sql(
-    `SELECT entry_on::text, fact, account, round(amount, 2)::text AS amount, document, reference FROM journal
-     WHERE fact NOT IN ('quote_accepted', 'reversal') ORDER BY entry_on, fact, fact_id, amount DESC`,
+    `SELECT entry_on::text, fact, account, round(amount, 2)::text AS amount, document, personal(reference) AS reference FROM journal
+     WHERE fact NOT IN ('quote_accepted', 'reversal') ORDER BY entry_on, fact, log_no, amount DESC`,
   );
   expect(lines.map((line) => Object.values(line).join(' '))).toEqual([
     '2026-08-01 document_issued assets:receivable:billed:p-1 210.00 INV-2026-000001 ',

@@ -10,13 +10,13 @@ import { deactivateUser, identify } from '../../src/people/users.ts';
 import { ADVISED_RULES, type Gap, type Readiness, readReadiness } from '../../src/reports/readiness.ts';
 import { startOver } from '../close/start-over.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
+import { LOG_KEY } from '../support/log-keys.ts';
 import { reckoner } from '../support/program.ts';
-import { SEAL_KEY } from '../support/seal-keys.ts';
 import { openWorld, partner, realSettings, type World } from '../support/world.ts';
 
 let world: World;
 beforeAll(async () => {
-  world = await openWorld({ sealKey: SEAL_KEY });
+  world = await openWorld({ logKey: LOG_KEY });
 });
 afterAll(() => world.end());
 beforeEach(async () => {
@@ -248,8 +248,8 @@ test('a connected account needs a key, then a first reading, unless its settleme
   ]);
 });
 
-test('production without a key that signs seals is told so', async () => {
-  expect(await gaps({}, { ...READY, sealKey: undefined })).toEqual([
-    { scope: 'environment', id: 'SEAL_SIGNING_KEY_FILE', needs: expect.stringMatching(/^a key that signs seals/) },
+test('production without a key that signs checkpoints is told so', async () => {
+  expect(await gaps({}, { ...READY, logKey: undefined })).toEqual([
+    { scope: 'environment', id: 'LOG_SIGNING_KEY_FILE', needs: expect.stringMatching(/^a key that signs checkpoints/) },
   ]);
 });

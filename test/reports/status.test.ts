@@ -6,6 +6,7 @@ import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { readDifferingCuts } from '../../src/ledger/quoted.sql.ts';
+import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import type { Month } from '../../src/month.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
@@ -54,9 +55,8 @@ test('a new installation needs no attention', async () => {
     months: { first: null, last_closed: null, due: [], overdue: [] },
     books: { closed_to: null, open: [], due: [] },
     general_ledger: [],
-    checkpoints: { last: null, overdue_days: 0 },
-    signing: { key: null, latest: null },
-    late_time_stamps: [],
+    checkpoints: { last: null, uncovered: 0, overdue_days: 0, unsigned: [], unstamped: [] },
+    signing: { key: null, latest: null, latest_at_hand: false, lost: null },
     open_entries: 0,
     deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     unfinished_emails: [],
@@ -137,6 +137,7 @@ test('cuts that are not the policy’s are those of open months, by the rate of 
 test('each missed month has a sentence of its own', async () => {
   await world.partners([partner()]);
   await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
+  await takeCheckpoint(world.database, world);
   world.at('2026-08-20T00:00:00Z');
   expect((await status()).attention.map((sentence) => sentence.slice(0, 7))).toEqual(['2026-06', '2026-07']);
 });

@@ -65,7 +65,8 @@ export async function sellThroughProcessor(world: World, day: string): Promise<v
   await booksOf(world).bankText('paid-out.csv', `${head}\n${line}\n`);
   await world.sql(
     `INSERT INTO processor_readings (account, read_from, read_to, balance_transactions, new_balance_transactions, recorded_at, event_id)
-     SELECT 'acct_split', NULL, $1::timestamptz + interval '9 days', 4, 4, now(), max(event_id) FROM audit_events`,
+     SELECT 'acct_split', NULL, $1::timestamptz + interval '9 days', count(*), 0, now(), event_id
+     FROM balance_transactions GROUP BY event_id ORDER BY event_id DESC LIMIT 1`,
     [at],
   );
 }

@@ -59,14 +59,24 @@ export interface Objects {
   readonly task?: string;
   /** Of an approval. */
   readonly requestId: string;
+  /** Of a checkpoint. */
+  readonly size: string;
+}
+
+/** The size of the first checkpoint. */
+export async function sizeIn(world: Pick<World, 'sql'>): Promise<string> {
+  const [first] = await world.sql<{ size: string }>('SELECT min(size)::text AS size FROM log_checkpoints');
+  return first?.size ?? '';
 }
 
 /** The address of a route. Throws for a parameter without a value, which must be added here. */
-export function addressOf({ path }: Route, { number, partnerId, exception, month, requestId, task }: Objects): string {
+export function addressOf(
+  { path }: Route,
+  { number, partnerId, exception, month, requestId, size, task }: Objects,
+): string {
   const values: Record<string, string | undefined> = {
     ...{ number, exception, month, task, id: path.startsWith('/approvals') ? requestId : partnerId },
-    // Of a seal.
-    ...{ kind: 'month', name: month },
+    size,
     // Of the journal that makePack exports.
     ...{ gl: '1', file: 'gl-2026-07-1-generic.csv' },
   };

@@ -174,7 +174,7 @@ export function snapshot(overrides: Partial<DocumentSnapshot> = {}): DocumentSna
     replaces: null,
     credits: null,
     reason: null,
-    seal: null,
+    checkpoint: null,
     payment_link: 'https://billing.fairweather.example/pay/Zk3vQ9mXb27LrTn0cYw5HdPe8sUaJf41',
     instructions,
     instructions_changed: false,

@@ -33,6 +33,9 @@ export const TOOLS = {
   ip: 'iproute2',
   bash: 'bash',
   sha256sum: 'coreutils',
+  go: 'golang-go',
+  sqlite3: 'sqlite3',
+  npm: 'npm',
 } as const;
 export type Tool = keyof typeof TOOLS;
 

@@ -17,11 +17,11 @@ export interface Answer {
   readonly output: string;
 }
 
-const scriptOf = (name: string) => join(packageRoot, 'templates/export', name);
+const FOLDER = 'templates/export';
 
 /** In a thread of its own, with an empty environment. */
-async function askNode(args: readonly string[]): Promise<Answer> {
-  const worker = new Worker(scriptOf('verify.mjs'), { argv: [...args], env: {}, stdout: true, stderr: true });
+async function askNode(script: string, args: readonly string[]): Promise<Answer> {
+  const worker = new Worker(script, { argv: [...args], env: {}, stdout: true, stderr: true });
   const [[status], ...outputs] = await Promise.all([once(worker, 'exit'), text(worker.stdout), text(worker.stderr)]);
   return { status: status as number, output: outputs.join('') };
 }
@@ -31,7 +31,8 @@ export interface Verifiers {
   readonly end: () => void;
 }
 
-export function openVerifiers(): Verifiers {
+export function openVerifiers(folder = FOLDER): Verifiers {
+  const scriptOf = (name: string) => join(packageRoot, folder, name);
   let python: { readonly child: ChildProcess; readonly lines: Interface } | undefined;
   const askPython = async (args: readonly string[]): Promise<Answer> => {
     if (python === undefined) {
@@ -45,7 +46,7 @@ export function openVerifiers(): Verifiers {
     return { status, output };
   };
   return {
-    ask: (program, args) => (program === 'node' ? askNode(args) : askPython(args)),
+    ask: (program, args) => (program === 'node' ? askNode(scriptOf('verify.mjs'), args) : askPython(args)),
     end: () => python?.child.kill(),
   };
 }

@@ -16,7 +16,7 @@ import { type MonthFacts, readMonthFacts } from '../../src/close/months.sql.ts';
 import { closeMonths, previewClose } from '../../src/close/run.ts';
 import type { Environment } from '../../src/config/environment.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
-import type { SealKey } from '../../src/config/seal-key.ts';
+import type { LogKey } from '../../src/config/log-key.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import type { SchemaComparison } from '../../src/database/schema.ts';
@@ -85,8 +85,8 @@ export interface WorldOptions {
   readonly stripe?: string;
   readonly environment?: 'sandbox' | 'production';
   readonly from?: KeptWorld;
-  /** Signs the seals. */
-  readonly sealKey?: SealKey;
+  /** Signs the checkpoints. */
+  readonly logKey?: LogKey;
   /** A new database, whose statements are planned as for a server: for tests of many rows, and of what is read of them. */
   readonly fresh?: boolean;
 }
@@ -133,7 +133,7 @@ async function makePlace(template: string, environment: Environment['name'], fre
       stripeBase: undefined,
       linkSecret: undefined,
       stripeWebhookSecrets: new Map(),
-      sealKey: undefined,
+      logKey: undefined,
       now: () => place.now,
       clockIsSet: true,
     },
@@ -195,10 +195,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     cpSync(from.home, home, { recursive: true });
   } else {
     mkdirSync(join(home, 'outbox'));
-    writeFileSync(
-      join(home, 'settings.json'),
-      JSON.stringify({ ...firstSettings('sandbox'), allow_empty: true, checkpoints: 'off' }),
-    );
+    writeFileSync(join(home, 'settings.json'), JSON.stringify({ ...firstSettings('sandbox'), allow_empty: true }));
   }
   place.now = FIRST_INSTANT;
   const environment: Environment = Object.assign(place.environment, {
@@ -206,7 +203,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     smtpUrl: options.smtpUrl,
     stripeKey: options.stripe && 'sk_test_world',
     stripeBase: options.stripe,
-    sealKey: options.sealKey,
+    logKey: options.logKey,
   });
   const { database, owner } = place;
   let hasEnded = false;

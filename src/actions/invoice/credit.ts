@@ -18,7 +18,7 @@ import {
 } from '../documents.ts';
 import { amount, documentNumber, flag, onLatestDate, reason } from '../fields.ts';
 
-/** A placeholder for the number, which is assigned at issue. */
+/** A placeholder for the document number, which is assigned when the document is issued. */
 const NOTE = 'the credit note';
 
 export const invoiceCredit = defineAction({

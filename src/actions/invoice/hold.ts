@@ -23,7 +23,7 @@ export const invoiceHold = defineAction({
   role: 'finance',
   input: {
     number: documentNumber(),
-    reason: text('Reason', 'The reason. It is recorded.', { more: 'The e-mail log shows it.' }).optional(),
+    reason: text('Reason', 'The reason. It is recorded.', { more: 'The e-mail log shows the reason.' }).optional(),
   },
   subject: ({ number }) => number,
   partners: (tx, { number }) => partnersOfDocuments(tx, [number]),

@@ -22,11 +22,12 @@ export const invoiceRerun = defineAction({
     arguments: { number: '[number]' },
     dryRun: 'show the outcome, write nothing',
     deliver: true,
-    help: `With a number: replaces the document if it would differ now, or issues the
-replacement that a void document lacks. No other document is touched.
-With --month: issues what is missing after voids and lists the documents that
-would differ; --changed replaces these too. A replacement keeps the due date of
-the document that it replaces, unless --new-terms is given.`,
+    help: `With a number: replaces the document if it would differ now, or issues a
+replacement if it is void and has none. No other document is touched.
+With --month: issues a replacement for each document that is void and has none,
+and lists the documents that would differ. --changed replaces those too.
+A replacement keeps the due date of the document that it replaces, unless
+--new-terms is given.`,
   },
   title: 'Recompute documents and replace those that would differ',
   role: 'finance',
@@ -34,7 +35,7 @@ the document that it replaces, unless --new-terms is given.`,
     number: text('Document', 'Replace this document if it would differ now, or reissue it if it is void.').optional(),
     month: month(
       'Month',
-      'Instead of a document: issue the replacements that void documents of this month lack.',
+      'Give no document number. Each document of this month that is void and has no replacement is reissued.',
     ).optional(),
     partnerId: text('Partner', 'With a month: only documents of this partner.').optional(),
     changed: flag('Replace what differs', 'With a month: also replace documents that would differ.').optional(),

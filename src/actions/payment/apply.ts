@@ -11,9 +11,9 @@ export const paymentApply = defineAction({
     summary: 'Apply a payment to one or more invoices; also accepts a suggestion',
     arguments: { paymentId: '<id>' },
     options: { numbers: '--invoice <number>', creditNotes: '--credit <number>' },
-    help: `Repeat --invoice to pay several invoices with one payment, all or none. They may
-belong to several partners: the part that pays another partner's invoice is
-assigned to that partner, and the payer stays the same.
+    help: `Repeat --invoice to pay several invoices with one payment, all or none. The
+invoices may belong to several partners: the part that pays another partner's
+invoice is assigned to that partner, and the payer stays the same.
 With --fee, payment plus fee must equal what is open on the invoices, except for
 a small difference.`,
   },

@@ -7,7 +7,7 @@ import { reason, text } from '../fields.ts';
 
 export const paymentCloseException = defineAction({
   name: 'payment.close_exception',
-  title: 'Close an exception that needs no action, or a possible duplicate that is not one',
+  title: 'Close an exception that needs no action, or a possible duplicate that is a separate payment',
   command: { arguments: { exception: '<exception>' } },
   role: 'finance',
   input: { exception: text('Exception', "The exception's name in the list, such as line-7."), reason: reason() },

@@ -19,7 +19,7 @@ export const paymentSettle = defineAction({
     payoutId: whole('Payout', 'The payout.'),
     paymentIds: several(whole('Payment', 'The payments that the payout contained. The rest is fees.')).optional(),
     account: text('Account', 'Instead of payments: the connected account that the payout came from.').optional(),
-    payout: text('Of payout', "The processor's id of that account's payout.").optional(),
+    payout: text('Of payout', "The processor's id of the payout from that account.").optional(),
   },
   subject: ({ payoutId }) => String(payoutId),
   partners: async () => 'all',

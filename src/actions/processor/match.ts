@@ -108,7 +108,9 @@ export const processorClose = defineAction({
   },
   role: 'finance',
   input: {
-    balance_transactions: several(text('Balance transaction', 'Balance transactions without a quote.')),
+    balance_transactions: several(
+      text('Balance transaction', 'A balance transaction to close, which belongs to no quote.'),
+    ),
     account: ACCOUNT(),
     reason: reason(),
   },

@@ -21,8 +21,8 @@ export interface WorkItem extends Finding {
 
 interface ListedWork extends WorkItem {
   /**
-   * The data from which `describeWork` finds a receipt's payer and suggestions. Before `describeWork`, state and reason
-   * are those of the import.
+   * The data from which `describeWork` finds a receipt's payer and suggestions. Before `describeWork` runs, state and
+   * reason are those of the import.
    */
   readonly receipt?: PaymentException;
 }
@@ -37,7 +37,7 @@ export interface WorkQuestion {
   readonly today: string;
 }
 
-/** The most items of each kind in the list. */
+/** The maximum number of items of each kind in the list. */
 const LISTED = 500;
 
 export const readWork = async (tx: Transaction, question: WorkQuestion): Promise<WorkItem[]> =>
@@ -80,7 +80,7 @@ function oldestMoneyFirst(one: WorkFinding, other: WorkFinding): number {
   return difference.isZero() ? order(one.item, other.item) : difference.isNegative() ? 1 : -1;
 }
 
-/** Outgoing money counts like incoming money. */
+/** Outgoing money is ranked like incoming money. */
 const sizeOf = ({ amount, currency }: NonNullable<WorkItem['money']>): Amount =>
   Amount.of(amount.replace('-', ''), currency);
 

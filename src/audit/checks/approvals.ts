@@ -1,19 +1,20 @@
 /**
- * The check of approvals. Each approved request was decided by another user, who could approve what it touches at that
- * time. Each event of an action done under an approval names a request of the same user that was approved before, and
- * each approved request that changes something has such an event. Requests and decisions match their events, which
- * state the user and the request. If an event states that one person acted alone, no one else could have approved it at
- * that time. The next check tests whether an action without an approval needed one.
+ * The check of approvals. Each approved request was decided by a different user, who at that time was allowed to
+ * approve for everything that the action affects. Each event of an approved action names a request that the same user
+ * made and that was approved earlier. Each approved request that changes something has such an event. Requests and
+ * decisions match their events, which state the user and the request. If an event states that one person acted alone,
+ * no one else could have approved it at that time. The next check tests whether an action without an approval needed an
+ * approval.
  */
 export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
-  SELECT r.request_id, r.partner_ids, r.requested_by, d.decided_by, d.decision, d.recorded_at, d.fact_id, r.expires_at,
-         r.fact_id AS request_fact_id
+  SELECT r.request_id, r.partner_ids, r.requested_by, d.decided_by, d.decision, d.recorded_at, d.log_no, r.expires_at,
+         r.log_no AS request_fact_id
   FROM approval_requests r JOIN approval_decisions d ON d.request_id = r.request_id
 ), roles AS (
   SELECT i.request_id, a.partner_id
-  FROM inspected i JOIN LATERAL approvers_before(i.fact_id) AS a ON a.user_id = i.decided_by
+  FROM inspected i JOIN LATERAL approvers_before(i.log_no) AS a ON a.user_id = i.decided_by
 ), actions AS (
-  SELECT event_id, action, subject, user_id, fact_id, details->'approval'->>'request' AS request FROM audit_events
+  SELECT event_id, action, subject, user_id, log_no, details->'approval'->>'request' AS request FROM audit_events
   WHERE jsonb_exists(details, 'approval')
 ), requests AS (
   SELECT r.*, e.user_id AS event_user, e.details->>'request_sha256' AS stated,
@@ -33,7 +34,7 @@ export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
          format('was made by user %s and decided (%s) by user %s at %s; it expired at %s', requested_by, decision,
                 decided_by, recorded_at, expires_at)
   FROM inspected
-  WHERE (decision = 'withdraw') <> (decided_by = requested_by) OR fact_id < request_fact_id
+  WHERE (decision = 'withdraw') <> (decided_by = requested_by) OR log_no < request_fact_id
      OR (decision = 'approve' AND recorded_at >= expires_at)
   UNION ALL
   SELECT format('event %s', a.event_id),
@@ -42,7 +43,7 @@ export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
   FROM actions a
   WHERE NOT EXISTS (SELECT FROM inspected i
                     WHERE i.request_id::text = a.request AND i.decision = 'approve' AND i.requested_by = a.user_id
-                      AND i.fact_id < a.fact_id)
+                      AND i.log_no < a.log_no)
   UNION ALL
   SELECT format('request %s', request_id),
          format('asks for %s of %s by user %s (%s); its event %s states user %s (%s)', action, subject, requested_by,
@@ -72,7 +73,7 @@ export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
   SELECT format('event %s', e.event_id),
          format('is %s of %s, done by one person; user %s could have approved it', e.action, e.subject, other.user_id)
   FROM audit_events e CROSS JOIN LATERAL (
-    SELECT a.user_id FROM approvers_before(e.fact_id) AS a
+    SELECT a.user_id FROM approvers_before(e.log_no) AS a
     WHERE a.user_id IS DISTINCT FROM e.user_id
     GROUP BY a.user_id
     HAVING bool_or(a.partner_id IS NULL)
@@ -84,21 +85,21 @@ export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
 )`;
 
 /**
- * Each action under a rule with amounts states what was compared: its amount, the sum of the same user's earlier
- * actions of this kind for the same partner, and the rule's limit. The sum matches the events, the limit matches the
- * recorded settings, and amount and sum together do not exceed it. The event of an action under a rule states these
- * figures, the approval, or that no one else could approve it.
+ * Each action under a rule with amounts states what was compared: the amount of the action, the sum of the same user's
+ * earlier actions of this kind for the same partner, and the limit of the rule. The sum matches the events, the limit
+ * matches the recorded settings, and amount and sum together do not exceed it. The event of an action under a rule
+ * states these figures, the approval, or that no one else could approve it.
  *
  * A process may have started with the earlier settings, so a changed rule applies from an hour after its change was
  * recorded.
  */
 export const ACTIONS_COMPARED = `rules AS MATERIALIZED (
-  SELECT c.change->>'field' AS field, c.change->>'new' AS value, e.fact_id, e.occurred_at,
-         lead(e.fact_id) OVER (PARTITION BY c.change->>'field' ORDER BY e.fact_id) AS until_fact_id
+  SELECT c.change->>'field' AS field, c.change->>'new' AS value, e.log_no, e.occurred_at,
+         lead(e.log_no) OVER (PARTITION BY c.change->>'field' ORDER BY e.log_no) AS until_fact_id
   FROM audit_events e CROSS JOIN LATERAL jsonb_array_elements(e.details->'changes') AS c (change)
   WHERE e.action = 'settings.change' AND c.change->>'field' LIKE 'approvals.%'
 ), compared AS MATERIALIZED (
-  SELECT DISTINCT ON (details->'compared'->>'comparison') event_id, fact_id, user_id, occurred_at,
+  SELECT DISTINCT ON (details->'compared'->>'comparison') event_id, log_no, user_id, occurred_at,
          details->'compared'->>'comparison' AS comparison, details->'compared'->>'action' AS action,
          (details->'compared'->>'days')::integer AS days, details->'compared'->'partners' AS partners,
          details->'compared'->'amounts' AS amounts
@@ -109,15 +110,15 @@ export const ACTIONS_COMPARED = `rules AS MATERIALIZED (
   FROM compared c
   CROSS JOIN LATERAL jsonb_to_recordset(c.amounts) AS a (currency text, amount numeric, before numeric, above numeric)
 ), inspected AS (
-  SELECT p.event_id, p.fact_id, p.occurred_at, p.action, p.currency, p.amount, p.before, p.above,
+  SELECT p.event_id, p.log_no, p.occurred_at, p.action, p.currency, p.amount, p.before, p.above,
          (SELECT coalesce(sum(q.amount), 0) FROM parts q
           WHERE q.action = p.action AND q.currency = p.currency AND q.user_id IS NOT DISTINCT FROM p.user_id
-            AND q.fact_id < p.fact_id AND q.occurred_at > p.occurred_at - make_interval(days => p.days)
+            AND q.log_no < p.log_no AND q.occurred_at > p.occurred_at - make_interval(days => p.days)
             AND (q.partners = 'null' OR p.partners = 'null' OR jsonb_exists_any(
                    q.partners, ARRAY(SELECT jsonb_array_elements_text(nullif(p.partners, 'null')))))) AS found
   FROM parts p
 ), bare AS (
-  SELECT event_id, action, subject, fact_id, occurred_at FROM audit_events e
+  SELECT event_id, action, subject, log_no, occurred_at FROM audit_events e
   WHERE user_id IS NOT NULL AND NOT jsonb_exists_any(details, '{compared,approval,one_person}')
     AND action IN (SELECT split_part(field, '.', 2) || '.' || split_part(field, '.', 3) FROM rules)
 ), differences AS (
@@ -130,14 +131,14 @@ export const ACTIONS_COMPARED = `rules AS MATERIALIZED (
          format('states that %s needs a second person above %s %s; the settings say %s', i.action, i.above, i.currency,
                 r.value)
   FROM inspected i JOIN rules r ON r.field = format('approvals.%s.above.%s', i.action, i.currency)
-    AND r.fact_id < i.fact_id AND (r.until_fact_id IS NULL OR i.fact_id < r.until_fact_id)
+    AND r.log_no < i.log_no AND (r.until_fact_id IS NULL OR i.log_no < r.until_fact_id)
   WHERE r.occurred_at < i.occurred_at - interval '1 hour' AND r.value::numeric IS DISTINCT FROM i.above
   UNION ALL
   SELECT format('event %s', b.event_id),
          format('is %s of %s, which needs a second person by the settings (%s), without approval or comparison',
                 b.action, b.subject, string_agg(r.field, ', ' ORDER BY r.field))
   FROM bare b JOIN rules r ON r.field LIKE 'approvals.' || b.action || '.%' AND r.value IS NOT NULL
-    AND r.fact_id < b.fact_id AND (r.until_fact_id IS NULL OR b.fact_id < r.until_fact_id)
+    AND r.log_no < b.log_no AND (r.until_fact_id IS NULL OR b.log_no < r.until_fact_id)
   WHERE r.occurred_at < b.occurred_at - interval '1 hour'
   GROUP BY b.event_id, b.action, b.subject
 )`;

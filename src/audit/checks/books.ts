@@ -1,17 +1,12 @@
-/** Checks of closed books: no later fact is dated in them, their balances have not moved, and their seals hold. */
-import type { Transaction } from '../../database/transaction.ts';
-import { recomputeBooks } from '../../seals/books.ts';
-import { sealOf } from '../../seals/seal.ts';
-import type { CheckContext } from './check.ts';
-import { type Difference, type Finding, inMonth } from './query.ts';
-import { differingLines } from './seals.ts';
+/** Checks of closed books: no later fact is dated in them, and their balances have not changed. */
+import { inMonth } from './query.ts';
 
 /**
  * Every journal entry is dated on or after its event, in a month whose books were open when it was recorded. Facts are
  * numbered in the order of recording, so no clock decides which came first.
  */
 export const ENTRIES_IN_OPEN_BOOKS = `inspected AS (
-  SELECT f.*, (SELECT max(b.month) FROM book_closes b WHERE b.facts_to < f.fact_id) AS closed
+  SELECT f.*, (SELECT max(b.month) FROM book_closes b WHERE b.facts_to < f.log_no) AS closed
   FROM dated_facts f WHERE ${inMonth(`to_char(f.entry_on, 'YYYY-MM')`)}
 ), differences AS (
   SELECT format('%s %s', fact, id) AS subject,
@@ -21,8 +16,8 @@ export const ENTRIES_IN_OPEN_BOOKS = `inspected AS (
 )`;
 
 /**
- * The balances stored for a month's end are those of the previous month's end plus the postings since. So the journal
- * still gives the same balances, month by month, as when the books were closed.
+ * The balances stored for a month's end are those of the previous month's end plus the postings of the month. The
+ * journal therefore still gives the same balances, month by month, as when the books were closed.
  */
 export const BALANCES_OF_CLOSED_BOOKS = `closes AS (
   SELECT month, previous FROM book_closes WHERE ${inMonth('month')}
@@ -48,9 +43,9 @@ export const BALANCES_OF_CLOSED_BOOKS = `closes AS (
 )`;
 
 /**
- * The items stored as open at a month's end are those of the previous month's end, changed by what was issued,
- * received, settled and taken back since, each on its own date. So each month's items are proved by those of the month
- * before.
+ * The items stored as open at a month's end follow from those of the previous month's end and from what was issued,
+ * received, settled or taken back during the month. The items of each month are therefore proved by the items of the
+ * month before.
  */
 export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   SELECT month, previous FROM book_closes WHERE ${inMonth('month')}
@@ -110,21 +105,3 @@ export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   FROM inspected i LEFT JOIN documents d ON i.what = 'document' AND d.document_id = i.id
   WHERE i.found <> i.stored
 )`;
-
-/** Recomputes the record of closed books from the stored data and lists the lines that differ. */
-export async function findBrokenBooks(tx: Transaction, { month: only }: Pick<CheckContext, 'month'>): Promise<Finding> {
-  const differences: Difference[] = [];
-  let inspected = 0;
-  for await (const { books, record } of recomputeBooks(tx, only)) {
-    inspected += 1;
-    const subject = `books of ${books.month}`;
-    if (sealOf(books.record) !== books.seal) {
-      differences.push({
-        subject,
-        detail: `have seal ${books.seal}, but their record hashes to ${sealOf(books.record)}`,
-      });
-    }
-    differences.push(...differingLines(subject, books.record, record));
-  }
-  return { inspected, differences };
-}

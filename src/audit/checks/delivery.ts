@@ -3,15 +3,15 @@ import { inMonth } from './query.ts';
 
 /**
  * A sent e-mail has a time, recipients and the hash of its message. An e-mail that is being sent or will be resent has
- * the message. A bounced e-mail was returned from its first recipient. Every finished attempt is in the sealed log, and
- * the last one agrees with the e-mail.
+ * the message. A bounced e-mail was returned from its first recipient. Every finished attempt is in the log, and the
+ * last attempt agrees with the state of the e-mail.
  */
 export const EMAILS_CONSISTENT = `inspected AS (
   SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day, e.payment_id)) AS about,
          (SELECT count(*) FROM email_attempts a WHERE a.email_id = e.email_id) AS logged,
          (SELECT a FROM email_attempts a WHERE a.email_id = e.email_id ORDER BY a.attempt DESC LIMIT 1) AS latest,
          EXISTS (SELECT FROM email_bounces b
-                 WHERE b.email_id = e.email_id AND b.recipient = e.recipients[1]) AS returned
+                 WHERE b.email_id = e.email_id AND personal(b.recipient) = e.recipients[1]) AS returned
   FROM emails e LEFT JOIN documents d USING (document_id)
   WHERE ${inMonth('coalesce(d.month, e.month)')}
 ), differences AS (
@@ -29,7 +29,8 @@ export const EMAILS_CONSISTENT = `inspected AS (
           ELSE sent_at IS NOT NULL END
      OR unclear_attempts > attempts
      OR (latest).kind <> kind OR (latest).message_id <> message_id OR (latest).attempt > attempts
-     OR (status = 'sent' AND ((latest).outcome, (latest).recipients, (latest).message_sha256, (latest).ended_at)
+     OR (status = 'sent'
+         AND ((latest).outcome, personal((latest).recipients), (latest).message_sha256, (latest).ended_at)
                              IS DISTINCT FROM ('sent', recipients, message_sha256, sent_at))
      OR (status NOT IN ('sent', 'bounced') AND (latest).outcome = 'sent')
      OR (status = 'bounced' AND sent_at IS DISTINCT FROM CASE (latest).outcome WHEN 'sent' THEN (latest).ended_at END)
@@ -39,13 +40,14 @@ export const EMAILS_CONSISTENT = `inspected AS (
   SELECT format('e-mail %s, %s', email_id, min(kind)), 'is missing, though attempts to send it are recorded'
   FROM email_attempts a WHERE NOT EXISTS (SELECT FROM emails e WHERE e.email_id = a.email_id) GROUP BY email_id
   UNION ALL
-  SELECT format('e-mail %s', b.email_id), format('was returned from %s, but was not sent there', b.recipient)
-  FROM email_bounces b JOIN inspected e USING (email_id) WHERE b.recipient <> ALL (coalesce(e.recipients, '{}'))
+  SELECT format('e-mail %s', b.email_id), format('was returned from %s, but was not sent there', personal(b.recipient))
+  FROM email_bounces b JOIN inspected e USING (email_id)
+  WHERE personal(b.recipient) <> ALL (coalesce(e.recipients, '{}'))
 )`;
 
 /**
- * A payment through a link was applied to the link's document only; a payment for several invoices in one session was
- * applied to those only, each for at most the amount recorded for it.
+ * A payment through a link was applied only to the link's document. A payment for several invoices in one session was
+ * applied only to these invoices, each for at most the amount recorded for it.
  */
 export const LINK_PAYMENTS_PROVED = `inspected AS (
   SELECT a.payment_id, d.number, a.evidence->'reference'->>'found' AS link, made.number AS made_for
@@ -70,8 +72,8 @@ export const LINK_PAYMENTS_PROVED = `inspected AS (
 )`;
 
 /**
- * The invoices of a checkout add up to its amount, belong to its partner and are charged at most their totals. An
- * invoice has at most one checkout that has not ended. A paid checkout had a session; a refused one had none.
+ * The invoices of a checkout add up to its amount, belong to its partner and are charged at most their totals. At most
+ * one checkout of an invoice has not ended yet. A paid checkout had a session; a refused checkout had none.
  */
 export const CHECKOUTS_CONSISTENT = `inspected AS (
   SELECT c.checkout_id, c.amount, c.currency, s.provider_id, e.why,
@@ -99,8 +101,9 @@ export const CHECKOUTS_CONSISTENT = `inspected AS (
 )`;
 
 /**
- * A document has at most one open payment link, in its currency and for at most its total (credit applied at issue may
- * be taken back). A deactivated link was created before, a refused link never was, and attempts are numbered from 1.
+ * A document has at most one open payment link. The link is in the document's currency and for at most its total,
+ * because credit applied at issue may be taken back. A deactivated link had been created, a refused link was never
+ * created, and attempts are numbered from 1.
  */
 export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
   SELECT d.number, d.currency AS document_currency, d.gross, i.*,

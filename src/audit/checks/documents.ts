@@ -4,13 +4,13 @@
  */
 import { inMonth } from './query.ts';
 
-// The document that bills a month's rows is the last in its chain of replacements. If that one is void, the rows are
-// unbilled until it is replaced.
+// The document that bills a month's rows is the last in its chain of replacements. If that last document is void, the
+// rows are unbilled until it is replaced.
 export const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`;
 
 /** The bank details on a document are those that were in force when its PDF was recorded. */
 export const INSTRUCTIONS_IN_FORCE = `adoptions AS MATERIALIZED (
-  SELECT event_id, fact_id, lead(fact_id) OVER (ORDER BY event_id) AS until_fact_id,
+  SELECT event_id, log_no, lead(log_no) OVER (ORDER BY event_id) AS until_fact_id,
          details->'instructions' AS instructions
   FROM audit_events WHERE action = 'instructions.adopt'
 ), inspected AS (
@@ -18,7 +18,7 @@ export const INSTRUCTIONS_IN_FORCE = `adoptions AS MATERIALIZED (
          instructions_for(a.instructions, d.currency) AS in_force
   FROM document_pdfs w JOIN documents d USING (document_id)
   LEFT JOIN instruction_versions v USING (instruction_version_id)
-  LEFT JOIN adoptions a ON w.fact_id > a.fact_id AND (a.until_fact_id IS NULL OR w.fact_id < a.until_fact_id)
+  LEFT JOIN adoptions a ON w.log_no > a.log_no AND (a.until_fact_id IS NULL OR w.log_no < a.until_fact_id)
   WHERE w.instruction_version_id IS NOT NULL AND ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject,
@@ -81,7 +81,7 @@ export const NUMBERS_WITHOUT_GAPS = `skipped AS (
   WHERE s.series IS NULL OR t.is_told IS NULL OR s.resumed_by <> event_id
 )`;
 
-/** A dispute concerns an invoice and is at most its amount; only an invoice's last dispute may be open. */
+/** A disputed amount is at most the invoice's amount, and only the last dispute of an invoice may be open. */
 export const DISPUTES_WITHIN_INVOICES = `inspected AS (
   SELECT d.number, d.document, d.gross, t.amount,
          c.invoice_dispute_id IS NULL AND EXISTS (
@@ -95,7 +95,10 @@ export const DISPUTES_WITHIN_INVOICES = `inspected AS (
   FROM inspected WHERE document <> 'invoice' OR amount > gross OR followed OR closed_before
 )`;
 
-/** A document's header is the sum of its lines, its due date follows its terms, and its credit is within its amount. */
+/**
+ * The amounts in a document's header are the sums of its lines, its due date follows from its terms, and its credit is
+ * at most its amount.
+ */
 export const DOCUMENTS_ADD_UP = `inspected AS (
   SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.gross, d.credit_applied, d.due_on, d.issued_on,
          d.terms_days, d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
@@ -121,9 +124,9 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
 )`;
 
 /**
- * Credit applied from a credit note is at most its amount. An invoice states the credit applied to it at issue. A
- * credit note against an invoice states the amount by which it reduced the invoice at once. A void document neither
- * uses nor gives credit.
+ * Credit applied from a credit note is at most its amount. An invoice states the credit that was applied to it at
+ * issue. A credit note against an invoice states the amount by which it reduced the invoice at once. A void document
+ * neither uses nor gives credit.
  */
 export const CREDIT_TIES = `used AS (
   SELECT a.*, r.credit_application_id IS NOT NULL AS released
@@ -172,8 +175,9 @@ export const CREDIT_TIES = `used AS (
 )`;
 
 /**
- * No balance is below zero. Of the credit applied at an invoice's issue, no more was taken back than was applied. The
- * credit notes against an invoice and against those it replaced never exceed the invoice.
+ * No balance is below zero. The credit taken back from an invoice never exceeds the credit that was applied at its
+ * issue. The credit notes against an invoice, and against the invoices that it replaced, never exceed the invoice's
+ * amount.
  */
 export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
   SELECT document_id, document_id AS head FROM documents d WHERE ${LAST_OF_CHAIN} AND d.document = 'invoice'
@@ -198,8 +202,8 @@ export const BALANCES_WITHIN_DOCUMENTS = `RECURSIVE chains AS (
 )`;
 
 /**
- * Open items tie to the journal by partner and currency: open invoices to receivables, open credit notes to partner
- * credit, and unapplied cash to its account. Always checked over everything.
+ * Open items agree with the journal by partner and currency: open invoices with receivables, open credit notes with
+ * partner credit, and unapplied cash with its account. This check always covers everything.
  */
 export const ACCOUNTS_TIE = `inspected AS (
   SELECT control, partner_id, currency, sum(items) AS items, sum(posted) AS posted
@@ -221,7 +225,10 @@ export const ACCOUNTS_TIE = `inspected AS (
   FROM inspected WHERE items <> posted
 )`;
 
-/** A replacement has the month and amounts of the void document and is issued after it. No e-mail of a void document is held. */
+/**
+ * A replacement has the month and amounts of the void document and is issued after it. No e-mail of a void document is
+ * held.
+ */
 export const VOIDS_AND_REPLACEMENTS = `inspected AS (
   SELECT d.number, v.voided_on, d.issued_on, later.number AS replaced_by, later.issued_on AS replaced_on,
          (d.partner_id, d.month, d.currency, d.arrangement, s.sign * d.spot_price, s.sign * d.partner_cut,
@@ -248,7 +255,7 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
 
 /**
  * Items carried over from the previous system add up to the control totals, bill no rows, and are entered on the day of
- * the cut-over. No later month was closed before they were recorded.
+ * the cut-over. These items were recorded before any later month was closed.
  */
 export const OPENINGS_AS_CONTROLLED = `items AS (
   SELECT o.opening_id, o.cut_over_on, d.number, d.entry_on,
@@ -267,8 +274,8 @@ export const OPENINGS_AS_CONTROLLED = `items AS (
          format('as of %s, after which %s was closed', o.cut_over_on, m.month) AS detail, m.month IS NOT NULL AS wrong
   FROM openings o
   LEFT JOIN LATERAL (
-    SELECT min(s.month) AS month FROM seals s
-    WHERE s.month > to_char(o.cut_over_on, 'YYYY-MM') COLLATE "C" AND s.facts_to < o.fact_id) AS m ON true
+    SELECT min(c.month) AS month FROM closed_months c
+    WHERE c.month > to_char(o.cut_over_on, 'YYYY-MM') COLLATE "C" AND c.log_no < o.log_no) AS m ON true
   UNION ALL
   SELECT format('opening %s in %s', t.opening_id, t.currency),
          format('control %s, invoices %s, credits %s, cash %s', t.control, t.invoices, t.credits, t.cash),

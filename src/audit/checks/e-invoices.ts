@@ -23,6 +23,8 @@ interface StoredEInvoice {
   readonly writer_version: number | null;
   readonly instructions: Instructions | null;
   readonly instructions_changed: boolean;
+  /** Whether the contact was erased, whom the e-invoice names. */
+  readonly contact_erased: boolean;
 }
 
 /** How many e-invoices are in memory at once. */
@@ -52,7 +54,7 @@ const readAfter = (tx: Transaction, after: number, month: string | null): Promis
   query(
     tx,
     `SELECT d.document_id, x.xml, x.sha256, x.parties, x.writer_version, v.content AS instructions,
-            w.instructions_changed
+            w.instructions_changed, is_erased(d.contact_name) AS contact_erased
      FROM documents d
      JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN document_e_invoices x ON x.document_id = d.document_id
@@ -68,6 +70,7 @@ function whatDiffers(document: DocumentRow, stored: StoredEInvoice): string | un
   if (xml === null || parties === null) return `has no e-invoice (${document.e_invoice}) beside its PDF`;
   const hash = createHash('sha256').update(xml).digest('hex');
   if (hash !== sha256) return `its e-invoice hashes to ${hash}, recorded as ${sha256}`;
+  if (stored.contact_erased) return undefined;
   if (!isDeepStrictEqual(completed(frozenParties(document), parties), parties)) {
     return 'its e-invoice and the document name a party differently';
   }

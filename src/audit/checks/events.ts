@@ -1,26 +1,31 @@
 /**
- * The checks that each fact and ledger row still has the audit event that recorded it, and that each such event still
- * has its facts and rows.
+ * The checks that each fact and each ledger row still has the audit event that recorded it. Each such event must also
+ * still have its facts and rows.
  */
-import { SEALED_TABLES } from '../../seals/canonical.ts';
+import { LOG_FORMS } from '../../log/forms.ts';
 import { OF_MONTH } from './query.ts';
 
-const WITH_EVENT = SEALED_TABLES.filter(({ name, columns }) => name !== 'audit_events' && columns.includes('event_id'));
+const WITH_EVENT = LOG_FORMS.filter(
+  ({ kind, columns }) =>
+    !['audit_events', 'ledger_rows'].includes(kind) && columns.some(({ name }) => name === 'event_id'),
+);
 
-const FACTS = WITH_EVENT.map(({ name, columns }) => {
-  const at = columns.includes('recorded_at') ? 'recorded_at' : 'NULL::timestamptz';
-  return `SELECT '${name}' AS fact, fact_id, event_id, ${at} AS recorded_at FROM ${name}`;
+const FACTS = WITH_EVENT.map(({ kind, columns }) => {
+  const at = columns.some(({ name }) => name === 'recorded_at') ? 'recorded_at' : 'NULL::timestamptz';
+  return `SELECT '${kind}' AS fact, log_no, event_id, ${at} AS recorded_at FROM ${kind}`;
 }).join('\n  UNION ALL ');
 
 /**
- * The only actions that record facts of these tables. Each records at least one fact, with two exceptions: a rerun
- * voids only documents that are not void yet, and the reversal of an opening may concern only cash.
+ * The only actions that record facts of these tables. Each action records at least one fact, with three exceptions: a
+ * rerun voids only documents that are not void yet, the reversal of an opening may concern only cash, and a resumed log
+ * has a successor only if something was lost.
  */
 const ACTIONS = `(VALUES
-    ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'),
+    ('erasures', 'person.erase'), ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'),
     ('openings', 'opening.import'), ('holds', 'invoice.hold'),
     ('hold_releases', 'invoice.release'), ('invoice_disputes', 'dispute.open'),
-    ('write_offs', 'invoice.write_off'), ('book_closes', 'books.close'), ('checkpoints', 'checkpoint.take'),
+    ('write_offs', 'invoice.write_off'), ('book_closes', 'books.close'), ('log_keys', 'signing_key.change'),
+    ('log_continues', 'ledger.resume'),
     ('credit_refunds', 'credit.refund'), ('credit_refund_returns', 'credit.refund_returned'),
     ('api_clients', 'client.create'), ('client_revocations', 'client.revoke'), ('client_secrets', 'client.create'),
     ('client_secrets', 'client.rotate'), ('pauses', 'ledger.pause'), ('pauses', 'database.restore'),
@@ -41,27 +46,27 @@ const ACTIONS = `(VALUES
 export const FACTS_HAVE_EVENTS = `facts AS MATERIALIZED (
   ${FACTS}
 ), inspected AS (
-  SELECT f.*, e.event_id IS NOT NULL AS there, e.action, e.fact_id AS event_fact_id, e.occurred_at,
+  SELECT f.*, e.event_id IS NOT NULL AS there, e.action, e.log_no AS event_fact_id, e.occurred_at,
          (SELECT array_agg(actions.action) FROM ${ACTIONS} WHERE actions.fact = f.fact) AS actions
   FROM facts f LEFT JOIN audit_events e USING (event_id)
   WHERE f.event_id IS NOT NULL
 ), differences AS (
-  SELECT format('%s, fact %s', fact, fact_id) AS subject, format('was recorded by event %s, which is missing', event_id)
+  SELECT format('%s, fact %s', fact, log_no) AS subject, format('was recorded by event %s, which is missing', event_id)
     AS detail
   FROM inspected WHERE NOT there
   UNION ALL
-  SELECT format('%s, fact %s', fact, fact_id),
+  SELECT format('%s, fact %s', fact, log_no),
          format('was recorded at %s by event %s, %s at %s: not the event of such a fact',
                 coalesce(recorded_at::text, '?'), event_id, action, occurred_at)
   FROM inspected CROSS JOIN installation
-  WHERE action <> ALL (actions) OR event_fact_id > fact_id
+  WHERE action <> ALL (actions) OR event_fact_id > log_no
      OR (environment = 'production'
          AND recorded_at NOT BETWEEN occurred_at - interval '1 day' AND occurred_at + interval '1 day')
   UNION ALL
   SELECT format('event %s', e.event_id),
          format('is %s of %s at %s, but recorded nothing: its fact is missing', e.action, e.subject, e.occurred_at)
   FROM audit_events e JOIN ${ACTIONS} USING (action)
-  WHERE action NOT IN ('invoice.rerun', 'opening.reverse')
+  WHERE action NOT IN ('invoice.rerun', 'opening.reverse') AND actions.fact <> 'log_continues'
     AND NOT EXISTS (SELECT FROM facts f WHERE f.fact = actions.fact AND f.event_id = e.event_id)
 )`;
 
@@ -133,6 +138,6 @@ const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZ
 
 export const ROWS_HAVE_EVENTS = rowsHaveEvents('true', 'true');
 
-/** The same for the events of a month's rows, including all rows of those events. */
+/** The same check for the events of one month's rows, including all other rows of these events. */
 const EVENTS_OF_MONTH = `event_id IN (SELECT event_id FROM ledger_rows WHERE ${OF_MONTH})`;
 export const ROWS_OF_MONTH_HAVE_EVENTS = rowsHaveEvents(EVENTS_OF_MONTH, EVENTS_OF_MONTH);

@@ -9,8 +9,8 @@ import type { CheckContext } from './check.ts';
 import { type Difference, type Finding, inMonth } from './query.ts';
 
 /**
- * Each part balances in every currency. If a month's last part was exported from closed books, its parts add up to the
- * month's change of each account, according to the balances of those books.
+ * Each exported part balances in every currency. If the last part of a month was exported after the books closed, the
+ * parts of the month add up to each account's change between the balances of the closed books.
  */
 export const GL_EXPORTS_TIE = `parts AS (
   SELECT gl_export_id, month, format, part, books_closed FROM gl_exports WHERE ${inMonth('month')}
@@ -50,7 +50,7 @@ interface StoredExport {
   readonly format: GlFormat;
   readonly part: number;
   readonly kind: GlKind;
-  readonly seal: string;
+  readonly checkpoint: string;
   readonly books_closed: boolean;
   readonly accounts: unknown;
   readonly writer: number;
@@ -62,7 +62,7 @@ interface StoredExport {
 const readStored = (tx: Transaction, month: Month | null): Promise<StoredExport[]> =>
   query(
     tx,
-    `SELECT e.month, e.format, e.part, e.kind, e.seal, e.books_closed, e.accounts, e.writer,
+    `SELECT e.month, e.format, e.part, e.kind, e.checkpoint, e.books_closed, e.accounts, e.writer,
             coalesce(l.lines, '[]') AS lines, coalesce(f.files, '[]') AS files
      FROM gl_exports e
      CROSS JOIN LATERAL (
@@ -81,8 +81,8 @@ const readStored = (tx: Transaction, month: Month | null): Promise<StoredExport[
   );
 
 /**
- * Writes the files of each export again from its lines, and compares their bytes. For an older writer's files, only the
- * hash is checked.
+ * Writes the files of each export again from its lines, and compares their bytes. If an older writer made the files,
+ * only their hash is checked.
  */
 export async function findChangedGlFiles(tx: Transaction, { month }: Pick<CheckContext, 'month'>): Promise<Finding> {
   const exports = await readStored(tx, month);
@@ -110,7 +110,7 @@ function* changedIn(stored: StoredExport): Generator<Difference> {
   for (const name of again.keys()) yield { subject, detail: `${name} is missing` };
 }
 
-/** The files, or the reason why the lines do not give any. */
+/** The files, or the reason why no files can be written from the lines. */
 function writtenAgain({ accounts, ...stored }: StoredExport): ReturnType<typeof filesOf> | string {
   try {
     return filesOf({ ...stored, accounts: storedAccounts(accounts) } satisfies Journal);

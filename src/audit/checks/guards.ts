@@ -1,10 +1,10 @@
-/** The check that tables are append-only. */
-import { SEALED_TABLES } from '../../seals/canonical.ts';
+/** The check that rows of append-only tables cannot be changed or deleted. */
+import { LOG_FORMS } from '../../log/forms.ts';
 
-/** This list is not read from the catalog, because an owner who drops a guard could change the catalog too. */
+/** This list is not read from the catalog, because an owner who drops a trigger could change the catalog too. */
 const APPEND_ONLY = [
-  ...SEALED_TABLES.map(({ name }) => name),
-  ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'partner_events'],
+  ...LOG_FORMS.map(({ kind }) => kind),
+  ...['installation', 'log_checkpoints', 'log_signatures', 'log_stamps', 'logos', 'partner_events'],
   ...[
     'payment_links',
     'payment_link_changes',
@@ -19,9 +19,9 @@ const APPEND_ONLY = [
   'signing_keys',
 ];
 
-/** The same, except for rows that `reckoner purge` may delete: a second trigger guards all other rows. */
+/** Append-only tables, except for rows that `reckoner purge` may delete: a second trigger guards all other rows. */
 const PURGED = ['quotes', 'requotes', 'idempotency_keys', 'job_runs'];
-/** The same, except for payloads whose erasure is recorded. */
+/** Append-only tables, except for payloads whose erasure is recorded. */
 const ERASED = ['processor_events'];
 
 const listed = (tables: readonly string[]) => `ARRAY[${tables.map((table) => `'${table}'`).join(', ')}]`;

@@ -1,6 +1,6 @@
 /**
- * Checks of the journal. Both group the journal by month, which takes a second for a million rows, so one statement
- * runs both.
+ * Checks of the journal. Both checks group the journal by month, which takes a second for a million rows, so one
+ * statement runs both.
  */
 import { quoteFacts } from '../../splits/reconcile.sql.ts';
 import { checkQuery, type Finding, findingOf, inMonth } from './query.ts';
@@ -10,26 +10,27 @@ export type JournalFindings = Readonly<Record<(typeof JOURNAL_CHECKS)[number], F
 
 const monthOf = (date: string) => `to_char(${date}, 'YYYY-MM') COLLATE "C"`;
 
-// journal_balances: every fact's entry balances in each currency and is dated on or after the fact. Ledger rows are
-// checked by the sums of their months: the three postings of a row are its three amounts, so an unbalanced entry shows
+// journal_balances: the entry of every fact balances in each currency, and is dated on or after the fact. Ledger rows
+// are checked by the sums of their months. A row's three postings are its three amounts, so an unbalanced entry shows
 // up as an unbalanced row (rows_balance, rows_in_their_months). Checking 3 million postings one by one took three times
 // as long as the close.
 //
-// processor_account_ties: the amount expected from the processor, by partner and currency, is the same computed from
-// quotes (as in reconcile) and from the facts, always over all months. The facts tie to the journal month by month.
-// Comparing quotes directly with the journal would group the rows of all months to verify one.
+// processor_account_ties: the amount expected from the processor, by partner and currency, is the same whether it is
+// computed from quotes (as in reconcile) or from the facts. This check always covers all months. The facts agree with
+// the journal, month by month. To verify one month, a direct comparison of quotes with the journal would have to group
+// the rows of all months.
 const SQL = `WITH months AS MATERIALIZED (
   SELECT month, control, partner_id, currency, amount FROM journal_months WHERE ${inMonth('month')}
 ), journal_balances AS (
-  SELECT fact, fact_id::text AS fact_id, currency, month, sum(amount) AS off, min(entry_on) AS entry_on,
+  SELECT fact, log_no::text AS log_no, currency, month, sum(amount) AS off, min(entry_on) AS entry_on,
     min(dated_on) AS dated_on
   FROM journal_of_facts WHERE ${inMonth('month')}
-  GROUP BY fact, fact_id, currency, month
+  GROUP BY fact, log_no, currency, month
   UNION ALL
   SELECT 'month', month, currency, month, sum(amount), (month || '-01')::date, (month || '-01')::date
   FROM months GROUP BY month, currency
 ), journal_balances_differences AS (
-  SELECT format('%s %s', fact, fact_id) AS subject,
+  SELECT format('%s %s', fact, log_no) AS subject,
          format('debits less credits are %s %s; happened on %s, entered on %s', off, currency, dated_on,
            entry_on) AS detail
   FROM journal_balances WHERE off <> 0 OR left(entry_on::text, 7) <> month OR entry_on < dated_on

@@ -2,10 +2,10 @@
 import { inMonth, OF_MONTH } from './query.ts';
 
 /**
- * Requotes and reversals belong to a quote of the same policy and currency and never take its sums below zero. No quote
- * is accepted twice. `rows` selects the rows in scope. Only `changed` quotes, those with a requote or reversal (about
- * one in twelve), are summed, and only `suspected` quotes, which may have been accepted twice, are counted. This takes
- * 2 µs per row instead of 3.5.
+ * Requotes and reversals belong to a quote of the same policy and currency, and never make the quote's sums negative.
+ * No quote is accepted twice. `rows` selects the rows in scope. Only `changed` quotes, which have a requote or reversal
+ * (about one in twelve), are summed. Only `suspected` quotes, which may have been accepted twice, are counted. This
+ * takes 2 µs per row instead of 3.5.
  */
 const rowsWithinTheirQuotes = (rows: string, changed: string, suspected: string) => `quotes AS MATERIALIZED (
   SELECT partner_id, quote_id, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
@@ -44,7 +44,7 @@ accepted AS MATERIALIZED (
 const HASH = `hashtextextended(quote_id, hashtextextended(partner_id, 0))`;
 const acceptances = (rows: string) => `FROM ledger_rows WHERE kind = 'quote_accepted' AND ${rows}`;
 
-/** Acceptances that share a hash with another one. */
+/** Acceptances that share a hash with another acceptance. */
 const sharingAHash = (rows: string) =>
   `SELECT partner_id, quote_id ${acceptances(rows)} AND ${HASH} IN (SELECT unnest(shared) FROM accepted)`;
 
@@ -55,8 +55,8 @@ export const ROWS_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
 );
 
 /**
- * The same for the quotes with a row in the month, including their rows in other months. Scanning the rows of other
- * months once takes 0.5 µs per row; looking up each quote by its key took 14 µs.
+ * The same check for the quotes that have a row in the month, including the rows of these quotes in other months.
+ * Scanning the rows of other months once takes 0.5 µs per row; looking up each quote by its key took 14 µs.
  */
 export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
   OF_MONTH,
@@ -72,8 +72,8 @@ export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
 );
 
 /**
- * An acceptance over HTTP has a ledger row with the partner, ids, policy, currency and amounts of its offer, recorded by the
- * event of its client.
+ * An acceptance over HTTP has a ledger row with the partner, ids, policy, currency and amounts of the accepted offer.
+ * The row was recorded by the client's event.
  */
 export const ACCEPTANCES_MATCH_ROWS = `accepted AS (
   SELECT a.partner_id, a.posted_month, a.entry_id, a.client_id, 'quote_accepted' AS kind, a.quote_id,

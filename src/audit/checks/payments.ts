@@ -1,11 +1,13 @@
-/** Checks of payments, bank files, payouts, processor events and disputes. `:month` is the month of the journal entry. */
+/**
+ * Checks of payments, bank files, payouts, processor events and disputes. `:month` is the month of the journal entry.
+ */
 import { inMonth } from './query.ts';
 
 const IN_SCOPE = (entryOn: string) => inMonth(`to_char(${entryOn}, 'YYYY-MM')`);
 
 /**
- * A payment is applied and reversed for at most its amount, to documents in its currency. A part that paid another
- * partner's document was assigned to that partner; the rest belongs to the payer.
+ * A payment is applied and reversed for at most its amount, to documents in its currency. A part of a payment that paid
+ * another partner's document was assigned to that partner; the rest belongs to the payer.
  */
 export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.currency, p.amount,
@@ -29,8 +31,8 @@ export const PAYMENTS_WITHIN_THEIR_AMOUNTS = `inspected AS (
 )`;
 
 /**
- * Payments go to live invoices and refunds to live credit notes, never for more than is due. What is due is the amount
- * less write-offs and less credit that is still applied, whether since issue or later.
+ * Payments go to live invoices and refunds to live credit notes, never for more than is due. The amount due is the
+ * document's amount less its write-offs and less the credit that is still applied to it.
  */
 export const DOCUMENTS_NOT_OVERPAID = `settled AS (
   SELECT document_id, amount, 'invoice' AS kind FROM live_payment_applications
@@ -83,8 +85,8 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
 )`;
 
 /**
- * A debit pays one refund of its amount. Two equal debits may be one debit in two files, so they pay two refunds only
- * if their references differ.
+ * A bank debit pays one refund of the same amount. The same debit may occur in two files. Two equal debits count as
+ * payments of two refunds only if their references differ.
  */
 export const REFUND_MATCHES = `equals AS (
   SELECT bank_line_id, equal_line_id
@@ -105,7 +107,10 @@ export const REFUND_MATCHES = `equals AS (
   FROM inspected WHERE refunds > 1 OR equal IS NOT NULL
 )`;
 
-/** A bank statement has all of its lines. They add up to its totals, and the totals agree with its balances. */
+/**
+ * All lines of a bank statement are recorded. The lines add up to the statement's totals, and the totals agree with its
+ * balances.
+ */
 export const BANK_FILES_ADD_UP = `found AS (
   SELECT s.bank_statement_id, count(l.bank_line_id) AS lines,
          coalesce(sum(l.amount) FILTER (WHERE l.direction = 'credit'), 0) AS credits,
@@ -126,18 +131,23 @@ export const BANK_FILES_ADD_UP = `found AS (
 )`;
 
 /** Each payment has the source record that created it, and no two payments share a processor reference or bank line. */
-export const PAYMENTS_RECORDED_ONCE = `inspected AS (
+export const PAYMENTS_RECORDED_ONCE = `links AS MATERIALIZED (
+  SELECT p.payment_id, p.currency, t.text AS reference
+  FROM payments p JOIN personal_texts t ON t.commitment = p.reference WHERE p.method = 'link'
+), same AS (
+  SELECT p.payment_id, string_agg(format('payment %s', o.payment_id), ', ') AS duplicates
+  FROM links p JOIN links o USING (reference, currency) JOIN payment_balances b ON b.payment_id = o.payment_id
+  WHERE o.payment_id < p.payment_id AND b.status <> 'reversed'
+    -- A balance transaction for several quotes creates one payment for each quote that was billed.
+    AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id)
+  GROUP BY p.payment_id
+), inspected AS (
   SELECT p.payment_id, p.identity,
          (SELECT count(*) FROM payment_sources s WHERE s.payment_id = p.payment_id AND s.identity = p.identity) AS own,
-         (SELECT string_agg(format('payment %s', o.payment_id), ', ') FROM payments o
-           JOIN payment_balances b USING (payment_id)
-          WHERE o.payment_id < p.payment_id AND o.method = 'link' AND p.method = 'link' AND o.reference = p.reference
-            AND o.currency = p.currency AND b.status <> 'reversed'
-            -- A balance transaction for several quotes creates one payment for each quote that was billed.
-            AND NOT EXISTS (SELECT FROM share_payments s WHERE s.payment_id = p.payment_id)) AS duplicates,
+         d.duplicates,
          (SELECT count(*) FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
           WHERE s.payment_id = p.payment_id AND (l.currency <> p.currency OR l.amount <> p.amount)) AS mismatched
-  FROM payments p WHERE ${IN_SCOPE('p.entry_on')}
+  FROM payments p LEFT JOIN same d USING (payment_id) WHERE ${IN_SCOPE('p.entry_on')}
 ), differences AS (
   SELECT format('payment %s', payment_id) AS subject,
          format('%s source records as %s; same reference as %s; bank lines of another amount: %s', own, identity,
@@ -191,8 +201,8 @@ export const PAYOUTS_ADD_UP = `inspected AS (
 )`;
 
 /**
- * A bank receipt from a connected account is a payout of that account with the same amount, and its fees are the fees
- * of its contents. The contents of a payout add up to its amount and belong to its account.
+ * A bank receipt from a connected account is a payout of that account with the same amount. The fees of the payout are
+ * the fees of its contents. The contents of a payout add up to its amount and belong to its account.
  */
 export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
   SELECT a.payout_id, o.currency, o.amount, a.currency AS stated_currency, s.fees, m.balance_transaction_id, m.type,
@@ -225,7 +235,8 @@ export const ACCOUNT_PAYOUTS_ADD_UP = `settled AS (
 )`;
 
 /**
- * A payout contains each of its payments, less the reversals dated up to its day that were known when it was settled.
+ * A payout contains each of its payments, less the payment's reversals. Only reversals that are dated up to the
+ * payout's day and were known when the payout was settled are deducted.
  */
 export const PAYOUTS_COVER_REMAINING_AMOUNTS = `inspected AS (
   SELECT p.payment_id, p.payout_id, o.currency, p.amount,
@@ -246,8 +257,8 @@ export const PAYOUTS_COVER_REMAINING_AMOUNTS = `inspected AS (
 )`;
 
 /**
- * At the end of each day, by entry date, no more of a payment was used than its partner had, and no more was paid on a
- * document than was due. Reports as of any day rely on this.
+ * At the end of each day, by entry date, no partner had used more of a payment than it had, and no document had been
+ * paid more than was due. Reports as of a past day rely on this check.
  */
 export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
   SELECT 'payment ' || payment_id AS subject, partner_id, entry_on, amount FROM payments
@@ -283,8 +294,8 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
 
 /**
  * Processor events belong to this environment, and a payment named by their outcome has a processor source record. A
- * payload matches the hash taken when it was received. It is missing if and only if its erasure is recorded. An audit
- * event of erasures states how many payloads were erased.
+ * payload matches the hash taken when it was received. A payload is missing if and only if its erasure is recorded. An
+ * audit event of erasures states how many payloads were erased.
  */
 export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,

@@ -1,4 +1,6 @@
-/** The check of stored PDFs: each matches its hash, and rendering it again with the same renderer gives the same bytes. */
+/**
+ * The check of stored PDFs: each matches its hash, and rendering it again with the same renderer gives the same bytes.
+ */
 import { createHash } from 'node:crypto';
 import type { Instructions } from '../../config/instructions.ts';
 import { query, queryOne, type Transaction } from '../../database/transaction.ts';
@@ -17,7 +19,9 @@ interface StoredPdf {
   readonly instructions_changed: boolean;
   readonly renderer_version: number;
   readonly same_libraries: boolean;
-  /** The SHA-256 of each added font that was used to render it. */
+  /** Whether the contact was erased, whom the PDF names. */
+  readonly contact_erased: boolean;
+  /** The SHA-256 of each added font that was used to render the PDF. */
   readonly font_hashes: readonly string[];
   /** For a Factur-X document: the embedded file. */
   readonly embedded: Buffer | null;
@@ -73,6 +77,7 @@ function readPdfsAfter(tx: Transaction, after: number, month: string | null): Pr
             w.renderer_version,
             -- False for a renderer version that this program does not know.
             coalesce(w.libraries - 'fonts' = :libraries::jsonb -> w.renderer_version::text, false) AS same_libraries,
+            is_erased(d.contact_name) AS contact_erased,
             coalesce(string_to_array(w.libraries->>'fonts', ' '), '{}') AS font_hashes,
             CASE d.e_invoice WHEN 'facturx' THEN x.xml END AS embedded
      FROM document_pdfs w
@@ -100,8 +105,9 @@ async function compare(
     return { subject: document.number, detail: `its PDF hashes to ${sha256}, recorded as ${stored.sha256}` };
   }
   const fonts = stored.font_hashes.flatMap((hash) => fontsByHash.get(hash) ?? []);
-  // A PDF rendered with other libraries or fonts, or by a later version, can't be reproduced. Its hash is still checked.
-  if (!stored.same_libraries || fonts.length < stored.font_hashes.length) return undefined;
+  // A PDF rendered with other libraries or fonts, or by a later version, can't be reproduced. The hash of such a PDF is
+  // still checked.
+  if (stored.contact_erased || !stored.same_libraries || fonts.length < stored.font_hashes.length) return undefined;
   const again = await renderer.render(
     documentSnapshot(document, {
       paymentLink: document.printed_link,

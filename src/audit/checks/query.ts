@@ -1,15 +1,17 @@
 /**
- * How a check runs, and its findings. The text of a check is the body of a WITH: `inspected` has a row for each item
- * inspected; `differences` has the subject and the detail of each item that is wrong. `:month` is null if everything is
- * checked; `:after` is the month closed before it.
+ * Runs the checks, and defines their findings. The text of a check is the body of a WITH: `inspected` has a row for
+ * each item inspected; `differences` has the subject and the detail of each item that is wrong. `:month` is null if
+ * everything is checked; `:after` is the month closed before `:month`.
  */
 import { prepared, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
-/** What to check: one closed month, or everything. */
+/** What is checked: one closed month, or everything. */
 export interface CheckScope {
   readonly month: Month | null;
-  /** The month closed before it; '' for the first, which also bills the rows of all earlier months. */
+  /**
+   * The month closed before the checked month; '' for the first month, which also bills the rows of all earlier months.
+   */
   readonly after: Month | '';
 }
 
@@ -22,7 +24,7 @@ export function checkQuery<Row>(name: string, sql: string): (tx: Transaction, sc
   return (tx, { month, after }) => queryOne<Row>(tx, statement, { month, after });
 }
 
-/** Whether a column is the month in scope. Always true when everything is checked. */
+/** An SQL condition: a column contains the month in scope. The condition is always true when everything is checked. */
 export const inMonth = (column: string): string => `(:month::text IS NULL OR ${column} = :month)`;
 
 /** The rows of a CTE of differences as one JSON value. */
@@ -31,20 +33,23 @@ export const listOf = (differences: string): string => `
    FROM ${differences})`;
 
 /**
- * The finding of one of several checks in a statement, as a column. The CTE `name` has the items inspected;
- * `name_differences` has the subject and detail of each item that is wrong.
+ * A column with the finding of one check, for a statement that runs several checks. The CTE `name` has the items
+ * inspected; `name_differences` has the subject and detail of each item that is wrong.
  */
 export const findingOf = (name: string): string => `
   json_build_object('inspected', (SELECT count(*) FROM ${name}), 'differences',
     ${listOf(`${name}_differences`)}) AS ${name}`;
 
-/** The rows that a closed month bills: those posted after the previous month (`:after`) and up to it. */
+/**
+ * The rows that a closed month bills: rows that were posted after the previous month (`:after`), up to and including
+ * this month.
+ */
 export const OF_MONTH = `(posted_month > :after AND posted_month <= :month)`;
 
 export interface Difference {
   /** The item that is wrong, such as a row, a document or a series. */
   readonly subject: string;
-  /** The actual value and the expected one. */
+  /** The actual value and the expected value. */
   readonly detail: string;
 }
 

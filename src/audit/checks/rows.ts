@@ -30,9 +30,9 @@ const UNBALANCED = `(
                ELSE least(spot_price, partner_cut, invoice_amount) < 0 END)`;
 
 /**
- * Whether a group of rows of one kind and currency may contain an unbalanced row; false only if it contains none. A sum
- * has as many decimals as the summand with the most, and the signs of a balanced row agree. Checking each row fully
- * took 1.5 µs; this takes 0.5 µs.
+ * False only if a group of rows of one kind and currency certainly contains no unbalanced row. A sum has as many
+ * decimals as its summand with the most decimals, and the signs in a balanced row agree. Checking each row fully took
+ * 1.5 µs; this takes 0.5 µs.
  */
 const SUSPECTED = `(
   bool_or(spot_price <> partner_cut + invoice_amount
@@ -44,9 +44,9 @@ const SUSPECTED = `(
 const FROM_THE_FUTURE = `accepted_at > recorded_at + interval '1 hour'`;
 
 /**
- * A row posts to its own month or, if that was closed when the row was recorded, to the month that was open then. A
- * transaction may wait for a close, but not for a day. A sandbox's clock may be set, so times are compared in
- * production only.
+ * A row posts to its own month. If that month was closed when the row was recorded, the row posts to the month that was
+ * open then. A transaction may wait for a close, but not for a day. A sandbox's clock may be set, so times are compared
+ * in production only.
  */
 const misposted = (first: string, last: string, of = '') => `(
   ${of}posted_month < ${of}month
@@ -180,7 +180,7 @@ SELECT (SELECT coalesce(sum(count), 0)::bigint FROM lines) AS rows,
 interface ZoneMonth {
   readonly time_zone: string;
   readonly month: Month;
-  /** ISO instants of its first and last row. */
+  /** ISO instants of the earliest and the latest row. */
   readonly earliest: string;
   readonly latest: string;
   readonly misposted: boolean;
@@ -228,8 +228,8 @@ function findUnbalanced(tx: Transaction, scope: CheckScope): Promise<Difference[
 }
 
 /**
- * Whether a row is outside of its month in its recorded time zone, posts to a wrong month, or was recorded before it
- * was accepted.
+ * True if a row's time is not in the row's month by the recorded time zone, if the row posts to a wrong month, or if it
+ * was recorded before it was accepted.
  */
 function isMisdated({ time_zone, month, earliest, latest, misposted }: ZoneMonth): boolean {
   // Months begin at whole seconds, so truncating to milliseconds does not change the result.

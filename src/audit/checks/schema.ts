@@ -8,12 +8,17 @@ import { plural } from '../../text.ts';
 import type { CheckContext } from './check.ts';
 import type { Finding } from './query.ts';
 
-/** For a database that was loaded from a dump, or upgraded with pg_upgrade, after its schema was recorded. */
+/**
+ * Explains why expressions were not compared: the database was loaded from a dump, or upgraded with pg_upgrade, after
+ * its schema was recorded.
+ */
 export const describeNotCompared = (count: number): string =>
   `${plural(count, 'expression')} of views, checks and functions not compared: the database was moved to this server ` +
   'after its schema was recorded. Migrate it as its owner to record it here';
 
-/** Whether an event of the program contains the digest of the last record. Seals cover events, but not the record. */
+/**
+ * Whether an event of the program contains the digest of the last record. The log has the event, but not the record.
+ */
 async function isRecordNamed(tx: Transaction): Promise<boolean> {
   const names = await query<{ name: string }>(
     tx,

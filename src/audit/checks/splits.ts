@@ -4,7 +4,8 @@ import { inMonth } from './query.ts';
 /**
  * Balance transactions add up, and those from a settlement file match their line. Allocations never exceed their
  * balance transaction in the account's currency. If the processor converted the amount, they also never exceed it in
- * the currency sent, unless finance has stated the amount that counts. Closings never exceed their balance transaction.
+ * the currency sent, unless finance has stated the amount that counts. The closings of a balance transaction never
+ * exceed its amount.
  */
 export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
   SELECT m.balance_transaction_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload, m.source_currency,
@@ -36,8 +37,9 @@ export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
 )`;
 
 /**
- * An allocated balance transaction comes from the source of its account in its month, and no other account has an
- * allocated one with the same id and payment. So nothing is counted twice. Always checked over everything.
+ * An allocated balance transaction comes from the source of its account in its month. No other account has an allocated
+ * balance transaction with the same id and payment. Therefore no money is counted twice. Always checked over
+ * everything.
  */
 export const BALANCE_TRANSACTIONS_COUNTED_ONCE = `inspected AS MATERIALIZED (
   SELECT t.*, CASE WHEN t.account IN (
@@ -57,8 +59,8 @@ export const BALANCE_TRANSACTIONS_COUNTED_ONCE = `inspected AS MATERIALIZED (
 
 /**
  * An allocation belongs to an accepted quote of the partner whose account received it, unless finance has attributed it
- * to another partner's quote; the quote has a row under the connected-account arrangement. A ledger reversal for a
- * reversed transfer has its quote and amount.
+ * to another partner's quote. The quote has a row under the connected-account arrangement. A ledger reversal for a
+ * reversed transfer has the transfer's quote and amount.
  */
 export const SHARE_ALLOCATIONS_MATCH_QUOTES = `inspected AS (
   SELECT r.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount,
@@ -90,7 +92,10 @@ export const SHARE_ALLOCATIONS_MATCH_QUOTES = `inspected AS (
           IS DISTINCT FROM ('reversal', quote_id, amount, 'connected_account'))
 )`;
 
-/** An invoice for missing shares is the sum of its quotes' missing shares, and bills no quote beyond its accepted amount. */
+/**
+ * An invoice for missing shares is the sum of its quotes' missing shares, and bills no quote beyond its accepted
+ * amount.
+ */
 export const MISSING_SHARES_MATCH_INVOICES = `billed AS (
   SELECT document_id, min(month) AS month, sum(amount) AS amount FROM missing_shares GROUP BY document_id
 ), documents_of AS (
@@ -121,7 +126,8 @@ export const MISSING_SHARES_MATCH_INVOICES = `billed AS (
 )`;
 
 /**
- * The part of an allocation that pays an invoice is a payment of that amount by that partner. Undoing it is a reversal.
+ * The part of an allocation that pays an invoice is a payment of that amount by that partner. Undoing such a payment is
+ * recorded as a reversal.
  */
 export const SHARE_PAYMENTS_MATCH_ALLOCATIONS = `inspected AS (
   SELECT s.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount AS share, s.amount, p.payment_id,

@@ -2,9 +2,9 @@
 import { inMonth } from './query.ts';
 
 /**
- * The tax of a document is the sum of its totals, which cover its net amount and its lines. Tax is computed once on a
- * month's total. When a credit note against an invoice is issued, the tax of all live credit notes against it adds up
- * to the tax on the amount that they credit together.
+ * The tax of a document is the sum of its tax totals. The totals cover the document's net amount and its lines. Tax is
+ * computed once on a month's total. When a credit note against an invoice is issued, the tax of all live credit notes
+ * against it adds up to the tax on the amount that they credit together.
  */
 export const TAXES_TIE = `RECURSIVE chains AS (
   SELECT document_id AS invoice_id, document_id, replaces FROM documents
@@ -12,7 +12,7 @@ export const TAXES_TIE = `RECURSIVE chains AS (
   UNION ALL
   SELECT c.invoice_id, d.document_id, d.replaces FROM chains c JOIN documents d ON d.document_id = c.replaces
 ), notes AS (
-  SELECT n.document_id, n.credits, n.fact_id, v.fact_id AS voided_as, t.country, t.category, t.rate, t.reduced,
+  SELECT n.document_id, n.credits, n.log_no, v.log_no AS voided_as, t.country, t.category, t.rate, t.reduced,
          t.taxable, t.tax
   FROM documents n JOIN document_taxes t USING (document_id) LEFT JOIN voids v USING (document_id)
   WHERE n.purpose = 'adjustment'
@@ -36,7 +36,7 @@ export const TAXES_TIE = `RECURSIVE chains AS (
     CROSS JOIN LATERAL (
       SELECT coalesce(sum(n.taxable), 0) AS taxable, coalesce(sum(n.tax), 0) AS tax
       FROM chains c JOIN notes n ON n.credits = c.document_id
-      WHERE c.invoice_id = d.credits AND n.fact_id < d.fact_id AND coalesce(n.voided_as > d.fact_id, true)
+      WHERE c.invoice_id = d.credits AND n.log_no < d.log_no AND coalesce(n.voided_as > d.log_no, true)
         AND (n.country, n.category, n.rate, n.reduced) = (t.country, t.category, t.rate, t.reduced)) AS b
     WHERE t.document_id = d.document_id) AS s
   CROSS JOIN LATERAL (

@@ -18,7 +18,7 @@ export const define: Definition = (approval, action) => {
   approval
     .command('show')
     .argument(...NUMBER)
-    .description('Show what a request would do: when it was made, and now')
+    .description('Show what a request would have done when it was made, and what it would do now')
     .action(action(show));
   approval
     .command('approve')
@@ -91,7 +91,7 @@ const changeTable = (changes: readonly Change[]): string =>
 interface Now {
   readonly is_same: boolean;
   readonly changes: readonly Change[];
-  /** Why the request would now be refused. */
+  /** The reason why the request would now be refused. */
   readonly refused: string | null;
 }
 

@@ -6,6 +6,7 @@ import { encryptionTo } from '../../database/backup-encryption.ts';
 import type { Database } from '../../database/database.ts';
 import { pendingMigrations } from '../../database/migrate.ts';
 import { databaseFailure } from '../../database/transaction.ts';
+import { keepErasures } from '../../erasures/file.ts';
 import { EXIT, exitOf, reasonOf, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
@@ -19,8 +20,9 @@ import type { Output, Progress } from '../output.ts';
 const HELP = `
 A backup is one consistent snapshot, taken while the system keeps running. It
 does not contain settings.json, templates/ and outbox/ of RECKONER_HOME, or the
-secrets in the environment. An existing file is never replaced. With recipients
-(age public keys; also the variable BACKUP_RECIPIENT) it is encrypted.`;
+secrets in the environment. An existing file is never replaced. If recipients
+are given (age public keys, with --recipient or in the variable
+BACKUP_RECIPIENT), the backup is encrypted.`;
 
 export const define: Definition = (command, action) => {
   command
@@ -109,8 +111,10 @@ async function recordBackup(
   made: Backup & { readonly file: string; readonly encrypted_to?: readonly string[] },
 ): Promise<void> {
   if (await isOlder(database)) return;
+  // If a crash kept an erasure from the file of the home, it is added before the backup becomes the latest.
+  await keepErasures(database, environment);
   const { rows: _, file, ...rest } = made;
-  const details = { file, ...rest, signed: environment.sealKey !== undefined };
+  const details = { file, ...rest, signed: environment.logKey !== undefined };
   const event = { action: 'backup.take', subject: basename(file), details, now: environment.now().toISO() };
   const claimed = thisProcess('command', output.by);
   await database.transaction(async (tx) =>
@@ -119,8 +123,8 @@ async function recordBackup(
 }
 
 /**
- * Records the outcome of a backup into a folder, such as the nightly backup, so that a missed or failed backup is
- * noticed like a missed or failed job.
+ * Records the outcome of a backup into a folder, such as the nightly backup. A missed or failed backup is then noticed
+ * in the same way as a missed or failed job.
  */
 function startRun(database: Database, environment: Environment): (exitStatus: number) => Promise<void> {
   const startedAt = environment.now().toISO();
@@ -134,7 +138,10 @@ function startRun(database: Database, environment: Environment): (exitStatus: nu
 const isOlder = async (database: Database): Promise<boolean> =>
   (await database.asOwner((tx) => pendingMigrations(tx.client), { readOnly: true })).length > 0;
 
-/** Deletes all but the latest backups. Their names contain their times, so they sort by age. */
+/**
+ * Deletes all backups except the latest ones. The names of backups contain their times, so sorting by name is sorting
+ * by age.
+ */
 function deleteAllBut(keep: number, folder: string, own: string): string[] {
   const backups = readdirSync(folder).filter(
     (name) => name.startsWith(own) && /^\d{8}T\d{6}Z\.backup$/.test(name.slice(own.length)),

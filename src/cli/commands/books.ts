@@ -11,7 +11,7 @@ export const define: Definition = (books, action) => {
   books
     .command('close')
     .argument('<month>', 'YYYY-MM, closed for billing', monthArgument('month'))
-    .description('Close the books of a month: later entries cannot be dated in it, and its balances are sealed')
+    .description('Close the books of a month: nothing more can be dated in it, and its balances are kept')
     .option('--without <account>', 'a bank account that no longer reports; repeatable', repeatedArgument)
     .option(...REASON)
     .option('--dry-run', 'show the balances and anything that is missing; write nothing')

@@ -23,11 +23,15 @@ interface CloseOptions extends DeliverOption, PresentOptions {
 export const define: Definition = (command, action) => {
   command
     .argument('[month]', 'YYYY-MM (default: all months that are due)', monthArgument('month'))
-    .option('--first-month <month>', 'the first month, at the first close', monthArgument('--first-month'))
+    .option(
+      '--first-month <month>',
+      'the first month that is billed here; only at the first close',
+      monthArgument('--first-month'),
+    )
     .option('--without <partner>', 'close even though this partner sent no rows; repeatable', repeatedArgument)
     .option('--allow-empty', 'close without the missing feeds, or without any rows')
     .option('--dry-run', 'show what would be issued; write nothing; also for the current month')
-    .option('--compare <file>', "with --dry-run: compare it with the previous system's invoices; '-' is stdin")
+    .option('--compare <file>', "with --dry-run: compare the result with the previous system's invoices; '-' is stdin")
     .option(...FORMAT)
     .option(...OUT)
     .option(...NO_DELIVER)

@@ -15,7 +15,7 @@ export const define: Definition = (credit, action) => {
     .option('--again', 'record it even if the same amount was already refunded with that reference')
     .option(
       '--returned <reason>',
-      'the bank returned the latest refund (of --amount): reopen its credit',
+      'the bank returned the latest refund (with --amount: the latest of that amount); reopen its credit',
       lineArgument('--returned'),
     )
     .action(action(refund));

@@ -20,7 +20,11 @@ export const define: Definition = (command, action) => {
   command
     .option('--watch', 'keep running as a worker')
     .option('--retry <status>', `first send ${RETRIED.join(' or ')} e-mails again`, choiceArgument('--retry', RETRIED))
-    .option('--since <time>', 'with --retry: only those tried since this day or time', instantArgument('--since'))
+    .option(
+      '--since <time>',
+      'with --retry: only e-mails that were tried since this day or time',
+      instantArgument('--since'),
+    )
     .action(action(deliver));
 };
 
@@ -88,7 +92,8 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
 }
 
 /**
- * Counts the sent and queued e-mails that do not belong to a document, in words. Without e-mails, the text is empty.
+ * Counts the sent and queued e-mails that do not belong to a document, in words. If there are no e-mails, the text is
+ * empty.
  */
 function describeOthers(others: readonly EmailResult[]): string {
   const of = (status: string) => others.filter((each) => each.status === status);
@@ -106,7 +111,10 @@ const describeRefusedEvent = (partnerId: string, reason: string): string =>
 const WORKER = 'worker';
 const HEARTBEAT_MINUTES = 10;
 
-/** Runs as a worker. The worker logs like cron's job `deliver`, and its job runs are recorded under its own name. */
+/**
+ * Runs the command as a worker. The worker logs like cron's job `deliver`, and its job runs are recorded under its own
+ * name.
+ */
 async function standBy(context: Context, stop: AbortSignal): Promise<void> {
   const log = openLog({ job: WORKER });
   const startedAt = context.environment.now().toISO();

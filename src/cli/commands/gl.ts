@@ -15,7 +15,7 @@ export const define: Definition = (gl, action) => {
   gl.command('list')
     .description('List exported journals, newest month first')
     .option('--month <month>', 'only this month', monthArgument('--month'))
-    .option('--limit <count>', 'maximum number (default: 500)', wholeNumberArgument('--limit', 1, 1_000_000))
+    .option('--limit <count>', 'list at most this many (default: 500)', wholeNumberArgument('--limit', 1, 1_000_000))
     .option(...FORMAT)
     .option(...OUT)
     .action(action(reading(list)));

@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCheckedSettings } from '../../actions/rules.ts';
-import { type Environment, readEnvironment } from '../../config/environment.ts';
+import { type Environment, isLogHost, LOG_HOST_FORM, readEnvironment } from '../../config/environment.ts';
 import { firstSettings } from '../../config/first-settings.ts';
 import { settingsFile } from '../../config/settings.ts';
+import { readLogHost } from '../../database/installation.sql.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
+import { readOrigin } from '../../log/checkpoints.sql.ts';
 import { dkimRecord } from '../../mail/dkim.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
@@ -19,25 +22,38 @@ import { bringUpToDate } from './migrate.ts';
 export const define: Definition = (command, action) => {
   command
     .option('--check', 'list what is still missing for production, by partner and currency')
+    .option('--log-host <host>', 'name the log of facts after this host; the name never changes')
+    .addHelpText('after', HELP)
     .action(
-      action((output, options: { check?: boolean }) => (options.check ? reading(initCheck)(output) : init(output))),
+      action((output, options: { check?: boolean; logHost?: string }) =>
+        options.check ? reading(initCheck)(output) : init(output, options.logHost),
+      ),
     );
 };
 
-async function init(output: Output): Promise<number> {
-  const environment = readEnvironment();
+const HELP = `
+The log is named HOST/LEDGER, in a sandbox sandbox.HOST/LEDGER. This name
+is in every checkpoint and signature of the log. It never changes, even if
+public_url does. Without --log-host or RECKONER_LOG_HOST, HOST is
+reckoner.invalid.`;
+
+async function init(output: Output, host: string | undefined): Promise<number> {
+  const environment = environmentWith(host);
   const created = await layOutHome(environment);
   readCheckedSettings(environment);
   const migrations = await bringUpToDate(output, environment);
-  // Records the current settings, so that later changes can be found by comparison.
-  await withContext(async () => {}, { by: output.by, unattended: true });
+  // This call records the current settings, so that later changes can be found by comparison.
+  const origin = await withContext(({ database }) => database.reading((tx) => readName(tx, environment)), {
+    ...{ by: output.by, unattended: true },
+  });
   const file = settingsFile(environment);
-  output.print({ home: environment.home, environment: environment.name, settings: created, migrations }, () =>
+  output.print({ home: environment.home, environment: environment.name, settings: created, migrations, origin }, () =>
     [
       created === 'created' ? `Wrote ${file}.` : `Kept ${file} unchanged.`,
       migrations.length > 0
         ? `Applied ${plural(migrations.length, 'migration')}: ${migrations.join(', ')}.`
         : 'The database is up to date.',
+      `The log is named ${origin}. This name never changes.`,
       environment.name === 'sandbox'
         ? 'This is a sandbox: its settings are fictitious, and its documents state this.'
         : `Complete ${file}. 'reckoner init --check' lists what is missing.`,
@@ -46,14 +62,29 @@ async function init(output: Output): Promise<number> {
   return EXIT.done;
 }
 
-/** Creates the home, and settings unless there are some. Existing files are kept. */
+function environmentWith(host: string | undefined): Environment {
+  const environment = readEnvironment();
+  if (host === undefined) return environment;
+  if (!isLogHost(host))
+    throw refuse('argument_invalid', { argument: '--log-host', value: host, reason: LOG_HOST_FORM });
+  return { ...environment, logHost: host };
+}
+
+/** Refusal: log_host_fixed. */
+async function readName(tx: Transaction, { logHost }: Environment): Promise<string> {
+  const { log_host: host } = await readLogHost(tx);
+  if (logHost !== undefined && logHost !== host) throw refuse('log_host_fixed', { host, given: logHost });
+  return readOrigin(tx);
+}
+
+/** Creates the folder and, if there are none, the settings. Safe to repeat: existing files are kept. */
 async function layOutHome(environment: Environment): Promise<'created' | 'kept'> {
   const file = settingsFile(environment);
   try {
     await makeFolder(join(environment.home, 'outbox'));
     if (existsSync(file)) return 'kept';
     const text = `${JSON.stringify(firstSettings(environment.name), null, 2)}\n`;
-    // Otherwise a full disk or a killed process could leave a partial file, which the next `init` would keep.
+    // A full disk or a killed process could otherwise leave a partial file, which the next `init` would keep.
     await writeWhole(file, text, 'publish');
     return 'created';
   } catch (error) {

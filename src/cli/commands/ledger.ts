@@ -19,10 +19,7 @@ export const define: Definition = (ledger, action) => {
     .description('Import ledger rows, all or none')
     .option('--format <format>', 'csv or ndjson (default: by file name)', choiceArgument('--format', ROW_FORMATS))
     .option('--skip-invalid', 'record the valid rows even if others are invalid')
-    .option(
-      '--rejects <file>',
-      'write the invalid rows with their reasons to this file: CSV or NDJSON, like the ' + 'import',
-    )
+    .option('--rejects <file>', 'write the invalid rows with their reasons to this file, in the format of the import')
     .option('--accept-differing', "record rows that differ from the API's quote with the same id")
     .option('--dry-run', 'check everything, record nothing')
     .action(action(importFiles));

@@ -6,9 +6,9 @@ import { table } from '../output.ts';
 
 const HELP = `
 Deletes idempotency keys after 30 days and job runs after 400, except the last
-run and the last success of each job. Deletes unaccepted quotes and requotes
-after they expire, and the data of processor events after receipt, as the
-setting retention says. The job 'purge' does the same every night.`;
+run and the last success of each job. The setting retention says when quotes
+and requotes that were never accepted are deleted, and the data of processor
+events. The job 'purge' does the same every night.`;
 
 export const define: Definition = (command, action) => {
   command

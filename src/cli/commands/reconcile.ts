@@ -177,8 +177,8 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
 }
 
 /**
- * The name of an exception. Unmatched money is listed under its own id, because the quote that it refers to may have a
- * separate line.
+ * The name of an exception in the table. Unmatched money is listed under its own id, because the quote that it refers
+ * to may have a separate line.
  */
 const nameOf = ({ partner_id, quote_id, account, balance_transactions }: ReconciliationException): string =>
   `${account === null ? quote_id : printable(balance_transactions[0] ?? '')} of ${partner_id ?? 'an unknown partner'}`;
@@ -187,8 +187,8 @@ const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: Reconci
   `${quote_id} of ${partner_id}: received on ${other_accounts.join(', ')}, which is not the account that it was accepted under.`;
 
 /**
- * The two commands that resolve unmatched money: one for the case that the money is the quote's share, one for the case
- * that it is not.
+ * The two commands that resolve unmatched money: one command if the money is the quote's share, and one command if it
+ * is not.
  */
 function decisions(
   id: string,
@@ -210,7 +210,7 @@ function decisions(
 
 interface MatchFlags {
   readonly otherAccount: boolean;
-  /** The quote and the money are in different currencies. */
+  /** True if the quote and the money are in different currencies. */
   readonly converts: boolean;
 }
 

@@ -34,7 +34,7 @@ async function remind(context: CommandContext, options: PresentOptions & { dryRu
 
 type Names = ReadonlyMap<string, string>;
 
-/** One row for each document. A document that is not reminded has the reason. */
+/** One row for each document. If a document is not reminded, its row states the reason. */
 const sheetOf = ({ reminders, skipped }: ReminderPlan, names: Names): Sheet => ({
   name: 'Reminders',
   columns: {

@@ -7,6 +7,8 @@ import { readIdentities } from '../../database/backup-encryption.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import type { Recording } from '../../database/schema.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { repeatErasures } from '../../erasures/erase.ts';
+import { readErasureFile } from '../../erasures/file.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
 import { forgetPartnerSignIns } from '../../partners/sign-in.sql.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
@@ -41,7 +43,9 @@ async function restore(output: Output, file: string, given: { identity?: string 
     return work((bytes) => progress.advance(bytes)).finally(() => progress.done());
   };
   const checked = await reading('Checking', (onProgress) => checkBackup(file, environment, onProgress, identities));
-  /** Records and pauses the restored ledger, and verifies it. */
+  const erasures = readErasureFile(environment);
+  let erased = 0;
+  /** Records and pauses the restored ledger, erases again what was erased after the backup, and verifies it. */
   const settle = async (tx: Transaction, schema: Recording): Promise<Verification | null> => {
     const now = environment.now().toISO();
     const { created_at, program, sha256 } = checked;
@@ -56,10 +60,11 @@ async function restore(output: Output, file: string, given: { identity?: string 
     // has checked.
     const reason = `restored from ${basename(file)}, made at ${minuteOf(created_at)}`;
     await insertPause(tx, { reason, stateOf: created_at, now, eventId });
-    // Without this, sessions that ended after the backup and links that were used after the backup would be valid
+    // Without this step, sessions that ended after the backup and links that were used after the backup would be valid
     // again.
     await forgetSignIns(tx);
     await forgetPartnerSignIns(tx);
+    erased = await repeatErasures(tx, { environment, actor }, erasures ?? []);
     return prove(tx);
   };
   const { rows, leftOut, proof } = await withDatabase(environment, { unmigrated: true }, (database) =>
@@ -70,13 +75,14 @@ async function restore(output: Output, file: string, given: { identity?: string 
   // and the backup may be the only copy of the ledger.
   const verified = proof && { inspected: proof.inspected, differences: proof.differences };
   const others = leftOut.length > 0 ? { left_out: leftOut } : {};
-  output.print({ file, rows, verified, ...others }, () =>
+  output.print({ file, rows, verified, erased, ...others }, () =>
     [
       `Restored ${file}, made ${printable(checked.created_at)} by Reckoner ${printable(checked.program)}: ${counted(rows)}.`,
       ...leftOut.map((name) => `Skipped ${printable(name)}: this version has no such table.`),
       checked.isAuthentic
-        ? 'It is signed with the key that signs seals.'
-        : 'Its signature was not checked: there is no SEAL_SIGNING_KEY_FILE.',
+        ? 'It is signed with the key that signs checkpoints.'
+        : 'Its signature was not checked: there is no LOG_SIGNING_KEY_FILE.',
+      ...(erased > 0 ? [`Erased again: ${plural(erased, 'text')} that had been erased after the backup.`] : []),
       described(proof),
       NOT_IN_A_BACKUP,
     ].join('\n'),
@@ -85,13 +91,19 @@ async function restore(output: Output, file: string, given: { identity?: string 
     "The ledger is paused: nothing is closed, issued, sent or recorded. 'reckoner resume' shows what may have " +
       'happened after the backup, and asks for the last number issued.',
   );
+  if (erasures === undefined) {
+    output.note(
+      `There is no file ${environment.home}/erasures. If personal data was erased after the backup, copy the file of ` +
+        `the former home there and restore again, or erase the data again with the command erase.`,
+    );
+  }
   if (!existsSync(settingsFile(environment))) {
     output.note(`No settings in ${environment.home} yet. Copy yours there, or run 'reckoner init'.`);
   }
   return (proof?.differences ?? 0) > 0 || leftOut.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** The size, for the progress bar only. The later reading refuses a missing file. */
+/** The size is used only for the progress bar. The later step that reads the file refuses a missing file. */
 function sizeOf(file: string): number {
   try {
     return statSync(file).size;

@@ -1,23 +1,34 @@
+import type { Environment } from '../../config/environment.ts';
 import { type NumberParts, numberOf, partsOf, resumeLedger } from '../../documents/resume.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
+import { readHead } from '../../log/head.ts';
+import { readNote, type TreeHead } from '../../log/note.ts';
 import { describeAfterRestore, readAfterRestore } from '../../reports/after-restore.ts';
-import { plural } from '../../text.ts';
+import { counted, plural } from '../../text.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
+import { readInput } from '../fields.ts';
 
 const HELP = `
 After 'reckoner restore FILE', the first run shows what may have happened after
 the backup and does not resume (exit 3). Find the last number of invoices,
 credit notes and statements that anyone has seen: check the finance_email
 mailbox (close reports) and the mail server's log, and ask the partners and the
-auditor. Then resume with all of them, or with --none-issued. For a series
-without a later number give its last one here, or 000000 if it has none. Numbers
-up to those given are never used again: a sealed fact explains the gap.`;
+auditor. Then give all of these numbers, or --none-issued. For a series without
+a later number, give its last number in this ledger, or 000000 if it has none
+here. Numbers up to those given are never used again: the log explains the gap.
+
+Resume also needs the last checkpoint of the log that anyone outside has seen.
+It takes the checkpoint in RECKONER_HOME/log-head, unless --checkpoint names a
+later one. If the restored database does not continue that checkpoint, the log
+goes on under a new name, and its first new fact states what was lost.`;
 
 export const define: Definition = (command, action) => {
   command
     .option('--numbers-after <number>', 'last number issued after the backup; repeat for each series', numbersArgument)
     .option('--none-issued', 'no document was issued after the backup')
+    .option('--checkpoint <file>', 'the last checkpoint of the log that the auditor or a witness has')
+    .option('--no-checkpoint-seen', 'no one outside has a checkpoint')
     .addHelpText('after', HELP)
     .action(action(acting(resume, 'administrator')));
 };
@@ -36,7 +47,7 @@ function numbersArgument(value: string, before: NumberParts[] = []): NumberParts
 
 async function resume(
   context: CommandContext,
-  options: { numbersAfter?: NumberParts[]; noneIssued?: boolean },
+  options: { numbersAfter?: NumberParts[]; noneIssued?: boolean; checkpoint?: string; checkpointSeen?: boolean },
 ): Promise<number> {
   const { database, environment, output } = context;
   const { numbersAfter = [], noneIssued = false } = options;
@@ -51,21 +62,39 @@ async function resume(
     );
     return EXIT.refused;
   }
-  const skipped = await database.transaction((tx) => resumeLedger(tx, context, { numbersAfter }));
+  const isRestored = found.pauses.some((each) => each.state_of !== null);
+  const seen = seenOutside(options.checkpoint, environment);
+  if (isRestored && seen === undefined && options.checkpointSeen !== false) throw refuse('checkpoint_needed', {});
+  const { skipped, log } = await database.transaction((tx) => resumeLedger(tx, context, { numbersAfter, seen }));
   failpoint('resume.committed');
   const ranges = skipped.map(({ series, first, last }) => ({
     ...{ series, first: numberOf({ series, sequence: first }), last: numberOf({ series, sequence: last }) },
     count: last - first + 1,
   }));
-  output.print({ resumed: true, skipped: ranges }, () =>
+  output.print({ resumed: true, skipped: ranges, log: log ?? null }, () =>
     [
       ...ranges.map(({ first, last, count }) =>
         count === 1 ? `Skipped ${first}.` : `Skipped ${plural(count, 'number')}: ${first} to ${last}.`,
       ),
+      ...(log === undefined
+        ? []
+        : [
+            `The log goes on as ${log.origin}. ${log.follows} was seen outside with ${plural(log.lost_size, 'fact')}; ` +
+              `its first ${counted(log.kept_size)} are certainly kept. Send the auditor its next checkpoint.`,
+          ]),
       'The ledger is resumed.',
     ].join('\n'),
   );
   return EXIT.done;
+}
+
+/** The larger of two checkpoints: the one in a file and the one in RECKONER_HOME. */
+function seenOutside(file: string | undefined, environment: Environment): TreeHead | undefined {
+  const kept = readHead(environment)?.head;
+  if (file === undefined) return kept;
+  const given = readNote(readInput(file).toString())?.head;
+  if (given === undefined) throw refuse('checkpoint_unreadable', { file });
+  return kept !== undefined && kept.origin === given.origin && kept.size > given.size ? kept : given;
 }
 
 const undecided = (

@@ -42,12 +42,12 @@ const pages: ServerOptions['addPages'] = (app, shared) => {
   addPortal(app, shared);
 };
 
-/** A close locks the ledger for seconds. A request that waits longer than this gets a 503. */
+/** A close can lock the ledger for several seconds. A request that waits longer than this gets a 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
 const CONNECTIONS = 16;
 /**
- * The wait after a failure, and between checks for the end of a pause. A failure can be a lock on payments that is held
- * for long.
+ * How long the server waits after a failure, and before it checks again whether a pause has ended. One possible failure
+ * is a lock on payments that another process holds for a long time.
  */
 const RETRY_SECONDS = 15;
 
@@ -105,8 +105,8 @@ async function serve(
 }
 
 /**
- * Processes stored events after the webhook was answered, one run at a time, and retries after a failure. No event is
- * lost, because events are stored before they are processed.
+ * Processes stored events after the webhook was answered. Only one run works at a time, and a failed run is retried. No
+ * event is lost, because events are stored before they are processed.
  */
 function processInBackground(context: Context, log: Logger): { process: () => void; stop: () => Promise<void> } {
   const { database } = context;
@@ -138,7 +138,8 @@ function processInBackground(context: Context, log: Logger): { process: () => vo
 }
 
 /**
- * Reads a connected account soon after an event about it. The daily job `reconcile` reads accounts that this misses.
+ * Reads a connected account soon after an event about that account. The daily job `reconcile` reads accounts that this
+ * misses.
  */
 function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollOnRequest> {
   const { database, environment } = context;

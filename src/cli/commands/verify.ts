@@ -1,4 +1,4 @@
-import { type Verification, verify as verifyAll } from '../../audit/verify.ts';
+import { rowsOfToday, type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import { plural } from '../../text.ts';
@@ -8,18 +8,37 @@ import { printable, table } from '../output.ts';
 
 export const define: Definition = (command, action) => {
   command
-    .argument('[month]', 'a closed month (default: everything)', monthArgument('month'))
+    .argument(
+      '[month]',
+      'a closed month (default: everything, with the rows of one closed month)',
+      monthArgument('month'),
+    )
+    .option('--all', 'hash the rows of all months again')
+    .addHelpText(
+      'after',
+      `
+Without a month, each run hashes the rows of the open months and of one closed
+month, a different one each day. It verifies all other facts, documents and
+balances every time. --all hashes every row.`,
+    )
     .action(action(reading(verify)));
 };
 
-/** The most differences of a check that are printed. --json has all. */
+/** The maximum number of differences of a check that are printed. --json has all. */
 const SHOWN = 10;
 
-async function verify({ database, environment, output }: CommandContext, month: Month | undefined): Promise<number> {
-  // Loaded only here, because the renderer is slow to load.
+async function verify(
+  { database, environment, output }: CommandContext,
+  month: Month | undefined,
+  { all }: { readonly all?: true },
+): Promise<number> {
+  // The renderer is loaded only here, because loading is slow.
   const { installedFonts } = await import('../../documents/printable.ts');
   const fonts = installedFonts(environment);
-  const found = await database.readingBeside((tx, beside) => verifyAll(tx, month, { fonts, beside }));
+  const found = await database.readingBeside(async (tx, beside) => {
+    const derived = all ? 'all' : await rowsOfToday(tx, environment.now());
+    return verifyAll(tx, month, { fonts, beside, derived });
+  });
   output.print(found, () => described(found));
   return found.differences > 0 ? EXIT.attention : EXIT.done;
 }

@@ -336,7 +336,7 @@ function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } 
             {not_paid_out.map((each) => (
               <li>
                 <span>
-                  {`${plural(each.count, 'balance transaction')} on ${each.account} in no payout since ` +
+                  {`${plural(each.count, 'balance transaction')} on ${each.account}, not in a payout since ` +
                     `${each.since.slice(0, 10)}`}
                 </span>
                 <Money amount={each.net} currency={each.currency} />

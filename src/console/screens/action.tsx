@@ -239,7 +239,7 @@ const columns: readonly Column<Change>[] = [
 ];
 
 /**
- * Shows the action's effect and a button to confirm it. `changed` means that the effect differs from the one shown
+ * Shows the action's effect and a button to confirm it. `changed` means that the effect differs from the effect shown
  * earlier.
  */
 export function actionPreview(

@@ -30,7 +30,7 @@ type Document = Aging['documents'][number];
 
 interface AgingView {
   readonly aging: Aging;
-  /** The filter for the documents listed. Null lists no documents. */
+  /** The filter for the documents listed. If the filter is null, no documents are listed. */
   readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
   readonly documents: readonly Document[];
   readonly after: string | null;
@@ -311,12 +311,18 @@ const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => 
   </Card>
 );
 
-/** A bar with each bucket's share. The widths of the bar's parts may be rounded. */
+/** A bar with each bucket's share. Rounding errors in the widths of the bar's parts do not matter. */
 function Shares({ total }: { total: Aging['totals'][number] }) {
   const open = Number(total.open);
   let at = 0;
   return (
-    <svg class="shares" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="Shares of the buckets">
+    <svg
+      class="shares"
+      viewBox="0 0 100 6"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label="The share of each aging bucket"
+    >
       {open > 0 &&
         BUCKETS.map((bucket) => {
           const width = (Number(total[bucket]) * 100) / open;

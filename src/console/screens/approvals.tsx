@@ -1,4 +1,4 @@
-/** One request for approval, with its action's effect. */
+/** Shows one request for approval, with the effect of its action. */
 import { actionOf } from '../../actions/approve.ts';
 import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/requests.sql.ts';
 import { PAST, statusOf } from '../../approvals/requests.ts';

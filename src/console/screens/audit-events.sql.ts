@@ -29,8 +29,9 @@ const OF_ONE_PARTNER = '^(invoice|partner|client|webhook|dispute)[.]';
 
 const ASKED = `(:before::bigint IS NULL OR e.event_id < :before::bigint)
        AND (:by::text IS NULL OR e.user_id = ANY (:users::bigint[])
-            OR (e.user_id IS NULL AND lower(coalesce(e.claimed_by, e.os_user)) = lower(:by)))
-       AND (:subject::text IS NULL OR e.subject = :subject)
+            OR (e.user_id IS NULL AND coalesce(e.claimed_by, lower(e.os_user)) = ANY (:names::text[])))
+       AND (:subject::text IS NULL
+            OR e.subject = ANY (array_prepend(:subject::text, commitments_to(ARRAY[:subject::text]))))
        AND (:from::date IS NULL OR e.occurred_at >= :from::date::timestamp AT TIME ZONE 'UTC')
        AND (:to::date IS NULL OR e.occurred_at < (:to::date + 1)::timestamp AT TIME ZONE 'UTC')
        AND (:scope::text[] IS NULL OR e.subject IN (
@@ -67,14 +68,22 @@ export async function readEvents(
   tx: Transaction,
   asked: Filter & { readonly actions: readonly string[]; readonly scope: Scope; readonly limit: number },
 ): Promise<ListedEvent[]> {
-  const users = await query<{ user_id: number }>(tx, `SELECT user_id FROM users WHERE lower(login) = lower(:by)`, {
-    by: asked.by,
-  });
+  const users = await query<{ user_id: number }>(
+    tx,
+    `SELECT user_id FROM users WHERE lower(personal(login)) = lower(:by)`,
+    { by: asked.by },
+  );
+  const [{ names } = { names: [] }] = await query<{ names: string[] }>(
+    tx,
+    `SELECT lower(:by) || ARRAY(SELECT commitment FROM personal_texts WHERE lower(text) = lower(:by)) AS names`,
+    { by: asked.by },
+  );
   return query(
     tx,
     `SELECT e.event_id, to_char(e.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at,
-            e.action, e.subject, coalesce(u.login, e.claimed_by, e.os_user) AS by, e.os_user, e.host, e.via,
-            CASE WHEN :scope::text[] IS NULL OR e.action ~ :own THEN e.details ELSE '{}' END AS details,
+            e.action, personal(e.subject) AS subject,
+            coalesce(personal(u.login), personal(e.claimed_by), e.os_user) AS by, e.os_user, e.host, e.via,
+            CASE WHEN :scope::text[] IS NULL OR e.action ~ :own THEN personal_json(e.details) ELSE '{}' END AS details,
             CASE WHEN EXISTS (SELECT FROM documents d WHERE d.number = e.subject) THEN 'document'
                  WHEN EXISTS (SELECT FROM partners p WHERE p.partner_id = e.subject) THEN 'partner' END AS of
      FROM ${asked.action === null ? `(SELECT * FROM audit_events e WHERE ${ASKED})` : EVENTS_OF_ACTIONS} AS e
@@ -83,6 +92,7 @@ export async function readEvents(
     {
       ...{ ...asked, own: OF_ONE_PARTNER },
       users: users.map(({ user_id }) => user_id),
+      names,
       actions: asked.actions.filter((each) => each === asked.action || each.startsWith(`${asked.action}.`)),
     },
   );

@@ -144,7 +144,7 @@ function Subject({ event: { subject, of } }: { event: ListedEvent }) {
   );
 }
 
-/** More values than this, or long values, are collapsed. */
+/** Events with more values than this, or with long values, are collapsed. */
 const PLAIN = 2;
 
 function Details({ details }: { details: ListedEvent['details'] }): ComponentChildren {

@@ -3,7 +3,7 @@ import { Tabs } from '../kit.tsx';
 
 const PARTS = [
   ['events', 'Events', '/console/audit'],
-  ['seals', 'Seals', '/console/audit/seals'],
+  ['checkpoints', 'Checkpoints', '/console/audit/checkpoints'],
   ['checks', 'Checks', '/console/audit/checks'],
   ['settings', 'Settings changes', '/console/audit/settings'],
   ['packs', 'Packs', '/console/audit/packs'],

@@ -110,7 +110,7 @@ export function Verify({ task, reader }: { task: AuditTask | undefined; reader: 
           />
         ) : (
           <p>
-            Recomputes every seal, balance, document and PDF, and reports each difference. On a large ledger it takes
+            Recomputes the log, every balance, document and PDF, and reports each difference. On a large ledger it takes
             minutes; you may leave this page in the meantime.
           </p>
         )}

@@ -34,15 +34,15 @@ export interface VerifyFinding {
 export const readVerifyFindings = (tx: Transaction): Promise<VerifyFinding[]> =>
   query(tx, `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`);
 
-export interface SealedMonth {
+export interface ClosedMonth {
   readonly month: Month;
-  readonly seal: string | null;
-  readonly books_seal: string | null;
+  readonly books_closed: boolean;
 }
 
-export const readSealedMonths = (tx: Transaction): Promise<SealedMonth[]> =>
+/** The closed months, latest first. */
+export const readClosedMonths = (tx: Transaction): Promise<ClosedMonth[]> =>
   query(
     tx,
-    `SELECT m.month, s.seal, b.seal AS books_seal FROM closed_months m
-     LEFT JOIN seals s USING (month) LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`,
+    `SELECT m.month, b.month IS NOT NULL AS books_closed
+     FROM closed_months m LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`,
   );

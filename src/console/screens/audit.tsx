@@ -1,3 +1,5 @@
+/** The evidence for the ledger: its checkpoints, the nightly checks, settings changes, and packs. */
+
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
 import type { AuditTask } from '../../audit/tasks.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -10,12 +12,12 @@ import { Card, Chip, type Column, DataTable, Instant } from '../kit.tsx';
 import type { PageUser, Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
 import {
+  type ClosedMonth,
   type Run,
+  readClosedMonths,
   readOtherRuns,
-  readSealedMonths,
   readVerifyFindings,
   readVerifyRuns,
-  type SealedMonth,
   type VerifyFinding,
 } from './audit.sql.ts';
 import { AuditMenu } from './audit-menu.tsx';
@@ -73,7 +75,7 @@ export function checksScreen({ runs, others, findings, task }: ChecksView, { rea
               <DataTable columns={RUNS} rows={runs} nothing="None yet." caption="Runs of verify" />
             </Card>
             <Card title="Other jobs" note="the latest run of each" flush>
-              <DataTable columns={JOBS} rows={others} nothing="None have run yet." caption="Other jobs" />
+              <DataTable columns={JOBS} rows={others} nothing="No other jobs have run yet." caption="Other jobs" />
             </Card>
           </div>
         </div>
@@ -134,7 +136,7 @@ export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
 
 interface PacksView {
   readonly month: Month | null;
-  readonly months: readonly SealedMonth[];
+  readonly months: readonly ClosedMonth[];
   readonly tasks: readonly AuditTask[];
   readonly now: number;
 }
@@ -144,7 +146,7 @@ export async function readPacks(
   asked: Readonly<Partial<Record<'month', string>>>,
   { now }: { now: number },
 ): Promise<PacksView> {
-  const months = await readSealedMonths(tx);
+  const months = await readClosedMonths(tx);
   return {
     month: monthAsked('month', asked.month) ?? months[0]?.month ?? null,
     months,
@@ -211,9 +213,8 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
           </select>
         </label>
         <button type="submit">Show</button>
-        <Chip tone={shown?.seal == null ? 'warn' : 'good'}>{shown?.seal == null ? 'not sealed' : 'sealed'}</Chip>
-        <Chip tone={shown?.books_seal == null ? 'warn' : 'good'}>
-          {shown?.books_seal == null ? 'books open: preliminary' : 'books closed'}
+        <Chip tone={shown?.books_closed ? 'good' : 'warn'}>
+          {shown?.books_closed ? 'books closed' : 'books open: preliminary'}
         </Chip>
       </form>
       <div class="stack">
@@ -224,13 +225,13 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
         <Card title="What every pack has besides its data">
           <ul class="ticks plain">
             <li>manifest.json with the SHA-256, size and number of rows of every file</li>
-            <li>the seal records of its months, with their signatures and time stamps</li>
+            <li>the checkpoints of the log, with their signatures and time stamps</li>
             <li>README.txt and a dictionary of every column</li>
           </ul>
           <p class="soft">
             A pack is one snapshot of the ledger; verify.mjs or verify.py of a release checks it without Reckoner. Packs
-            are made in the background, one at a time, up to 2 GB uncompressed, and recorded as an audit event. The
-            command has no size limit and also writes several months and Parquet.
+            are made in the background, one at a time. Each may have up to 2 GB uncompressed and is recorded as an audit
+            event. The command has no size limit and can also write several months, or Parquet.
           </p>
         </Card>
       </div>

@@ -87,7 +87,8 @@ export interface Report {
 export const readReports = (tx: Transaction, id: number): Promise<Report[]> =>
   query(
     tx,
-    `SELECT s.source, s.reference, s.recorded_at, nullif(l.text, '') AS text, coalesce(l."references", '[]') AS fields
+    `SELECT s.source, personal(s.reference) AS reference, s.recorded_at,
+            nullif(personal(l.text), '') AS text, coalesce(personal_json(l."references"), '[]') AS fields
      FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
      WHERE s.payment_id = :id ORDER BY s.recorded_at, s.identity`,
     { id },

@@ -12,7 +12,7 @@ import type { PageUser } from '../page.tsx';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
-/** The values entered before a further search. */
+/** The values that the user entered before a further search. */
 export interface CashForm {
   readonly chosen: readonly string[];
   readonly fee: string;
@@ -74,7 +74,9 @@ export function Suggestions({ exception, ...cash }: Cash & { exception: ListedEx
   );
 }
 
-/** Lists payments that this one may duplicate. The user reverses the payment as a duplicate, or keeps it. */
+/**
+ * Lists the payments that this payment may duplicate. The user then reverses this payment as a duplicate, or keeps it.
+ */
 export function Duplicates({
   exception,
   payment,
@@ -205,7 +207,7 @@ function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }
             aria-describedby="amount-help"
           />
           <p class="help" id="amount-help">
-            {`For a single invoice. If left out, as much as possible of ${groupThousands(unapplied)} ${currency} is ` +
+            {`For a single invoice. Without an amount, as much as possible of ${groupThousands(unapplied)} ${currency} is ` +
               'applied; the rest stays unapplied cash.'}
             {smallDifference !== null &&
               ` If a payment is short by a small difference (at most ${smallDifference} ${currency}), the rest is ` +

@@ -1,7 +1,7 @@
 /**
- * The preview of a month's close, by a dry run of the command: what would be issued, and what blocks the close or holds
- * documents. The dry run takes seconds in a large ledger. The page therefore first shows the feeds, and then loads the
- * result (`?exact=yes`).
+ * The preview of a month's close, made by a dry run of the command. It shows what would be issued, what blocks the
+ * close, and which documents would be held. The dry run takes seconds in a large ledger. The page therefore first shows
+ * the feeds, and then loads the result (`?exact=yes`).
  */
 import type { ActionContext } from '../../actions/action.ts';
 import { readNextFeeds } from '../../close/close.ts';

@@ -14,7 +14,7 @@ import { PARTNER } from '../columns.tsx';
 import { Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
-import { readSealedMonths } from './audit.sql.ts';
+import { readClosedMonths } from './audit.sql.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
 type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
@@ -49,7 +49,7 @@ export async function readCloseReport(
   asked: CloseReportQuestion,
   { scope }: { scope: Scope },
 ): Promise<CloseReportView> {
-  const months = await readSealedMonths(tx);
+  const months = await readClosedMonths(tx);
   const whole = await readReport(tx, monthAsked('month', asked.month));
   const own = <Row extends { readonly partner_id: string }>(rows: readonly Row[]) =>
     rows.filter(({ partner_id }) => isInScope(scope, partner_id));

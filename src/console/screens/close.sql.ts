@@ -5,21 +5,23 @@ export interface ClosedMonth {
   readonly month: Month;
   readonly closed_at: string;
   readonly books_closed: boolean;
-  readonly seal: string | null;
+  /** The number of facts of the checkpoint that closes the month. */
+  readonly checkpoint: number | null;
   readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
 }
 
 export const MONTHS_SHOWN = 11;
 
-/** Returns the latest closed months and the month before them. `until` is the last month to return. */
+/** Returns the latest closed months and the month before these months. `until` is the last month to return. */
 export const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<ClosedMonth[]> =>
   query(
     tx,
-    `SELECT m.month, m.closed_at, b.month IS NOT NULL AS books_closed, s.seal, coalesce(t.totals, '[]') AS totals
+    `SELECT m.month, m.closed_at, b.month IS NOT NULL AS books_closed, k.size AS checkpoint,
+            coalesce(t.totals, '[]') AS totals
      FROM (SELECT * FROM closed_months WHERE :until::text IS NULL OR month <= :until::text
            ORDER BY month DESC LIMIT :shown) AS m
      LEFT JOIN book_closes b USING (month)
-     LEFT JOIN seals s USING (month)
+     LEFT JOIN log_checkpoints k ON k.closes = 'month ' || m.month
      CROSS JOIN LATERAL (
        SELECT json_agg(json_build_object('currency', currency, 'invoice_amount', invoice_amount::text)
                        ORDER BY currency) AS totals
@@ -49,8 +51,8 @@ export interface Signature {
 export const readSignatures = (tx: Transaction, month: Month): Promise<Signature[]> =>
   query(
     tx,
-    `SELECT c.close, coalesce(u.login, e.claimed_by, e.os_user) AS by, c.closed_at AS at,
-            e.details -> 'approval' ->> 'approved_by' AS approver
+    `SELECT c.close, coalesce(personal(u.login), personal(e.claimed_by), e.os_user) AS by, c.closed_at AS at,
+            personal(e.details -> 'approval' ->> 'approved_by') AS approver
      FROM (SELECT 'month' AS close, m.closed_at, max(e.event_id) AS event_id
            FROM closed_months m JOIN audit_events e ON e.subject = m.month AND e.action = 'month.close'
            WHERE m.month = :month GROUP BY m.month

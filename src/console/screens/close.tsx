@@ -72,7 +72,7 @@ async function readExpected(
 interface CloseView {
   readonly closed: readonly ClosedMonth[];
   readonly earlier: Month | null;
-  /** Whether the strip ends before the latest month, because an earlier month is selected. */
+  /** True if the strip ends before the latest month, because an earlier month is selected. */
   readonly isEarlier: boolean;
   readonly open: readonly OpenMonth[];
   readonly shown: Month | null;
@@ -84,7 +84,7 @@ interface CloseView {
 }
 
 /**
- * Reads the cockpit of a month. The default month is the one that closes next. Returns undefined if the month has no
+ * Reads the cockpit of a month. The default is the month that closes next. Returns undefined if the month has no
  * cockpit.
  */
 export async function readClose(
@@ -294,9 +294,9 @@ interface ClosedProps {
 
 function Closed({ report, view, user }: ClosedProps) {
   const { sent, pending, held, failed, uncertain } = report.deliveries;
-  const seal = view.closed.find(({ month }) => month === report.month)?.seal ?? null;
+  const size = view.closed.find(({ month }) => month === report.month)?.checkpoint ?? null;
   const unfinished = held + failed + uncertain;
-  const inReport = <a href={addressOf('/console/reports/close', { month: report.month })}>the report has all</a>;
+  const inReport = <a href={addressOf('/console/reports/close', { month: report.month })}>the report lists all</a>;
   return (
     <div class="stack">
       <section class="card">
@@ -348,7 +348,7 @@ function Closed({ report, view, user }: ClosedProps) {
                   {report.held.length === 0 && pending === 0 && <Tick done text="All documents have been sent" />}
                 </ul>
                 <More count={report.held.length - LISTED}>
-                  <a href="/console/queue?queue=e-mails">the work queue has all</a>
+                  <a href="/console/queue?queue=e-mails">the work queue lists all</a>
                 </More>
               </div>
             </Card>
@@ -358,15 +358,9 @@ function Closed({ report, view, user }: ClosedProps) {
           )}
           <Card title="Proof">
             <dl class="facts">
-              <dt>Seal</dt>
+              <dt>Checkpoint</dt>
               <dd>
-                {seal === null ? (
-                  'none'
-                ) : (
-                  <a href={`/console/audit/seals/month/${report.month}`}>
-                    <code>{`${seal.slice(0, 16)}…`}</code>
-                  </a>
-                )}
+                {size === null ? 'none' : <a href={`/console/audit/checkpoints/${size}`}>{plural(size, 'fact')}</a>}
               </dd>
               <dt>Issued on</dt>
               <dd>{report.issued_on}</dd>

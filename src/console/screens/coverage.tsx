@@ -36,7 +36,7 @@ interface CoverageView {
 
 const PATH = '/console/reports/coverage';
 const PAGE = 50;
-/** A year and the month before it. More months would not fit on the page. */
+/** The months of a year, and the month before that year. More months would not fit on the page. */
 const MONTHS_SHOWN = 13;
 
 export async function readCoverage(
@@ -102,7 +102,9 @@ export function coverageScreen(view: CoverageView, { user }: { user: Seer }): Sc
           </label>
           <button type="submit">Show</button>
           {months.length > 0 && (
-            <Verdict good={gaps === 0}>{gaps === 0 ? 'no gaps' : `${plural(gaps, 'gap')} without a document`}</Verdict>
+            <Verdict good={gaps === 0}>
+              {gaps === 0 ? 'no gaps' : `${plural(gaps, 'gap')}: rows without a document`}
+            </Verdict>
           )}
           {books_open.length > 0 && <Chip tone="warn">{`books open: ${books_open.join(', ')}`}</Chip>}
         </form>
@@ -140,7 +142,7 @@ function Matrix({
   return (
     <Card
       title={plural(listed, 'partner')}
-      note={left > 0 && `the last ${MONTHS_SHOWN} months; ${plural(left, 'earlier month')} in the file`}
+      note={left > 0 && `the last ${MONTHS_SHOWN} months; the file also has ${plural(left, 'earlier month')}`}
       flush
     >
       <DataTable

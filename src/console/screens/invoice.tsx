@@ -97,7 +97,7 @@ export function invoiceScreen(
     { heading: 'Policy', cell: ({ policy_name }) => policy_name },
     {
       heading: 'Rows',
-      // Names the month of a late row, which has its own line.
+      // Names the month of a late row. Each such month has its own line.
       cell: ({ kind, month }) => (
         <span class="soft">{`${rowKindName(kind)}${month === row.month ? '' : ` of ${monthName(month)}`}`}</span>
       ),

@@ -5,7 +5,7 @@ import { counted } from '../../text.ts';
 import { PARTNER } from '../columns.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 
-/** The most lines in a list of the cockpit. The list of changes has this limit for each currency. */
+/** The maximum number of lines in a list of the cockpit. The list of changes has this limit for each currency. */
 export const LISTED = 100;
 
 export const More = ({ count, children }: { count: number; children: ComponentChildren }) =>

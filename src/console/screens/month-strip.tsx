@@ -26,7 +26,7 @@ function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
     .map(([currency]) => currency);
 }
 
-/** A tile shows only this many amounts. The month's page shows all amounts. */
+/** A tile shows at most this many amounts. The page of the month shows all amounts. */
 const SHOWN = 2;
 
 export function MonthStrip({ closed, open, shown, earlier, isEarlier }: MonthStripView) {

@@ -23,7 +23,7 @@ export interface Child {
 export const readUnapplied = (tx: Transaction, partnerId: string): Promise<UnappliedPayment[]> =>
   query(
     tx,
-    `SELECT p.payment_id, p.reference, p.received_on, p.currency, c.amount
+    `SELECT p.payment_id, personal(p.reference) AS reference, p.received_on, p.currency, c.amount
      FROM payment_cash c JOIN payments p USING (payment_id)
      WHERE c.partner_id = :partnerId AND c.amount <> 0 ORDER BY p.received_on, p.payment_id`,
     { partnerId },

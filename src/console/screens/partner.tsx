@@ -25,7 +25,7 @@ interface PartnerOverview {
   readonly partner: Partner;
   readonly as_of: string;
   readonly balances: readonly PartnerBalance[];
-  /** Open invoices by due date, then open credit. */
+  /** Lists open invoices by due date, and then open credit. */
   readonly items: readonly OpenItem[];
   readonly unapplied: readonly UnappliedPayment[];
   readonly held: readonly HeldDocument[];

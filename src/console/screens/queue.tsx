@@ -62,7 +62,7 @@ export async function readQueue(
   const counts = FINDING_KINDS.map((each) => [each, persons.filter((item) => item.kind === each).length] as const);
   const listed = kind.filter((item) => is(item, filter.whose));
   const after = textAsked(asked.after);
-  // If the item `after` was settled meanwhile, the list starts at the beginning.
+  // If the item `after` was settled in the meantime, the list starts at the beginning.
   const begin = listed.findIndex(({ item }) => item === after) + 1;
   const shown = listed.slice(begin, begin + PAGE);
   return {
@@ -111,7 +111,10 @@ function titleOf({ kind, title }: WorkItem): string {
 
 const SETTINGS = '/console/settings';
 
-/** Links to the action that resolves the item, if the user may do it. Without an action, links to the item's page. */
+/**
+ * Links to the action that resolves the item, if the user may do it. If no action resolves the item, links to the
+ * item's page.
+ */
 function Actions({ item, user }: { item: WorkItem; user: Seer }) {
   const remedies = item.remedies.filter((each) => !('command' in each) || each.page !== undefined);
   if (remedies.length === 0) {

@@ -71,12 +71,14 @@ export const readFoundPayments = (tx: Transaction, seen: SearchParameters): Prom
   query(
     tx,
     `WITH found AS (
-       SELECT payment_id FROM payment_sources WHERE reference = ANY (ARRAY[:q, upper(:q), lower(:q)])
+       SELECT payment_id FROM payment_sources
+       WHERE reference = ANY (commitments_to(ARRAY[:q, upper(:q), lower(:q)]))
        UNION
        SELECT payment_id FROM payments
        WHERE currency IN (SELECT DISTINCT currency FROM partners) AND amount = :amount::numeric
      )
-     SELECT p.payment_id, coalesce(n.name, p.payer_name) AS payer, p.received_on, p.reference, p.currency,
+     SELECT p.payment_id, coalesce(n.name, personal(p.payer_name)) AS payer, p.received_on,
+            personal(p.reference) AS reference, p.currency,
             p.amount::text
      FROM found JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
      LEFT JOIN partners n ON n.partner_id = b.partner_id
@@ -85,7 +87,10 @@ export const readFoundPayments = (tx: Transaction, seen: SearchParameters): Prom
     seen,
   );
 
-/** Returns the rows of a quote. Each partner costs one index probe for acceptances and one for later rows. */
+/**
+ * Returns the rows of a quote. For each partner, the query probes one index for acceptances and one index for later
+ * rows.
+ */
 export const readFoundRows = (tx: Transaction, seen: SearchParameters): Promise<FoundRow[]> =>
   query(
     tx,

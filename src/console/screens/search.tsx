@@ -95,7 +95,7 @@ const rowColumns: readonly Column<FoundRow>[] = [
   { heading: 'Partner', cell: ({ partner_name }) => partner_name },
   {
     heading: 'Billed by',
-    cell: ({ number, posted_month }) => number ?? <span class="soft">{`not yet, in ${posted_month}`}</span>,
+    cell: ({ number, posted_month }) => number ?? <span class="soft">{`not billed yet: due in ${posted_month}`}</span>,
   },
   { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
 ];

@@ -21,7 +21,7 @@ interface SettingsView {
   /** The mail server's address, without user name and password. */
   readonly mailServer: string | null;
   readonly signsMail: boolean;
-  readonly signsSeals: boolean;
+  readonly signsCheckpoints: boolean;
   readonly missing: readonly Gap[];
   readonly held: readonly HeldDocument[];
   readonly heldCount: number;
@@ -42,7 +42,7 @@ export async function readSettingsView(
     environment: environment.name,
     mailServer: hostOf(environment.smtpUrl),
     signsMail: environment.dkimKey !== undefined,
-    signsSeals: environment.sealKey !== undefined,
+    signsCheckpoints: environment.logKey !== undefined,
     missing: (await readReadiness(tx, { environment, settings })).missing,
     held,
     heldCount,
@@ -312,7 +312,7 @@ const thresholdOf = ({ above = {} }: ApprovalRule): ComponentChildren => {
   return amounts.length === 0 ? 'always' : amounts.join(', ');
 };
 
-function Rules({ view: { settings, signsSeals } }: { view: SettingsView }) {
+function Rules({ view: { settings, signsCheckpoints } }: { view: SettingsView }) {
   const { small_difference: small, books_close_day, allow_empty } = settings;
   return (
     <Card title="Rules">
@@ -321,8 +321,8 @@ function Rules({ view: { settings, signsSeals } }: { view: SettingsView }) {
           ['Payment terms', plural(settings.payment_terms_days, 'day')],
           ['Dunning levels', settings.reminders.map((day) => (day > 0 ? `+${day}` : String(day))).join(', ')],
           ['Books close', books_close_day === null ? 'by hand' : `on day ${books_close_day} of the next month`],
-          ['Checkpoints', settings.checkpoints],
-          ['Seals', signsSeals ? 'signed' : 'not signed: no key'],
+          ['Checkpoint letters', settings.checkpoint_letters],
+          ['Checkpoints', signsCheckpoints ? 'signed' : 'not signed: no key'],
           ['Credit at close', settings.credit_at_close],
           [
             'Small differences',

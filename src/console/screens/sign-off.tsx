@@ -165,7 +165,7 @@ function HandedOff({ month, format, state, user }: HandOff & { user: Seer }) {
   );
 }
 
-/** Summarizes an obstacle, whose full sentence is on the action's page. */
+/** Summarizes an obstacle in a few words. The action's page explains it in full. */
 function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
   const earlier = factsOf(obstacle, 'earlier_books_open');
   if (earlier !== undefined) {

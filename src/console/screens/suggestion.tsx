@@ -6,7 +6,7 @@ import { plural } from '../../text.ts';
 import { Chip, Money } from '../kit.tsx';
 
 interface SuggestionView {
-  /** The invoices to pay. None means that the payment may duplicate another one. */
+  /** The invoices that the suggestion pays. An empty list means that the payment may duplicate another one. */
   readonly numbers: readonly string[];
   /** Null for invoices that are paid together. */
   readonly amount: string | null;
@@ -16,7 +16,10 @@ interface SuggestionView {
   readonly accepts: ToDo | null;
 }
 
-/** Returns sets of invoices first, then single invoices, most certain first. Invoices in a set are not repeated. */
+/**
+ * Returns sets of invoices first, then single invoices; the most certain suggestion of each kind comes first. Invoices
+ * in a set are not repeated.
+ */
 export function suggestionsOf({ sets, suggestions }: Pick<ListedException, 'sets' | 'suggestions'>): SuggestionView[] {
   const isInSet = (number: string | null, why: string) =>
     sets.some((set) => set.why === why && number !== null && set.numbers.includes(number));

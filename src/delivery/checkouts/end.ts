@@ -22,8 +22,8 @@ export interface CheckoutCalls {
 }
 
 /**
- * A key is certain to return the same session for a day. If the session's URL was not shown by then, no one can pay the
- * session any more.
+ * For a day, the processor certainly returns the same session for the same key. If the session's URL was not shown
+ * within that day, no one can pay the session any more.
  */
 const KEY_VALID_HOURS = 20;
 

@@ -37,15 +37,15 @@ interface CheckoutRequest {
 
 export type OpenedCheckout =
   | { readonly status: 'opened'; readonly reference: string }
-  /** One of the numbers is not the partner's. */
+  /** One of the numbers is not the number of a document of this partner. */
   | { readonly status: 'unknown' }
-  /** Nothing can be paid, and why, in a sentence for the contact. */
+  /** Nothing can be paid; the reason is a sentence for the contact. */
   | { readonly status: 'refused'; readonly reason: string };
 
 /** A concurrent request finds the session of the first one, and waits for it briefly. */
 const TRIES = 4;
 const PAUSE_MILLISECONDS = 700;
-/** A session that ends sooner is replaced, so that its payer has time to pay. */
+/** A session that ends sooner than this is replaced, so that its payer has time to pay. */
 const LEAST_MINUTES_LEFT = 10;
 /** The processor refuses a request whose session would end within half an hour. */
 const REQUEST_GOOD_MINUTES = 25;
@@ -72,7 +72,7 @@ export async function openCheckout(context: CheckoutContext, request: CheckoutRe
 
 const refused = (reason: string): OpenedCheckout => ({ status: 'refused', reason: `${reason}.` });
 
-/** Opens a checkout; undefined if a concurrent request came first. */
+/** Opens a checkout, or returns undefined if a concurrent request came first. */
 async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Promise<OpenedCheckout | undefined> {
   const wanted = checkoutProvider(context.links);
   if (wanted === undefined) return refused('Invoices cannot be paid online now');
@@ -161,7 +161,10 @@ function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: 
     : DateTime.fromISO(expires_at).diff(now).as('minutes') > LEAST_MINUTES_LEFT;
 }
 
-/** Records the checkout before the processor is called; undefined if a concurrent request recorded one meanwhile. */
+/**
+ * Records the checkout before the processor is called. Returns undefined if a concurrent request has already recorded a
+ * checkout.
+ */
 async function record(
   context: CheckoutContext,
   { partnerId, backTo }: CheckoutRequest,

@@ -102,8 +102,9 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
   if (recorded === 1) await recordAttempt(tx, { ...intent, attempt: 1 });
 }
 
-// Workers that process the same document write identical rows. Attempts and objects are each unique by two indexes. ON
-// CONFLICT names no index, because PostgreSQL would then tolerate a concurrent insert only for the named index.
+// Workers that process the same document write identical rows. The tables of attempts and objects have two unique
+// indexes each. ON CONFLICT names no index, because PostgreSQL would then tolerate a concurrent insert only for the
+// named index.
 
 export async function recordAttempt(
   tx: Transaction,
@@ -202,8 +203,8 @@ const MUST_CLOSE = `b.status <> 'open' OR b.balance <> i.amount
        OR EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))`;
 
 /**
- * The possible work on links. Without a key of the processor, nothing can be done. With a key, links are ended, and
- * made if they are wanted.
+ * The kinds of work that links may need. Without a key of the processor, nothing can be done. With a key, links are
+ * ended, and links are made if they are wanted.
  */
 export type LinkWork = 'nothing' | 'end' | 'make';
 

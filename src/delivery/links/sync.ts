@@ -44,7 +44,7 @@ type LinkState =
   | { readonly status: 'in_sync'; readonly url: string | null }
   | { readonly status: 'waiting'; readonly kind: WaitKind; readonly reason: string; readonly waitedSeconds: number };
 
-/** Each step advances the link by one state. A balance that changes meanwhile adds a few steps. */
+/** Each step advances the link by one state. If the balance changes during the sync, a few steps are added. */
 const MOST_STEPS = 12;
 
 export async function syncPaymentLink(context: LinkContext, documentId: number): Promise<LinkState> {
@@ -85,7 +85,7 @@ type LinkPlan =
 const makerOf = ({ provider }: Pick<WantedLinks, 'provider'>) => processorOf(provider).paymentLinks;
 
 function wantedOf({ links: { wanted } }: LinkContext, facts: LinkFacts): LinkPlan {
-  // The ordered debit will pay the balance. If the debit fails, a new link asks for the balance.
+  // The bank debit that was ordered will pay the balance. If the debit fails, a new link asks for the balance.
   if (!facts.payable || facts.is_ordered) return { kind: 'nothing' };
   if (wanted === undefined) {
     // An existing link stays while its amount is owed. The settings can only prevent a new link.
@@ -202,7 +202,7 @@ async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts,
   }
 }
 
-/** Searches for a link that an unanswered attempt may have made. Records another attempt if there is none. */
+/** Searches for a link that an unanswered attempt may have made. Records another attempt if no link is found. */
 async function look(
   context: LinkContext,
   links: PaymentLinks,
@@ -229,7 +229,7 @@ async function look(
   await context.database.transaction((tx) =>
     recordAttempt(tx, { documentId, version, attempt, key, now: ISO(context) }),
   );
-  // Only one new key is used each time. If the processor fails again, the link is left for later.
+  // Each run uses only one new key. If the processor fails again, the link is left for later.
   if (failure !== undefined) throw new Unavailable(failure.message, { cause: failure });
 }
 

@@ -18,7 +18,7 @@ interface Demand {
   readonly currency: string;
   /** The categories of the document's taxes; none if the reason for charging no tax is missing. */
   readonly categories: readonly VatCategory[];
-  /** Whether there is an account to pay into; true if nothing is due. */
+  /** Whether the document names an account to pay into; also true if nothing is due. */
   readonly hasAccount: boolean;
 }
 

@@ -58,7 +58,7 @@ export interface EInvoiceLine {
   /** Our id of the policy (BT-155); empty if there is none. */
   readonly item_id: string;
   /**
-   * The quantity, and the quantity that the price is for. The ratio of both quantities is 1 or -1, so nothing is
+   * The quantity, and the quantity to which the price applies. The ratio of both quantities is 1 or -1, so nothing is
    * rounded.
    */
   readonly quantity: string;
@@ -74,7 +74,7 @@ interface TaxTotal extends Tax {
   readonly amount: string;
 }
 
-/** The first and the last day, `YYYY-MM-DD`. */
+/** The first and the last day of the period, `YYYY-MM-DD`. */
 export interface Period {
   readonly from: string;
   readonly to: string;
@@ -122,7 +122,7 @@ export interface EInvoice {
 export interface EInvoiceFacts {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
-  /** The day of issue of the document that this one corrects; null if it corrects none. */
+  /** The day of issue of the document that this document corrects; null if it corrects none. */
   readonly corrects_issued_on: string | null;
 }
 
@@ -249,8 +249,8 @@ function lineOf(
 }
 
 /**
- * The quantity carries the sign, because a price is never below zero (BR-27). The price is for the whole quantity,
- * because only the sum is known.
+ * The quantity carries the sign of the amount, because a price is never below zero (BR-27). The price is for the whole
+ * quantity, because only the sum is known.
  */
 function priced(amount: string, count: number, currency: string) {
   const total = Amount.of(amount, currency);
@@ -266,8 +266,8 @@ function priced(amount: string, count: number, currency: string) {
 const monthPeriod = (month: Month): Period => ({ from: `${month}-01`, to: lastDay(month) });
 
 /**
- * The document's month, extended back to the first month of a late line, because a line's period must lie within the
- * document's period (Peppol R110).
+ * The document's month. The period is extended back to the first month of a late line, because a line's period must lie
+ * within the document's period (Peppol R110).
  */
 function periodOf(month: Month, lines: readonly EInvoiceLine[]): Period {
   const own = monthPeriod(month);
@@ -330,7 +330,7 @@ export function schemed(text: string): { readonly scheme: string; readonly id: s
   return { scheme, id };
 }
 
-/** The categories of a document with tax, or of one that charges none. */
+/** The categories of a document with tax, or the category of a document that charges no tax. */
 export const categoriesOf = (
   categories: readonly TaxCategory[] | undefined,
   noTax: NoTax | null,

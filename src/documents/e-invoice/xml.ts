@@ -1,4 +1,7 @@
-/** Writes XML: escaped elements with attributes, in the given order. Reads no clock and writes no empty elements. */
+/**
+ * Writes XML: escaped elements with attributes, in the given order. The writer reads no clock and writes no empty
+ * elements.
+ */
 
 export interface XmlElement {
   readonly name: string;

@@ -14,8 +14,8 @@ import { recordIssuerVersion } from './issuer-version.sql.ts';
 
 export interface IssueContext extends ActorContext {
   /**
-   * Confirms that this machine's clock is right and that the latest action was dated by a clock that ran ahead. The new
-   * action then gets the date of the latest action, to keep the order.
+   * Confirms two things: this machine's clock is right, and the latest action was dated by a clock that ran ahead. The
+   * new action then gets the date of the latest action, to keep the order.
    */
   readonly onLatestDate?: boolean | undefined;
   /**
@@ -43,7 +43,10 @@ export async function dateOfAction(tx: Transaction, context: IssueContext): Prom
   throw refuse('clock_behind', { today, latest: latest.dated, number: latest.number, action: latest.action });
 }
 
-/** Checks that documents may be issued today. `record` records the event that issues them and returns its id. */
+/**
+ * Checks that documents may be issued today. `record` records the event that issues the documents, and returns the id
+ * of the event.
+ */
 export async function beginIssue(
   tx: Transaction,
   context: IssueContext,

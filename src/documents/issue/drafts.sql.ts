@@ -90,9 +90,9 @@ export async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<voi
 }
 
 /**
- * Creates `taxed_lines`: rows by policy, kind, month, and the month whose tax applies. The tax of a reversal is that of
- * the reversed row's month. If an earlier month billed the reversed row, `billed_month` and `billed_kind` name its
- * line; otherwise both are empty.
+ * Creates `taxed_lines`: rows by policy, kind, month, and the month whose tax applies. A reversal is taxed as the
+ * reversed row's month was taxed. If an earlier month billed the reversed row, `billed_month` and `billed_kind` name
+ * its line; otherwise both are empty.
  */
 export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.taxed_lines`);

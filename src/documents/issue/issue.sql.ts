@@ -32,8 +32,8 @@ export async function readLatestAction(tx: Transaction): Promise<LatestAction | 
 
 /**
  * How much of an open credit note an invoice may take at issue. If the setting `credit_at_close` allows, the invoice
- * may take all of it. Otherwise the invoice may take only the credit released by the void of the invoice that it
- * replaces.
+ * may take all of the open credit. If the setting does not allow this, the invoice may take only the credit released by
+ * the void of the invoice that it replaces.
  */
 const usableCredit = (note: string, replaces: string): string => `
          SELECT CASE WHEN :creditAtClose = 'all' OR (:creditAtClose = 'months' AND ${note}.purpose = 'month')
@@ -138,7 +138,7 @@ export async function insertDocumentLines(tx: Transaction, month: string): Promi
 
 /**
  * Applies open credit to the invoices in the amounts with which they were issued. The credit released by the void of a
- * replaced invoice comes first, then the oldest.
+ * replaced invoice comes first, then the oldest credit.
  */
 export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(
@@ -165,8 +165,8 @@ export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promi
 }
 
 /**
- * Checks before the commit that every drafted row is on a line, and that each document equals the sums of its lines, of
- * its taxes and of its applied credit. An adjustment has no lines.
+ * Checks before the commit that every drafted row is on a line. Also checks that each document equals the sums of its
+ * lines, of its taxes and of its applied credit. An adjustment has no lines.
  */
 export function readConservation(tx: Transaction): Promise<{ drafted: number; lines: number; differences: number }> {
   return queryOne(
@@ -205,7 +205,7 @@ export interface IssueBatch {
   readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
   /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly issuedOn: string;
-  /** The terms for partners without their own terms. */
+  /** The terms for partners that have no terms of their own. */
   readonly termsDays: number;
   readonly issuerVersionId: number;
   /** Which open credit the invoices take. */

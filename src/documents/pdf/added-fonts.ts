@@ -42,7 +42,9 @@ export function addedFontsIn(folder: string): readonly AddedFont[] {
 
 interface ParsedFont {
   readonly open: () => Font;
-  /** A font object for queries only. When rendering, each document has its own font object (see fonts.ts). */
+  /**
+   * A font object that is used only for queries. When rendering, each document has its own font object (see fonts.ts).
+   */
   readonly font: Font;
   readonly weight: Weight;
 }

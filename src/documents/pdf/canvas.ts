@@ -7,7 +7,7 @@ import { pdfString, sharedFont } from './shared-font.ts';
 import type { Color, Style, Theme } from './template.ts';
 import type { Run } from './text.ts';
 
-/** A structure element. The measuring canvas has none. */
+/** A structure element. The measuring canvas has no structure elements. */
 export type Element = PDFKit.PDFStructureElement | undefined;
 
 /** Structure types of ISO 32000-1, 14.8.4. */
@@ -35,7 +35,7 @@ export interface ElementOptions {
   readonly scope?: 'Row' | 'Column';
 }
 
-/** Decoration of the page or of its content, which screen readers skip. */
+/** Decoration of the page or its content. Screen readers skip decoration. */
 export type ArtifactType = 'Pagination' | 'Layout';
 
 export interface Box {
@@ -75,12 +75,15 @@ export interface Canvas {
   text(run: Run, x: number, baseline: number): void;
   rule(x: number, y: number, width: number, color: Color, thickness: number): void;
   fill(box: Box, color: Color, radius: number): void;
-  /** Fills many boxes as one shape, so that no seam shows between adjacent boxes. `at` gives their corner and unit. */
+  /**
+   * Fills many boxes as one shape, so that no seam shows between adjacent boxes. `at` gives the corner and the unit of
+   * the boxes.
+   */
   fillAll(boxes: readonly Box[], at: Placing, color: Color): void;
-  /** `bytes` are those of a PNG or JPEG file. */
+  /** `bytes` are the bytes of a PNG or JPEG file. */
   image(bytes: Buffer, box: Box): void;
   frame(box: Box, color: Color, thickness: number, radius: number): void;
-  /** Draws rotated around a point, counterclockwise. */
+  /** Draws something rotated counterclockwise around a point. */
   turned(degrees: number, x: number, y: number, draw: () => void): void;
   link(parent: Element, box: Box, link: Link): void;
   /** Draws at once, as a figure on the current page. */
@@ -176,7 +179,7 @@ export class PdfCanvas implements Canvas {
     const name = own === 'own' ? font : own.sha256;
     if (!this.opened.has(name)) {
       const opened = own === 'own' ? ownFont(font) : openAddedFont(own);
-      // pdfkit has accepted parsed fonts since 0.20, but its types do not declare this.
+      // pdfkit has accepted parsed fonts since version 0.20, but its types do not declare this.
       this.document.registerFont(name, opened as unknown as Uint8Array);
       this.opened.add(name);
     }
@@ -203,7 +206,7 @@ export class PdfCanvas implements Canvas {
   }
 
   artifact(draw: () => void, type: ArtifactType): void {
-    // Only these two artifact types are known to ISO 32000-1, 14.8.2.2, to pdfkit and to its types.
+    // Only these two artifact types are defined in ISO 32000-1, 14.8.2.2, in pdfkit and in its types.
     this.document.markContent('Artifact', { type });
     draw();
     this.document.endMarkedContent();

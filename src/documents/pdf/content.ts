@@ -7,6 +7,7 @@ import type { Issuer } from '../../config/settings.ts';
 import type { Address } from '../../config/validation.ts';
 import { Amount } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
+import { plural } from '../../text.ts';
 import { addressLines, type Fact, grossOf, type Presentation, present } from '../present.ts';
 import type { DocumentSnapshot, SnapshotLine, VoidMark } from '../snapshot.ts';
 import { type Payment, paymentOf } from './payment-content.ts';
@@ -28,7 +29,7 @@ export interface Mark {
   readonly banner: string;
   readonly across: string;
   readonly style: 'watermark' | 'void_mark';
-  /** Whether screen readers read the banner on the first page or on every page. */
+  /** The pages on which screen readers read the banner: the first page, or every page. */
   readonly spoken: 'first' | 'every';
 }
 
@@ -54,10 +55,10 @@ export interface Addressee {
   /** The heading, `Bill to`. */
   readonly heading: string;
   readonly name: string;
-  /** The contact's name and the address. */
+  /** The name of the contact, and the address. */
   readonly lines: readonly string[];
   readonly taxId: string;
-  /** The facts beside the addressee. Facts without a value are omitted. */
+  /** The facts that are printed beside the addressee. Facts without a value are omitted. */
   readonly facts: readonly Fact[];
 }
 
@@ -121,19 +122,19 @@ export interface Content {
   readonly notice: Notice | null;
   readonly headline: Headline;
   readonly addressee: Addressee;
-  /** An adjustment's credit, or the lines of any other document. */
+  /** The credit of an adjustment, or the lines of any other kind of document. */
   readonly body: { readonly adjustment: Adjustment } | { readonly table: Table };
   /** Small print before the payment instructions; a note may be empty. */
   readonly notes: readonly string[];
   /** The payment instructions; null if nothing is due. */
   readonly payment: Payment | null;
-  /** The last seal before the document was issued; may be empty. */
-  readonly seal: string;
+  /** The last checkpoint that closed a month before the document was issued; may be empty. */
+  readonly checkpoint: string;
 }
 
 /**
- * The content of a document. If `voided` is given, the content is that of the void copy, which is marked as void and
- * does not ask for payment.
+ * The content of a document. If `voided` is given, the content is for the void copy, which is marked as void and does
+ * not ask for payment.
  */
 export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Content {
   const template = readTemplate();
@@ -187,14 +188,20 @@ export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Conten
         : { table: { ...tableOf(snapshot, presentation, labels, { currency, month }), steps } },
     notes: [...tax.notes, printable(snapshot.partner.legal_note)],
     payment: isDue ? paymentOf(snapshot, presentation, labels) : null,
-    seal:
-      snapshot.seal === null
-        ? ''
-        : fill(labels.seal, { month: monthName(snapshot.seal.month), root: printable(snapshot.seal.root) }),
+    checkpoint: checkpointOf(snapshot, labels),
   };
 }
 
-/** Letter or A4, as is usual in the partner's country. If that country is unknown, the issuer's country decides. */
+function checkpointOf({ checkpoint }: DocumentSnapshot, labels: Labels): string {
+  if (checkpoint === null) return '';
+  const { month, size, root } = checkpoint;
+  return fill(labels.checkpoint, { month: monthName(month), facts: plural(size, 'fact'), root: printable(root) });
+}
+
+/**
+ * Letter or A4, whichever is usual in the partner's country. If the partner's country is unknown, the issuer's country
+ * decides.
+ */
 export function paperSize(
   { paper, letter_countries: letterCountries }: Template['theme'],
   {
@@ -374,7 +381,7 @@ function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string, string
   return new Map([...names].map(([id, name]) => [id, isShared(name) ? `${name} (${printable(id)})` : name]));
 }
 
-/** The steps to the amount due. Only the last step shows its currency. */
+/** The steps from the total to the amount due. Only the last step shows its currency. */
 function stepsOf(
   snapshot: DocumentSnapshot,
   { situation, tax, credit, locale }: Presentation,

@@ -1,6 +1,6 @@
 /**
  * Extends pdfkit's document to collect its output in memory. In pdfkit itself, each line of a page and of the file
- * passes through a stream as a byte array, which took a quarter of the time for a document.
+ * passes through a stream as a byte array. This took a quarter of the time for a document.
  */
 import PDFDocument from 'pdfkit';
 

@@ -13,7 +13,7 @@ declare module 'fontkit' {
     hasGlyphForCodePoint(codePoint: number): boolean;
     layout(text: string): {
       readonly glyphs: readonly Glyph[];
-      /** Advances and offsets in units of the font. */
+      /** Advances and offsets are in units of the font. */
       readonly positions: readonly { readonly xAdvance: number; readonly xOffset: number; readonly yOffset: number }[];
     };
     getGlyph(id: number): Glyph;

@@ -91,7 +91,7 @@ function headlineRuns(layout: PageLayout, headline: Headline, width: number): Ru
 function headlineAt(layout: PageLayout, { label, amount, values }: Headline, scale: number): Run[] {
   const plain = scaled(layout.style('headline'), scale);
   const strong = scaled(layout.style('headline_strong'), scale);
-  // If there is no amount, the words are emphasized.
+  // If the headline has no amount, its words are emphasized.
   const inPlain = (text: string): Run => ({ text, style: label.includes('{amount}') ? plain : strong });
   const runs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, inPlain(value)]));
   return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);

@@ -10,12 +10,12 @@ export const COLUMN_GAP = 12;
 /** The columns policy, type and count. */
 const COLUMNS_BEFORE_AMOUNTS = 3;
 const LEAST_POLICY_WIDTH = 96;
-/** Extra width of amounts, if no policy name needs it. */
+/** The extra width that amounts get if no policy name needs it. */
 const MOST_BREATH = 26;
 /** A longer heading of a number column breaks into lines. */
 const MOST_HEADING_WIDTH = 66;
 const SHRINK_STEP = 0.25;
-/** The smallest font size, at which any sum of a month fits. The search for a size ends here. */
+/** The smallest font size, at which any sum of a month fits. The search for a font size ends at this value. */
 const LEAST_SIZE = 2;
 
 export interface Place {

@@ -45,7 +45,7 @@ export function drawLines(layout: PageLayout, table: Table): void {
     const isLast = section === sections.at(-1);
     if (section.heading !== '') drawSectionHeading(drawing, body, section.heading);
     for (const line of section.lines) {
-      // The last line moves to a new page with the totals, so that the totals are never alone there.
+      // The last line moves to a new page together with the totals, so that the totals are never alone on a page.
       const company = isLast && line === section.lines.at(-1) ? closing : 0;
       drawRow(drawing, body, lineCells(drawing, line), section, company);
     }

@@ -12,8 +12,8 @@ interface PageLayoutOptions {
   readonly canvas: Canvas;
   readonly size: readonly [width: number, height: number];
   /**
-   * The fraction of the usual distances to use, from 0 to 1. A document slightly too long for one page gets less
-   * spacing.
+   * The fraction of the usual distances to use, from 0 to 1. A document that is slightly too long for one page gets
+   * smaller distances.
    */
   readonly spacing: number;
   readonly running: Running;
@@ -32,7 +32,10 @@ const CONTINUATION_HEIGHT = 28;
 const CONTINUATION_RULE = 14;
 const CONTINUATION_GAP = 16;
 const RULE_WIDTH = 0.6;
-/** The height of capitals in the two fonts, as a fraction of the size. Text is centered in its line by its capitals. */
+/**
+ * The height of capitals in the two fonts, as a fraction of the size. The height of its capitals is used to center a
+ * text in its line.
+ */
 const CAPITALS = 0.714;
 const WATERMARK_ANGLE = 40;
 /**

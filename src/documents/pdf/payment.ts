@@ -16,7 +16,7 @@ const CARD_PADDING_X = 10;
 const CARD_PADDING_Y = 11;
 const ONLINE_PADDING = 9;
 const CARD_RADIUS = 4;
-/** The margin around the code, which has its own quiet zone. */
+/** The margin around the code. The code has its own quiet zone. */
 const CODE_MARGIN = 2;
 const CODE_GAP = 4;
 const CARD_GAP = 12;
@@ -31,7 +31,7 @@ const REFERENCE_SPACE = 8;
 /** The address of the payment page shrinks to this fraction of its size before it breaks into lines. */
 const LEAST_LINK = 0.85;
 
-/** Bank details alone, under their own heading. */
+/** Bank details without other ways to pay, under their own heading. */
 interface BankDetails extends Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> {
   /** The note under the heading. */
   readonly note: string;
@@ -66,7 +66,8 @@ export function drawPayment(layout: PageLayout, { heading, changed, online, card
 }
 
 /**
- * The warning before changed bank details, with how to verify them. Changed bank details are the classic invoice fraud.
+ * The warning that is shown before changed bank details, and how to verify the details. Changed bank details are the
+ * classic invoice fraud.
  */
 function changedPart(layout: PageLayout): Part {
   const { changed_title: title, changed: text } = layout.labels.payment;

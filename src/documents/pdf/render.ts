@@ -21,7 +21,7 @@ export { RENDERER_VERSION, RENDERER_VERSIONS } from './version.ts';
 
 const BEFORE_NOTE = 12;
 const AFTER_NOTICE = 14;
-/** A table with more lines never fits one page, and reads well with the closest spacing. */
+/** A table with more lines than this never fits one page, and reads well with the closest spacing. */
 const LONG_TABLE = 24;
 /** Fractions of the usual distances, tried in this order until the document fits one page. */
 const SPACINGS = [1, 0.75, 0.6, 0.45] as const;
@@ -89,7 +89,7 @@ function layOut(canvas: Canvas, content: Content, spacing: number): LaidOut {
   for (const note of content.notes) drawNote(layout, note);
   // A void document must not be paid, and its link is closed.
   if (content.payment !== null) drawPayment(layout, content.payment);
-  drawNote(layout, content.seal);
+  drawNote(layout, content.checkpoint);
   return { layout, tableEndsOn };
 }
 

@@ -11,7 +11,7 @@ import { deflateSync } from 'node:zlib';
 import type { Font } from 'fontkit';
 import { ownFont, type Weight } from './fonts.ts';
 
-/** ASCII, and the other characters of documents' labels and usual typography. */
+/** The ASCII characters, and the other characters of documents' labels and usual typography. */
 export const SHARED_CHARACTERS: readonly string[] = [
   ...Array.from({ length: 0x7f - 0x20 }, (_, index) => String.fromCharCode(0x20 + index)),
   ...'§«°·»×–—‘’“”•…€',
@@ -29,7 +29,10 @@ for (const [place, character] of SHARED_CHARACTERS.entries()) places[character.c
 const SPACE = places[0x20] as number;
 const F = 0x66;
 
-/** Calls `take` for each glyph of a text with its place in SYMBOLS. Returns false if a character is not shared. */
+/**
+ * Calls `take` for each glyph of a text, with the position of the glyph in SYMBOLS. Returns false if a character is not
+ * shared.
+ */
 function eachGlyph(text: string, take: (place: number) => void): boolean {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);

@@ -45,7 +45,7 @@ export function readTemplate(): Template {
 
 const PLACEHOLDER = /\{(\w+)\}/;
 
-/** A label with its placeholders replaced. `words` converts the text between them. */
+/** A label with its placeholders replaced. `words` converts the text between placeholders. */
 export function filledWith<T>(label: string, values: Readonly<Record<string, T>>, words: (text: string) => T): T[] {
   // Splitting by a pattern with a group gives words and placeholders in turn, beginning with words.
   return label.split(PLACEHOLDER).map((part, index) => {

@@ -16,8 +16,8 @@ export interface Line {
 type Measure = (run: Run) => number;
 
 /**
- * One line of NFC text. Spaces and line breaks of every kind become single spaces. Control characters, bidi controls
- * and other invisible characters are dropped.
+ * Converts a text to one line in the Unicode form NFC. Spaces and line breaks of every kind become single spaces.
+ * Control characters, bidi controls and other invisible characters are dropped.
  */
 function normalized(text: string): string {
   return text
@@ -37,8 +37,8 @@ export function unprintable(text: string): string[] {
 const PLAIN = /^(?:[!-~]+(?: [!-~]+)*)?$/;
 
 /**
- * The text as printed. Characters without glyphs are shown by their code points, `[U+682A U+5F0F]`, never as empty
- * boxes. The combining marks of such a character are replaced with it.
+ * The text in the form in which it is printed. Characters without glyphs are shown by their code points, `[U+682A
+ * U+5F0F]`, never as empty boxes. The combining marks of such a character are replaced together with it.
  */
 export function printable(text: string): string {
   if (PLAIN.test(text)) return text;
@@ -100,7 +100,7 @@ export function wrap(runs: readonly Run[], width: number, measure: Measure): Lin
 
 const SPACES_TO_DROP = /^ | $| {2}/;
 
-/** A fast path, because most texts fit. */
+/** This path is fast, because most texts fit. */
 function inOneLine(runs: readonly Run[], width: number, measure: Measure): Line | undefined {
   const [run] = runs;
   if (run === undefined || runs.length > 1 || run.text === '' || SPACES_TO_DROP.test(run.text)) return undefined;
@@ -165,7 +165,7 @@ function broken(run: Run, width: number, measure: Measure): Run[][] {
 /** Characters with their combining marks. */
 const clustersOf = (text: string): string[] => [...(text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])];
 
-/** How many clusters of a word fit on the line, or fit up to a good place to break; at least one. */
+/** How many clusters of a word fit on the line, or how many fit up to a good place to break; at least one. */
 function partLength(clusters: readonly string[], style: Style, width: number, measure: Measure): number {
   const fits = (count: number) => measure({ text: clusters.slice(0, count).join(''), style }) <= width;
   let low = 1;
@@ -191,7 +191,7 @@ export function shortened(run: Run, width: number, measure: Measure): Run {
   return { ...run, text: kept.trimEnd() + ELLIPSIS };
 }
 
-/** The style at the largest size, up to its own, at which all texts fit their widths. */
+/** The style in the largest font size, up to its own size, at which all texts fit their widths. */
 export function shrunk(style: Style, texts: readonly { text: string; width: number }[], measure: Measure): Style {
   const scale = texts.reduce((least, { text, width }) => {
     const natural = measure({ text, style });

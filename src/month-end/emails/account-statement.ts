@@ -144,8 +144,8 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
 
 /**
  * Queues the statements of a closed month for one partner, or for all partners that want statements. The default is the
- * last month whose books are closed. Returns the new e-mails, and the e-mails that an earlier run queued but did not
- * send. A partner that already has a statement of the month gets no second one.
+ * latest month whose books are closed. Returns the new e-mails, and the e-mails that an earlier run queued but did not
+ * send. A partner that already has a statement of the month does not get another statement.
  */
 export async function sendStatements(
   tx: Transaction,

@@ -19,7 +19,7 @@ import { readActiveUser } from '../../people/users.sql.ts';
 import { minuteOf } from '../../text.ts';
 import { type DueApproval, readDueApprovalDecisions, readDueApprovalRequests } from './due.sql.ts';
 
-/** Older decisions are not reported. */
+/** Decisions that are too old are not reported. */
 const NEWS_FOR_DAYS = 7;
 
 /** The request's page shows the whole list. */

@@ -44,7 +44,7 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
   if (settings.finance_email === '') return;
   const now = environment.now();
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
-  // Two concurrent closes would both find the report missing.
+  // Without this lock, two concurrent closes would both find the report missing.
   await takeLock(tx, LOCKS.closeReports);
   const months = await readMonthsWithoutReport(tx, since);
   if (months.length === 0) return;
@@ -59,7 +59,7 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
   await queueEmails(tx, emails, { now: now.toISO(), eventId, mailDomain: mailDomain(settings) });
 }
 
-/** `+1,234.50`, `-2.80`; "no change" for zero. */
+/** Writes `+1,234.50` or `-2.80`, and "no change" for zero. */
 function signed(change: string): string {
   if (Number(change) === 0) return 'no change';
   return `${change.startsWith('-') ? '' : '+'}${groupThousands(change)}`;

@@ -3,17 +3,15 @@ import type { EmailComposer } from '../../mail/email.ts';
 import { reminderEmail } from '../../payments/reminder-email.ts';
 import { accountStatementEmail } from './account-statement.ts';
 import { approvalDecisionEmail, approvalRequestEmail } from './approval.ts';
+import { checkpointEmail } from './checkpoint.ts';
 import { closeReportEmail } from './close-report.ts';
 import { instructionsChangedEmail } from './instructions-changed.ts';
 import { missingFeedsEmail } from './missing-feeds.ts';
 import { paymentReceiptEmail } from './payment-receipt.ts';
 import { refundNoticeEmail } from './refund-notice.ts';
-import { booksSealEmail, checkpointEmail, sealEmail } from './seal.ts';
 import { statusEmail } from './status.ts';
 
 export const COMPOSERS: readonly EmailComposer[] = [
-  sealEmail,
-  booksSealEmail,
   checkpointEmail,
   accountStatementEmail,
   closeReportEmail,

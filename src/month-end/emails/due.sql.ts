@@ -1,7 +1,7 @@
-import { query, queryOne, type Transaction } from '../../database/transaction.ts';
+/** SQL of e-mails triggered by events: which of them to queue, and their subjects. */
+import { query, type Transaction } from '../../database/transaction.ts';
 import type { EmailSubject } from '../../mail/email.ts';
 import { lastDay, type Month } from '../../month.ts';
-import type { SealName } from '../../seals/signatures.sql.ts';
 
 export interface DueApproval {
   readonly request_id: number;
@@ -20,7 +20,10 @@ export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<D
     { now },
   );
 
-/** Requests of people that were recently decided or expired, and have no e-mail about the decision yet. */
+/**
+ * Requests by people that were recently decided or have recently expired, and that have no e-mail about the decision
+ * yet.
+ */
 export const readDueApprovalDecisions = (
   tx: Transaction,
   given: { now: string; since: string },
@@ -57,7 +60,7 @@ export const readMissingFeedsEmails = (tx: Transaction, day: string): Promise<un
 interface Receipt {
   readonly partner_id: string | null;
   readonly currency: string;
-  /** The amount received, without parts recorded by mistake or twice. */
+  /** The amount received, without the parts that were recorded by mistake or twice. */
   readonly amount: string;
   readonly received_on: string;
   readonly method: 'ach' | 'wire' | 'link' | 'other';
@@ -81,7 +84,7 @@ export async function readReceipt(tx: Transaction, paymentId: number): Promise<R
   const [payment] = await query<Receipt>(
     tx,
     `SELECT b.partner_id, p.currency, (p.amount - r.mistaken)::text AS amount, p.received_on, p.method,
-            p.reference, b.status,
+            personal(p.reference) AS reference, b.status,
             r.paid_back::text AS paid_back, r.elsewhere::text AS elsewhere, b.unapplied::text AS unapplied,
             coalesce((
               SELECT json_agg(json_build_object('number', d.number, 'partner_id', d.partner_id, 'partner_name', n.name,
@@ -141,7 +144,7 @@ interface Refund {
 export async function readRefund(tx: Transaction, refundId: number): Promise<Refund> {
   const [refund] = await query<Refund>(
     tx,
-    `SELECT d.number, f.currency, f.amount, f.refunded_on, f.method, f.reference, o.balance,
+    `SELECT d.number, f.currency, f.amount, f.refunded_on, f.method, personal(f.reference) AS reference, o.balance,
             EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id) AS returned
      FROM credit_refunds f JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
      WHERE f.credit_refund_id = :refundId`,
@@ -193,7 +196,7 @@ export interface Statements {
   readonly preliminary: boolean;
 }
 
-/** The statements of a month that are already queued, and which of them are unsent. */
+/** The statements of a month that are already queued, and whether each is unsent. */
 export function readQueued(
   tx: Transaction,
   { month, preliminary }: Statements,
@@ -201,51 +204,10 @@ export function readQueued(
   return query(
     tx,
     `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to, payment_id,
-            credit_refund_id, checkpoint_number, approval_request_id,
+            credit_refund_id, checkpoint_size, approval_request_id,
             status IN ('queued', 'sending', 'held') AS unsent
      FROM emails WHERE kind = 'account_statement' AND day = :day::date AND preliminary = :preliminary
      ORDER BY email_id`,
     { day: lastDay(month), preliminary },
-  );
-}
-
-const SEALS_TO_MAIL = {
-  seal: `SELECT month AS name FROM seals s
-     WHERE (sealed_at >= :since::timestamptz OR month = (SELECT max(month) FROM seals))
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'seal' AND e.month = s.month) ORDER BY month`,
-  books_seal: `SELECT month AS name FROM book_closes s
-     WHERE (closed_at >= :since::timestamptz OR month = (SELECT max(month) FROM book_closes))
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'books_seal' AND e.month = s.month) ORDER BY month`,
-  checkpoint: `SELECT checkpoint_number::text AS name FROM checkpoints c
-     WHERE (taken_at >= :since::timestamptz OR checkpoint_number = (SELECT max(checkpoint_number) FROM checkpoints))
-       AND NOT EXISTS (
-         SELECT FROM emails e WHERE e.kind = 'checkpoint' AND e.checkpoint_number = c.checkpoint_number)
-     ORDER BY checkpoint_number`,
-} as const;
-
-/** The recent seals of a kind, and its latest seal, without those that already have an e-mail. */
-export const readSealsToMail = (
-  tx: Transaction,
-  kind: keyof typeof SEALS_TO_MAIL,
-  since: string,
-): Promise<{ name: string }[]> => query(tx, SEALS_TO_MAIL[kind], { since });
-
-/** A seal and the previous one, whose letter was sent before. */
-export function readPlace(
-  tx: Transaction,
-  { kind, name }: SealName,
-): Promise<{
-  readonly seal: string;
-  readonly record: string;
-  readonly sealed_at: string;
-  readonly before: (SealName & { readonly seal: string }) | null;
-}> {
-  return queryOne(
-    tx,
-    `SELECT s.seal, s.record, s.sealed_at,
-            (SELECT json_build_object('kind', b.kind, 'name', b.name, 'seal', b.seal) FROM every_seal b
-             WHERE b.facts_to < s.facts_to ORDER BY b.facts_to DESC LIMIT 1) AS before
-     FROM every_seal s WHERE s.kind = :kind AND s.name = :name`,
-    { kind, name },
   );
 }

@@ -1,7 +1,7 @@
 /**
  * The receipt for a payment. A receipt is sent to the payer once, when the payment is first applied to a month's
- * invoice. The receipt states the amount received and the invoices paid. A payment that was reversed before its receipt
- * was sent gets none. If the payer is corrected, the new payer gets a receipt too.
+ * invoice. The receipt states the amount received and the invoices paid. If a payment was reversed before its receipt
+ * was sent, it gets no receipt. If the payer is corrected, the new payer gets a receipt too.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';

@@ -1,6 +1,6 @@
 /**
- * The notice of a refund of credit, sent once to its partner. A refund that was returned before the notice was sent
- * gets none.
+ * The notice of a refund of credit, sent once to its partner. If a refund was returned before its notice was sent, it
+ * gets no notice.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';

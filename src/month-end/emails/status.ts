@@ -1,4 +1,4 @@
-/** The e-mail to operations while something needs attention. */
+/** The e-mail that operations gets while something needs attention. */
 import { publicAddress } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';

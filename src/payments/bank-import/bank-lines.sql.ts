@@ -49,7 +49,11 @@ export async function insertBankFile(
        payer_name, payer_account, type, is_reversal, return_code, raw)
      SELECT account, identity, currency, direction, amount, bank_booked_on, value_on, bank_reference, "references",
             text, payer_name, payer_account, type, is_reversal, return_code, raw
-     FROM json_populate_recordset(NULL::bank_lines, :rows::json) WITH ORDINALITY
+     -- A known line must not even be tried: its texts would be kept, and no line would name them.
+     FROM (SELECT DISTINCT ON (account, identity) *
+           FROM json_populate_recordset(NULL::bank_lines, :rows::json) WITH ORDINALITY
+           ORDER BY account, identity, ordinality) AS r
+     WHERE NOT EXISTS (SELECT FROM bank_lines l WHERE l.account = r.account AND l.identity = r.identity)
      ORDER BY ordinality
      ON CONFLICT ON CONSTRAINT bank_line_once DO NOTHING
      RETURNING bank_line_id, account, identity`,
@@ -113,11 +117,14 @@ export interface EqualLineRow {
   readonly equal_line_id: number;
   readonly account: string;
   readonly bank_reference: string | null;
-  /** The name of the file with the earlier line, if the account is the same; otherwise null. */
+  /** The name of the file with the earlier line if both lines are of the same account. Otherwise null. */
   readonly other_file: string | null;
   /** The outcome is null if the earlier line is in the same file and is not decided yet. */
   readonly outcome: NewOutcome['outcome'] | null;
-  /** The payment of the earlier line. If that payment was reversed as a duplicate: the payment it duplicated. */
+  /**
+   * The payment that the earlier line reported. If that payment was reversed as a duplicate of another payment: this
+   * other payment.
+   */
   readonly payment_id: number | null;
   /** Whether the payment was completely returned or refunded. */
   readonly sent_back: boolean;

@@ -26,7 +26,8 @@ export interface NewLine {
 export type Decision =
   | { readonly kind: 'payment'; readonly match: Match; readonly possibleDuplicates: readonly PossibleDuplicate[] }
   /**
-   * A link payment that the bank reports before the processor. `processorId` is the id in the processor's later event.
+   * A link payment that the bank reports before the processor does. `processorId` is the id in the processor's later
+   * event.
    */
   | { readonly kind: 'link_payment'; readonly match: Match; readonly processorId: string }
   | { readonly kind: 'duplicate'; readonly payment: Candidate; readonly evidence: string }
@@ -36,7 +37,10 @@ export type Decision =
 export interface PayoutDecision {
   readonly kind: 'payout';
   readonly of: Candidate | undefined;
-  /** The payment's part of the payout. If undefined, finance settles the payout, or the oldest payments settle it. */
+  /**
+   * The part of the payment that the payout contains. If undefined, finance settles the payout, or the payout is
+   * settled with the oldest payments.
+   */
   readonly gross: Amount | undefined;
   readonly namesNone?: true;
   readonly why: string;
@@ -112,11 +116,11 @@ interface FileState extends Pick<RecordedFacts, 'refunds' | 'payoutNames'> {
 }
 
 /**
- * The candidates after the previous lines.
+ * The payments that the next line may report, after the decisions on the previous lines.
  *
  * A payment that already has a bank line is compared with only two kinds of lines: those with its processor id, and
- * those that equal its bank line in another file. Otherwise each line would be compared with all payments of its amount
- * ever made.
+ * those that equal its bank line in another file. Otherwise, each line would be compared with all earlier payments of
+ * its amount.
  */
 class CurrentCandidates {
   private readonly all = new Map<number, Candidate>();
@@ -149,7 +153,7 @@ class CurrentCandidates {
 /**
  * Decides on a line that may report an earlier line again. A payout or a returned payment is not recorded again. Two
  * equal lines of different accounts may come from one account with two names. This rule precedes the rules for
- * payments, because an equal line is stronger evidence. Undefined if no earlier line may be the same.
+ * payments, because an equal line is stronger evidence. Undefined if no earlier line may be the same line.
  */
 function decideEqualLine(
   { id, line }: NewLine,
@@ -186,7 +190,10 @@ export function equalEvidence({
   return `${other_file} has a line of the same account, day and amount, with ${reference}`;
 }
 
-/** Money that returns to us is not a payment. It may be one of our refunds, so finance decides. */
+/**
+ * Money that comes back to us is not a payment. Such money may be one of our refunds that came back, so finance
+ * decides.
+ */
 function decideReversedDebit(each: NewLine, refunds: readonly RecordedRefund[]): Decision {
   const { line } = each;
   const found = refundOf(outgoingLine(each), refunds);
@@ -204,7 +211,7 @@ function decideReversedDebit(each: NewLine, refunds: readonly RecordedRefund[]):
   return { kind: 'ignored', why: what, needsReview: true };
 }
 
-/** A debit, or a credit that reverses a debit, for the comparison with refunds. */
+/** Describes a debit, or a credit that reverses a debit, for the comparison with refunds. */
 export const outgoingLine = ({ id, account, line }: NewLine): OutgoingLine => ({
   bank_line_id: id,
   account,
@@ -249,7 +256,7 @@ function decideKnown(line: BankLine, { payment, rule, evidence }: Finding<Candid
   return { kind: 'duplicate', payment, evidence };
 }
 
-/** A payout contains the remainder of the payment on the day of the payout, less a plausible fee. */
+/** A payout contains the amount that remains of the payment on the day of the payout, less a plausible fee. */
 function payoutOf(payment: Candidate, line: BankLine, why: string): Decision {
   const left = leftOn(payment, line.booked_on);
   if (feesPlausible(left.minus(line.amount), left, 1)) return { kind: 'payout', of: payment, gross: left, why };

@@ -28,7 +28,9 @@ export interface BankImport {
   readonly file: string;
   readonly sha256: string;
   readonly format: string;
-  /** The instant of an earlier import of the same file. If there is one, nothing is imported now. */
+  /**
+   * The instant of an earlier import of the same file. If the same file was imported before, nothing is imported now.
+   */
   readonly already_imported: string | null;
   readonly statements: readonly {
     account: string;
@@ -42,7 +44,8 @@ export interface BankImport {
   readonly outcomes: Readonly<Record<LineReport['outcome'], number>>;
   readonly bank_charges: Readonly<Record<string, string>>;
   /**
-   * Statements that do not continue an earlier statement of their account, if this import is the first to find the gap.
+   * Statements that do not continue an earlier statement of their account. A statement is listed only by the first
+   * import that finds the gap.
    */
   readonly breaks: readonly PaymentException[];
   readonly new_lines: readonly LineReport[];
@@ -67,7 +70,8 @@ export async function importBankFile(
   if (importedAt !== undefined) {
     return { ...head, ...NOTHING_NEW, already_imported: importedAt, lines: { total, new: 0, known: total } };
   }
-  // A file with only pending entries does not count as imported: the bank may send it again with booked entries.
+  // A file with only pending entries does not count as imported, because the bank may send it again with booked
+  // entries.
   if (total === 0 && statements.some(({ pending }) => pending > 0)) return { ...head, ...NOTHING_NEW };
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
@@ -111,7 +115,7 @@ const statementReport = ({ account, currency, opening, closing, lines, pending }
   pending,
 });
 
-/** The limit of all amount columns. */
+/** The limit for all columns with amounts. */
 const AMOUNT_LIMIT = '1000000000000000';
 /** Indexes cannot hold longer values. Accounts and references of banks have at most 35 characters. */
 const LONGEST_ID = 500;
@@ -201,7 +205,7 @@ async function recordLines(
       outcome === 'payment' ? [[payment_id as number, each] as const] : [],
     ),
   );
-  // Debits come after credits, because a return may concern a payment in the same file.
+  // Debits are recorded after credits, because a return may concern a payment in the same file.
   const candidates = await readLineCandidates(tx, debits);
   const debitReports = await recordDebits(tx, context, debits, { candidates, equalLines, ownLines });
   return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);

@@ -1,6 +1,6 @@
 /**
  * Records the debits of a bank file. Returned payments are reversed, and debits are matched to recorded refunds. Other
- * debits are not related to partners.
+ * debits do not concern partners.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { Amount, isZero } from '../../money.ts';
@@ -18,7 +18,10 @@ import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines
 import { equalEvidence, type NewLine, outgoingLine, referencesOf } from './decide.ts';
 import { ignoredLine, type LineReport, plainReport } from './report.ts';
 
-/** The longest time from a payment to its return: 60 days for an unauthorized debit, plus the bank's own time. */
+/**
+ * The longest time between a payment and its return: 60 days for an unauthorized debit, and the time that the bank
+ * needs.
+ */
 const RETURNED_WITHIN_DAYS = 90;
 
 const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_code !== undefined;
@@ -26,7 +29,7 @@ const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_co
 interface KnownPayments {
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];
-  /** The lines of the same file that first reported payments, by payment. */
+  /** The lines of this file that were the first to report a payment, by payment. */
   readonly ownLines: ReadonlyMap<number, NewLine>;
 }
 
@@ -68,7 +71,7 @@ export async function recordDebits(
     const { payment_reversal_id, reopened } = reversed.get(bankIdentity(each.account, each.identity)) as ReversalResult;
     const why = `${nameOf(payment_id)} is returned by the bank: ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
     outcomes.push({ bank_line_id: each.id, outcome: 'return', payment_reversal_id, reason: why });
-    // The return reopens a paid invoice, so finance must review the line.
+    // A return makes a paid invoice open again, so finance must review the line.
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
   }
   await insertOutcomes(tx, context, outcomes);
@@ -83,7 +86,7 @@ const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number
 
 type DebitDecision =
   | { readonly reverses: Candidate }
-  /** The line is not a return, with the reason. `goesOut`: the line is an ordinary debit, which may pay a refund. */
+  /** The reason why the line is not a return. `goesOut`: the line is an ordinary debit, which may pay a refund. */
   | { readonly why: string; readonly needsReview: boolean; readonly goesOut?: true };
 
 function heldDebit({ account }: NewLine, equal: EqualDebit): string {
@@ -151,8 +154,8 @@ const RETURN_WORDS =
 const FEE_WORDS = /\b(?:FEES?|CHARGES?)\b(?! ?BACK)/i;
 
 /**
- * Returns why a debit may be a return that the bank does not mark as one. Undefined if its words, amount and numbers do
- * not suggest a return.
+ * Returns the reason why a debit may be a return that the bank does not mark as a return. Undefined if its words,
+ * amount and numbers do not suggest a return.
  */
 function whyPerhapsReturn(
   line: BankLine,

@@ -28,7 +28,7 @@ interface LogicalRecord {
   readonly code: string;
   readonly line: number;
   readonly fields: string[];
-  /** The text at the end of a 16 record, in one piece for each physical record. */
+  /** The text at the end of a 16 record, with one piece for each physical record. */
   readonly pieces: string[];
   raw: string;
   count: number;
@@ -59,7 +59,7 @@ interface Group {
 
 type LevelName = 'file' | 'group' | 'account';
 
-/** An open level of the file, with the figures for the check of its trailer. */
+/** An open level of the file, with the figures to check against its trailer. */
 interface Level {
   readonly name: LevelName;
   sum: bigint;
@@ -144,7 +144,8 @@ class Bai2Reader {
     if (account.number === '') this.complain(line, 'the account has no number');
     if (!isCurrency(currency)) this.complain(line, `'${currency}' is not a currency`);
     const level = this.openLevel('account', record, { account });
-    // The fields repeat: a type, an amount, an item count, a funds type, and the fields of the funds type.
+    // The same group of fields repeats: a type, an amount, an item count, a funds type, and the fields of the funds
+    // type.
     for (let at = 0; at < rest.length; ) {
       const [type = '', amount = '', , funds = ''] = rest.slice(at, at + 4);
       if (amount !== '' && !UNITS.test(amount)) this.complain(line, `'${amount}' is not an amount`);
@@ -306,7 +307,7 @@ const headLength = (fields: readonly string[]): number => 5 + fundsFields(fields
 
 /**
  * Returns how many fields a funds type adds. V has a value date, S three amounts, and D as many pairs as its first
- * field states. If the first field of a D is not a number of pairs, no fields are added, and the record is refused
+ * field states. If the first field after D is not a number of pairs, no fields are added, and the record is refused
  * (`isDistribution`).
  */
 const fundsFields = (type: string, first: string | undefined): number =>
@@ -316,7 +317,7 @@ const isDistribution = (type: string, first: string | undefined): boolean =>
   type.toUpperCase() !== 'D' || PAIRS.test(first ?? '');
 
 const PAIRS = /^\d{0,3}$/;
-/** A longer number is refused before it is parsed. */
+/** A longer text of digits is refused before it is parsed. */
 const UNITS = /^[+-]?\d{1,30}$/;
 
 /**
@@ -339,7 +340,7 @@ function statementOf(account: Account, group: Group, totals: Totals): BankStatem
   const moved = { credit: 0n, debit: 0n };
   const lines = account.transactions.flatMap((transaction): BankLine[] => {
     const way = direction(transaction.type);
-    // A transaction of zero is a remark of the bank.
+    // A transaction with the amount zero is a remark of the bank.
     if (way === undefined || transaction.units === 0n) return [];
     moved[way] += transaction.units;
     return [lineOf(transaction, way, money(transaction.units), group.asOf)];
@@ -395,7 +396,7 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
 
 /**
  * Type codes of reversed money. Debits: credit reversal, deposited item returned, posting error, individual ACH return
- * item, ACH reversal, returned items, adjustment. The credits are the same codes for payments that we made.
+ * item, ACH reversal, returned items, adjustment. For credits, the same codes mean reversals of payments that we made.
  */
 const REVERSALS = {
   debit: new Set(['552', '554', '555', '557', '558', '561', '566', '568']),
@@ -416,19 +417,19 @@ const LABEL =
   '(?:ORIG|ORIGINATOR|IND|CO|COMPANY|DESC|OBI|REF|TRN|SRF|TRACE|SEC|EED|EFF|ENTRY|DATE|ADDENDA|BNF|RFB|ACCT)(?: [A-Z/]+){0,2}\\s*[:=#]';
 const NEXT_LABEL = new RegExp(`\\s${LABEL}|[;|\\n]`, 'i');
 const LABEL_FIRST = new RegExp(`^${LABEL}`, 'i');
-/** The shortest record of a bank that cuts its text at a fixed length. */
+/** A bank that cuts its text at a fixed length makes records of at least this length. */
 const FULL_RECORD = 72;
 
 /**
- * Returns the text after a label. If records joined with and without a space give different texts, a word may be cut. A
- * word is certainly cut only if the bank fills its records.
+ * Returns the text after a label. If records that are joined with a space give a different text than records that are
+ * joined without a space, a word may be cut. A word is certainly cut only if the bank fills its records.
  */
 function labelled({ pieces, raw }: LogicalRecord, label: RegExp): string | undefined {
   const apart = valueAfter(pieces.join(' '), label);
   const joined = valueAfter(pieces.join(''), label);
   if (apart === joined || joined === undefined) return apart;
   if (apart === undefined) return joined;
-  // The next record begins with a label, so no word is cut.
+  // If the next record begins with a label, no word is cut.
   if (joined.startsWith(apart) && LABEL_FIRST.test(joined.slice(apart.length))) return apart;
   const isFull = raw
     .split('\n')

@@ -248,7 +248,7 @@ class EntryReader {
       if (booked && day !== '' && !isDate(day)) this.problems.push({ path: where, reason: `'${day}' is not a date` });
     }
     const shared = { entry, position, direction, bookedOn } as const;
-    // An entry of zero is a remark of the bank.
+    // An entry with the amount zero is a remark of the bank.
     const lines = this.lines(shared, amount, where).filter((line) => !line.amount.isZero());
     return { booked, direction, amount, lines };
   }
@@ -338,7 +338,7 @@ function lineOf(
   const code = [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
   const type = code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd');
   const nameOf = (party: Node): string => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
-  // The sender, and the ultimate payer if the sender is a payment provider.
+  // The sender of the money, or the ultimate payer if the sender is a payment provider.
   const behind = ['UltmtDbtr', 'InitgPty'].map((role) => nameOf(child(only, 'RltdPties', role)));
   const text = [...remittance, ...behind, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' ');
   return {

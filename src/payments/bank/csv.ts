@@ -167,7 +167,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow
   if (problems.length > before) return undefined;
   const signed = signedAmount(single, credit, debit, map.negate);
   if (signed === undefined) return complain('has no amount');
-  // A row of zero is a remark of the bank.
+  // A row with the amount zero is a remark of the bank.
   if (signed.isZero()) return undefined;
 
   const fields = [columns.customer_reference, ...columns.text, columns.bank_reference].filter(
@@ -201,8 +201,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow
 }
 
 /**
- * Returns the amount from one signed column, or from two columns. Debits in a column of their own may have a minus
- * sign.
+ * Returns the amount from one signed column, or from two columns. Debits in a separate column may have a minus sign.
  */
 function signedAmount(
   single: Amount | undefined,
@@ -218,7 +217,7 @@ function signedAmount(
 
 /**
  * Returns `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00` or `12.00 DR` as a plain decimal, or undefined for any
- * other form. Digits must be grouped by threes or not at all, so that a wrong decimal separator is detected.
+ * other form. Digits must be grouped in threes or not at all, so that a wrong decimal separator is detected.
  */
 function plainAmount(written: string, decimal: '.' | ','): string | undefined {
   let text = written.replace(/[\s\u00A0\u202F]/g, '').replace(/^([+-]?)(?:[A-Z]{3}|[$€£¥])/, '$1');

@@ -10,13 +10,16 @@ export interface BankFile {
   readonly bytes: Buffer;
   /** The format is detected if its name is omitted. */
   readonly format?: string | undefined;
-  /** The name of a column map for CSV. */
+  /** The name of a column map for CSV files. */
   readonly map?: string | undefined;
 }
 
 export interface BankFormat {
   readonly name: string;
-  /** Whether a file has this format. `head` is the beginning of the file, without byte order mark and white space. */
+  /**
+   * Whether a file has this format. `head` is the beginning of the file, without a byte order mark and leading white
+   * space.
+   */
   readonly matches: (file: { readonly name: string; readonly head: string }) => boolean;
   /** Refuses the whole file if its contents, totals or balances are wrong. */
   readonly read: (file: BankFile, maps: Readonly<Record<string, BankCsvMap>>) => BankStatement[];

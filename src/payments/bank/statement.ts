@@ -16,12 +16,15 @@ export interface BankStatement {
   readonly reference: string;
   readonly opening: Amount | undefined;
   readonly closing: Amount | undefined;
-  /** `YYYY-MM-DD`: the last day of the statement. Undefined if only the lines have dates. */
+  /**
+   * `YYYY-MM-DD`: the last day of the statement. Undefined if the file has no date of the statement, only dates of
+   * lines.
+   */
   readonly closed_on: string | undefined;
   readonly lines: readonly BankLine[];
   /**
-   * The number of entries that are announced but not booked. Announced entries are skipped, because a later file has
-   * the booked entries.
+   * The number of entries that are announced but not booked. Announced entries are skipped, because a later file
+   * contains them as booked entries.
    */
   readonly pending: number;
 }
@@ -63,14 +66,14 @@ export interface BankLine {
 export const invalidFile = (file: string, problems: readonly FieldProblem[], map?: string) =>
   refuse('bank_file_invalid', { file, problems: distinct(problems), ...(map !== undefined && { map }) });
 
-/** An entry with one transaction states its amount twice. An error in this amount is listed once. */
+/** An entry with one transaction states its amount twice. An error in this amount is reported only once. */
 const distinct = (problems: readonly FieldProblem[]): FieldProblem[] =>
   [...new Map(problems.map((each) => [`${each.path}\n${each.reason}`, each])).values()].slice(0, PROBLEMS_TOLD);
 
 export class Totals {
   private readonly problems: FieldProblem[] = [];
 
-  /** Compares figures as text. A difference refuses the whole file. */
+  /** Compares figures as text. If the figures differ, the whole file is refused. */
   expect(path: string, stated: string | undefined, found: string): void {
     if (stated !== undefined && stated !== found) {
       this.problems.push({ path, reason: `the file states ${stated}, its records give ${found}` });
@@ -86,12 +89,12 @@ export class Totals {
 
 const NEITHER_LETTER_NOR_DIGIT = /[^A-Z0-9]/g;
 
-/** Keeps only the letters, in capitals, and the digits of a reference. */
+/** Keeps only the letters (as capitals) and the digits of a reference. */
 export const normalizeReference = (text: string): string => text.toUpperCase().replace(NEITHER_LETTER_NOR_DIGIT, '');
 
 const NO_REFERENCE = new Set(['', 'NOTPROVIDED', 'NOTAVAILABLE', 'NONREF', 'NOREF', 'NONE', 'NA', 'UNKNOWN']);
 
-/** Returns the text, or undefined if it means "none": empty, NOTPROVIDED, only zeros. */
+/** Returns the text, or undefined if the text means "none": empty, NOTPROVIDED, or only zeros. */
 export function meaningful(text: string | undefined): string | undefined {
   const trimmed = (text ?? '').trim();
   const plain = normalizeReference(trimmed);
@@ -110,7 +113,7 @@ export function references(fields: readonly (readonly [field: string, text: stri
 /**
  * Returns the identities of an account's lines, in order. An identity has the bank reference, day, direction and
  * amount. The reference alone is not enough, because banks repeat a reference on reversals and on the parts of a batch.
- * A line without a reference is identified by its text. Completely equal lines get a counter.
+ * A line without a reference is identified by its text. Completely equal lines get a counter in their identities.
  */
 export function lineIdentities(lines: readonly BankLine[]): string[] {
   const seen = new Map<string, number>();

@@ -1,6 +1,6 @@
 /**
- * Erases data of processor events that is no longer needed, because the data names payers. The books were updated when
- * each event was processed. The hash of the data stays, so seals and `verify` remain valid.
+ * The data of processor events names payers, so it is erased when it is no longer needed. The columns of the books were
+ * filled when each event was processed. The hash of the data stays, so the log and `verify` remain valid.
  *
  * The database keeps the data of some events (payload_may_go): events received in the last 30 days, waiting events,
  * events that need a review, and events of a payment that is unapplied or disputed.
@@ -11,7 +11,7 @@ import { type Caller, lockPayments } from '../context.ts';
 import { type ErasureBatch, type ErasureRange, insertErasures, readErasable } from './events.sql.ts';
 
 export async function eraseEventData(tx: Transaction, caller: Caller, range: ErasureRange): Promise<ErasureBatch> {
-  // No event is processed and no dispute is opened while this transaction holds the lock.
+  // While this transaction holds the lock, no event is processed and no dispute is opened.
   await lockPayments(tx);
   const found = await readErasable(tx, range);
   if (found.deleted === 0) return found;

@@ -2,7 +2,7 @@ import type { DateTime } from 'luxon';
 import type { Caller, PaymentContext } from '../context.ts';
 
 export interface StorableEvent {
-  /** The connected account. The text is empty for our own account. */
+  /** The connected account. Empty for our own account. */
   readonly account: string;
   readonly id: string;
   readonly type: string;

@@ -33,7 +33,8 @@ export function readWaitingEvents(tx: Transaction): Promise<WaitingEvent[]> {
 export function readEventsForReview(tx: Transaction): Promise<{ id: string; type: string; reason: string }[]> {
   return query(
     tx,
-    `SELECT e.id, e.type, o.reason FROM processor_events e JOIN processor_event_outcomes o USING (processor_event_id)
+    `SELECT e.id, e.type, personal(o.reason) AS reason
+     FROM processor_events e JOIN processor_event_outcomes o USING (processor_event_id)
      WHERE o.outcome = 'manual_review'
        AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id)
      ORDER BY e.processor_event_id`,
@@ -62,7 +63,7 @@ export interface OwnLink {
   readonly currency: string;
 }
 
-/** Returns our link, active or inactive. Undefined if the link is not ours. */
+/** Returns our payment link, whether it is active or inactive. Undefined if the link is not ours. */
 export async function readOwnLink(tx: Transaction, provider: string, id: string): Promise<OwnLink | undefined> {
   const [link] = await query<OwnLink>(
     tx,
@@ -105,7 +106,7 @@ export async function readOwnCheckout(
   return checkout;
 }
 
-/** Records an order, unless it is already recorded or the checkout has ended. */
+/** Records an order, unless the order is already recorded or the checkout has ended. */
 export async function insertCheckoutOrder(
   tx: Transaction,
   { eventId }: PaymentContext,
@@ -128,7 +129,7 @@ export async function readDocumentsOfCheckout(tx: Transaction, checkoutId: numbe
   return rows.map(({ document_id }) => document_id);
 }
 
-/** Records an order, unless it is already recorded. */
+/** Records an order, unless the order is already recorded. */
 export async function insertLinkOrder(
   tx: Transaction,
   { eventId }: PaymentContext,

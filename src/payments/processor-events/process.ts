@@ -82,7 +82,7 @@ async function processEvent(
   let paymentId: number | null = null;
   for (const fact of reading.facts) {
     const outcome = await recordFact(tx, context, fact);
-    // The receipt belongs to a different installation, and so do its other facts.
+    // If the receipt belongs to a different installation, its other facts do too.
     if ('waits' in outcome || (fact.kind === 'received' && outcome.payment_id === null)) return outcome;
     paymentId = outcome.payment_id ?? paymentId;
     if (outcome.outcome !== 'nothing' && changed?.outcome !== 'manual_review') changed = outcome;

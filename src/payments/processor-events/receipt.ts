@@ -36,19 +36,19 @@ type Receipt = Extract<PaymentFact, { kind: 'received' }>;
 const PROOF_WITHIN_HOURS = 24;
 
 /**
- * The documents that a payment is for. Either the paid link or session proves the documents, or only metadata names
- * them.
+ * The documents that a payment is for. Either the paid link or session proves the documents, or only metadata names the
+ * documents.
  */
 interface Purpose {
   readonly parts: readonly Part[];
-  /** Our link or session that was paid. Undefined if nothing proves the payment of a link or session. */
+  /** Our payment link or session that was paid. Undefined if nothing proves the payment of a link or session. */
   readonly paid: PaidObject | undefined;
   /** Whether our link or session was paid, so that no other event will name the purpose. */
   readonly isOurs: boolean;
   readonly doubt: string;
 }
 
-/** A document and the part of the payment for it. Default: as much as the document accepts. */
+/** A document and the part of the payment for it. The default is as much as the document accepts. */
 interface Part {
   readonly number: string;
   readonly amount?: Amount;
@@ -248,9 +248,9 @@ async function insertReceipt(
 }
 
 /**
- * Applies a payment to the documents of its link or session, unless it was ever applied before. Each document gets its
- * recorded amount, but no more than it accepts. The excess is unapplied cash. If a document has been replaced, the
- * replacement is suggested. Returns the numbers of the documents to which the payment was applied.
+ * Applies a payment to the documents of its link or session, unless the payment was already applied before. Each
+ * document gets its recorded amount, but no more than it accepts. The excess is unapplied cash. If a document has been
+ * replaced, the replacement is suggested. Returns the numbers of the documents to which the payment was applied.
  */
 async function applyOnce(
   tx: Transaction,

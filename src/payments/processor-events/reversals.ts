@@ -51,7 +51,7 @@ export async function recordDispute(
       reason: fact.reason,
       on,
     }));
-  // An open dispute withdraws the money, and a lost dispute leaves it withdrawn. An inquiry withdraws nothing.
+  // An open dispute withdraws the money, and a lost dispute leaves it withdrawn. An inquiry does not withdraw money.
   const withdraws = (fact.state === 'open' || fact.state === 'lost') && before?.payment_reversal_id == null;
   if (withdraws) await withdraw(tx, payments, { identity, payment, fact, on });
   const decided = fact.state === 'won' || fact.state === 'lost' || fact.state === 'closed' ? fact.state : undefined;
@@ -77,7 +77,7 @@ function inOtherCurrency(
   return { outcome: 'manual_review', payment_id: payment.payment_id, reason };
 }
 
-/** Withdraws at most the amount that is not refunded. */
+/** A dispute withdraws at most the amount that was not refunded. */
 async function withdraw(
   tx: Transaction,
   payments: PaymentContext,
@@ -132,7 +132,7 @@ export async function recordRefund(
   const sum = (refunds: typeof recorded) =>
     refunds.reduce((total, each) => total.plus(money(each.amount, state)), Amount.zero(state.currency));
   const byProcessor = recorded.filter(({ identity }) => /^processor\|.*\|refunded\|/.test(identity));
-  // If no event has a total, the data of the events was erased. In that case, the refunded amount is that of the
+  // If no event has a total, the data of the events was erased. In that case, the refunded amount is the amount of the
   // recorded refunds, less a failed refund in this event.
   const before = refundedBy(told) ?? sum(byProcessor);
   const isKnown = told.some((each) => isSameRefund(each.fact, fact));
@@ -197,9 +197,9 @@ const isSameRefund = (one: Refund, other: Refund): boolean =>
   one.kind === 'refund_undone' && other.kind === 'refund_undone' && one.refund === other.refund;
 
 /**
- * Returns the refunded amount: the latest total of the charge, less later failures. Events of one second have no order,
- * so the largest total counts. The largest total includes a refund that was made and failed in that second. Undefined
- * without any total.
+ * Returns the refunded amount: the latest total of the charge, less later failures. Events of the same second have no
+ * known order, so the largest total is used. The largest total includes a refund that was made and failed in that
+ * second. The result is undefined if no event has a total.
  */
 function refundedBy(told: readonly RefundReport[]): Amount | undefined {
   const totals = told.flatMap(({ at, fact }) => (fact.kind === 'refunded' ? [{ at, total: fact.total }] : []));

@@ -17,7 +17,7 @@ import {
   readOwnLink,
 } from './events.sql.ts';
 
-/** Returns an outcome without an effect on the books. Sessions that are not ours are ignored. */
+/** Returns the result of an event that does not affect the books. Sessions that are not ours are ignored. */
 export async function recordProgress(
   tx: Transaction,
   context: EventContext,

@@ -29,8 +29,8 @@ interface EventFile {
 }
 
 /**
- * Stores all events of a file, or none. A webhook is a file with one line. `read` are the events, read before the
- * transaction.
+ * Stores all events of a file, or none. A webhook is a file with one line. `read` contains the events, which were read
+ * before the transaction.
  */
 export async function storeEvents(
   tx: Transaction,

@@ -29,13 +29,15 @@ export interface LinkSecrets {
 
 export interface OpenProvider {
   readonly url: (token: string, facts: LinkFacts) => ProviderUrl;
-  /** The payment methods of a processor's links. Undefined if links are created without a call of the processor. */
+  /** The payment methods of a processor's links. Undefined if links are created without a call to the processor. */
   readonly methods?: readonly string[];
   /** A required environment variable that is missing, for `init --check`. */
   readonly missing?: { readonly variable: string; readonly what: string } | undefined;
   /** The amounts that a link can charge in a currency, as text for people. */
   readonly limits?: (currency: string) => string;
-  /** What a link in a currency lacks, for an ordinary amount; undefined if nothing is missing. */
+  /**
+   * The reason why a link for an ordinary amount in this currency cannot be created; undefined if it can be created.
+   */
   readonly currencyProblem?: (currency: string) => string | undefined;
 }
 

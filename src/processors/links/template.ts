@@ -31,7 +31,7 @@ const schema = z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,40}$/, 'must be the name of a query parameter')
       .default('signature'),
-    /** A link that names {expires} is valid for this number of days after the due date. */
+    /** A link whose template contains {expires} is valid for this number of days after the due date. */
     expires_days: z.int().min(0).max(3660).optional(),
   })
   .check((context) => {
@@ -68,7 +68,7 @@ export const template = provider('template', schema, (settings, { linkSecret: se
       : undefined,
 }));
 
-/** The payment page of a settled invoice is kept for 90 days by default, too. */
+/** By default, the payment page of a settled invoice is also kept for 90 days. */
 const EXPIRES_DAYS = 90;
 
 /** In seconds since 1970. The time is 00:00 UTC in every time zone, so that a document always has the same URL. */

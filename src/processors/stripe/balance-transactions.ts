@@ -148,8 +148,8 @@ const NOT_CONVERTED: Conversion = { source_currency: null, source_amount: null, 
 
 /**
  * Returns the source's amount if Stripe converted it, because the account holds no balance in its currency. The
- * source's amount times the rate must be the amount. For a source that moved only in part, such as a failed refund, the
- * product differs. Finance must then state the amount.
+ * source's amount times the rate must equal the amount of the balance transaction. For a source that moved only in
+ * part, such as a failed refund, the product differs. Finance must then state the amount.
  */
 function conversionOf(
   { amount, currency, exchange_rate }: z.output<typeof transactionSchema>,
@@ -171,8 +171,8 @@ function conversionOf(
 }
 
 /**
- * Stripe defines the rate between amounts in the smallest unit. If two currencies have different decimals, the rate may
- * be between their major units instead. Both the rate and the amount are rounded.
+ * Stripe's rate converts between amounts in the smallest unit. If two currencies have different numbers of decimals,
+ * the rate may instead convert between their major units. Both the rate and the amount are rounded.
  */
 function isConverted(
   units: { readonly from: string; readonly to: string; readonly rate: string },
@@ -195,7 +195,8 @@ function sourceOf(source: z.output<typeof reference>): Source | undefined {
 function kindOf(type: string, source: Source | undefined): BalanceTransactionKind {
   switch (source?.object) {
     case 'charge':
-      // A failed refund returns the payment to the account. The transaction belongs to the charge and is a share again.
+      // A failed refund returns the payment to the account. The balance transaction then belongs to the charge and is a
+      // share again.
       if (idOf(source.source_transfer) !== null) return 'share';
       // A charge on our own account: either for a quote (7.3.3), or the payment of one of our invoices.
       return isOfQuote(source) ? 'misrouted' : 'other';

@@ -1,6 +1,6 @@
 /**
  * Calls Stripe's API at the allowed pace. Each answer means success, a permanent refusal (`RefusedByProcessor`), or a
- * failure to retry (`Unavailable`, `KeySpent`).
+ * failure after which the caller may try again (`Unavailable`, `KeySpent`).
  */
 import type Stripe from 'stripe';
 import { Pace } from '../pace.ts';
@@ -9,10 +9,10 @@ import { openStripe, withoutKey } from './client.ts';
 
 /** Stripe allows 25 requests a second per endpoint. Half of the allowed requests are left for other machines. */
 const CALLS_PER_SECOND = 12;
-/** At most this number of calls fails when Stripe becomes unavailable. */
+/** At most this number of calls fail when Stripe becomes unavailable. */
 const CALLS_AT_ONCE = 4;
 const TIMEOUT_MILLISECONDS = 15_000;
-/** The pause after a failure of Stripe or of the network. A worker looks for work once a minute. */
+/** The pause after a failure of Stripe or of the network. For comparison, a worker looks for work once a minute. */
 const LEFT_ALONE_MILLISECONDS = 30_000;
 const RATE_LIMITED_TRIES = 5;
 
@@ -85,7 +85,7 @@ async function failureOf(error: unknown): Promise<Failure> {
   }
   // The first request with this key is still in progress.
   if (status === 409) return { kind: 'busy', reason };
-  // A key that was used for a different request is spent.
+  // A key that was used for a different request cannot be used any more.
   if (status >= 500 || error.type === 'StripeIdempotencyError') return { kind: 'failed', reason };
   return { kind: 'refused', reason };
 }

@@ -49,10 +49,10 @@ export function checkoutRequest(order: CheckoutOrder): Stripe.Checkout.SessionCr
         product_data: { name: `Invoice ${number}` },
       },
     })),
-    // Stripe shows only methods that are enabled in the account's Dashboard. Since API 2026-09-30,
+    // Stripe shows only payment methods that are enabled in the account's Dashboard. Since the API version 2026-09-30,
     // `allowed_payment_method_types` restricts the methods further.
     allowed_payment_method_types: [...order.methods],
-    // An invoice is paid in its own currency, whatever the account's setting.
+    // An invoice is paid in its own currency, whatever currency the account's setting names.
     adaptive_pricing: { enabled: false },
     submit_type: 'pay',
     success_url: order.backTo,
@@ -90,7 +90,7 @@ export class StripeCheckouts implements Checkouts {
       await this.stripe.ask((client) => client.checkout.sessions.expire(providerId));
       return 'expired';
     } catch (error) {
-      // The session was paid or has expired, because an open session can be ended.
+      // If Stripe refuses this call, the session was paid or has expired, because an open session can be ended.
       if (!(error instanceof RefusedByProcessor)) throw error;
       const state = await this.state(providerId);
       if (state === 'open') throw error;

@@ -18,5 +18,7 @@ export async function openStripe(
   } as Stripe.StripeConfig);
 }
 
-/** Removes the rejected key from Stripe's message. Stripe masks most of it, but no part of a key may reach a log. */
+/**
+ * Removes the rejected key from Stripe's message. Stripe masks most of the key, but no part of a key may reach a log.
+ */
 export const withoutKey = (message: string): string => message.replace(/\b[sr]k_(test|live)_\S+/g, '(key)');

@@ -89,7 +89,7 @@ export function amountOfUnits(units: string, currency: string): Amount | undefin
 
 const UNREADABLE = 'its object does not have the known form';
 
-/** Event types without received money, and types that repeat a different type. */
+/** Event types that report no received money, and types that repeat a different type. */
 const TOLD_ELSEWHERE: Readonly<Record<string, string>> = {
   'payment_intent.created': 'nothing is paid yet',
   'payment_intent.processing': 'nothing is paid yet',
@@ -169,7 +169,8 @@ function session(object: unknown): EventReading {
   const parsed = sessionSchema.safeParse(object);
   if (!parsed.success) return { manual_review: UNREADABLE };
   const { data } = parsed;
-  // The completed session of an ACH debit is only ordered. The payment of the session is reported days later.
+  // When the session of an ACH debit is complete, the debit is only ordered. The payment of the session is reported
+  // days later.
   if (data.payment_status !== 'paid') {
     return { nothing: `the session is ${data.payment_status}, not paid`, ...progressOf(data, 'ordered') };
   }

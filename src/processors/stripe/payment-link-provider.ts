@@ -14,7 +14,7 @@ const schema = z.strictObject({
     .default(['us_bank_account', 'card']),
 });
 
-/** An amount that is valid in every currency. */
+/** A nominal amount that is valid in every currency. */
 const NOMINAL = '10000';
 
 export const stripePaymentLinks = provider('stripe', schema, ({ methods }, { stripeKey }) => ({

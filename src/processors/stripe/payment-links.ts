@@ -63,7 +63,7 @@ class StripeLinks implements PaymentLinks {
 
   async find(mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>): Promise<MadeLink[]> {
     const found: MadeLink[] = [];
-    // The list is read, newest first, because links have no date and cannot be searched by metadata.
+    // Links are read from the list, newest first, because links have no date and cannot be searched by metadata.
     for (let after: string | undefined; ; ) {
       const cursor = after === undefined ? {} : { starting_after: after };
       const page = await this.stripe.ask((client) =>

@@ -2,7 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookVerifier } from '../processor.ts';
 
-/** The most that the time of a signature may differ from the current time. */
+/** The largest accepted difference between the time of a signature and the current time. */
 const TOLERANCE_SECONDS = 300;
 
 export const webhooks: WebhookVerifier = {
@@ -50,7 +50,7 @@ export const webhooks: WebhookVerifier = {
   },
 };
 
-/** Returns seconds since 1970, or NaN. If the header has several times, the last time counts, as in the package. */
+/** Returns seconds since 1970, or NaN. If the header states several times, the last time is used, as in the package. */
 const timeOf = (header: string): number =>
   Number.parseInt(
     header

@@ -11,8 +11,8 @@ export const define: Definition = (invoice, action) => {
     .command('link <number>')
     .description('Show, replace or revoke the link of an invoice’s payment page')
     .option('--rotate', 'make a new link; the old one stops working')
-    .option('--revoke', 'revoke the link; the page has none until --rotate')
-    .option('--reason <reason>', 'why; it is recorded')
+    .option('--revoke', 'revoke the link; --rotate makes a new one')
+    .option('--reason <reason>', 'the reason; it is recorded')
     .action(action(invoiceLink));
 };
 

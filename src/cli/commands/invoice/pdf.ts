@@ -13,7 +13,7 @@ export const define: Definition = (invoice, action) => {
     .action(action(invoicePdf));
   invoice
     .command('e-invoice <number>')
-    .description('Write the e-invoice (XML) as issued with, or inside, the PDF')
+    .description('Write the e-invoice (XML) that was issued with the PDF or inside it')
     .option('-o, --output <file>', "write to this file; '-' is stdout (default: NUMBER.xml)")
     .action(action(invoiceEInvoice));
 };
@@ -25,7 +25,7 @@ function invoicePdf(output: Output, number: string, options: { output?: string; 
       const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
       return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
     });
-    // Loaded only for a void copy, because the renderer is slow to load.
+    // The renderer is loaded only for a void copy, because loading is slow.
     const pdf = options.voidCopy
       ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(environment, row)
       : kept;

@@ -15,7 +15,7 @@ export const define: Definition = (invoice, action) => {
     .description('Write off the open balance of an invoice, or undo that')
     .requiredOption(...REASON)
     .option(...ON_LATEST_DATE)
-    .option('--undo', 'reopen the amount written off, if the partner pays after all')
+    .option('--undo', 'reopen the amount that was written off, if the partner pays after all')
     .action(action(writeOff));
 };
 

@@ -16,7 +16,7 @@ export const define: Definition = (report, action) => {
   report
     .command('aging')
     .description('Open receivables by days overdue; exit 4 if they do not tie to the journal')
-    .option('--detail', 'also each open invoice, longest overdue first')
+    .option('--detail', 'also list each open invoice, longest overdue first')
     .option(...AS_OF)
     .option(...FORMAT)
     .option(...OUT)

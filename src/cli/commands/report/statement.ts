@@ -29,7 +29,7 @@ export const define: Definition = (report, action) => {
 interface StatementOptions extends PresentOptions, AsOfOption {
   readonly partner: string;
   readonly from?: string;
-  /** The file for the PDF. */
+  /** The file to which the PDF is written. */
   readonly pdf?: string;
 }
 

@@ -20,7 +20,7 @@ export const define: Definition = (report, action) => {
       'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
     )
     .option('--month <month>', 'documents dated in this month (default: the current one)', monthArgument('--month'))
-    .option('--from <YYYY-MM-DD>', 'or from this date', dateArgument('--from'))
+    .option('--from <YYYY-MM-DD>', 'instead of --month: documents dated from this date', dateArgument('--from'))
     .option('--to <YYYY-MM-DD>', 'to this date', dateArgument('--to'))
     .option(...FORMAT)
     .option(...OUT)

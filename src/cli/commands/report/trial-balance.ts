@@ -13,9 +13,9 @@ export const define: Definition = (report, action) => {
   report
     .command('trial-balance')
     .description('The balance of every account; exit 4 if debits and credits differ')
-    .option('--detail', 'by partner, policy and bank account')
+    .option('--detail', 'divide accounts by partner, policy and bank account')
     .option(...AS_OF)
-    .option('--rates <file>', 'also in one currency, at the rates of this file')
+    .option('--rates <file>', 'also show the balances in one currency, at the rates of this file')
     .option(...FORMAT)
     .option(...OUT)
     .action(action(reading(reportTrialBalance)));

@@ -7,8 +7,8 @@ import { SplitImpossible } from './requests.ts';
 import { isNamedByStripe, smallestUnit } from './smallest-unit.ts';
 
 /**
- * An amount in major units: a decimal text, or a number from a JSON parser. A number is exact, because Stripe's amounts
- * have at most eight digits.
+ * An amount in major units: a decimal text, or a number from a JSON parser. A number from a JSON parser is exact,
+ * because Stripe's amounts have at most eight digits.
  */
 export type Decimal = string | number;
 
@@ -59,7 +59,7 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
   const { quote_id } = accepted;
   const requote_id = accepted.requote_id ?? undefined;
   const accepted_at = accepted.accepted_at ?? undefined;
-  // A requote without its id would be taken for the quote.
+  // A requote without its id would be mistaken for the quote.
   if ('incrementalSpotPrice' in accepted) identifier('requote_id', accepted.requote_id);
   const currency = currencyOf(accepted.currency);
   const priceUnits = unitsOf(spotPrice, currency);
@@ -93,8 +93,8 @@ export function unitsOf(amount: Decimal, currency: string): number {
 }
 
 /**
- * Checks an identifier. Identifiers have the form of the service's own, because idempotency keys and searches contain
- * them. Throws SplitImpossible.
+ * Checks an identifier. Identifiers have the same form as those of the service, because idempotency keys and searches
+ * contain them. Throws SplitImpossible.
  */
 export function identifier(name: string, value: string): string {
   if (typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(value)) return value;

@@ -1,6 +1,7 @@
 /**
- * The shape of the `stripe` client, as far as it is used here. The package's types for CommonJS, for ECMAScript modules
- * and of each version are incompatible, but all of them match this shape.
+ * The shape of the `stripe` client, as far as this package uses the client. The package has different types for
+ * CommonJS, for ECMAScript modules and in each version. These types are incompatible with each other, but all of them
+ * match this shape.
  */
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -22,8 +23,8 @@ interface Made {
 type Reference = string | { readonly id: string };
 
 /**
- * The balance transaction, in the currency of the account's balance. A balance transaction that is not expanded is an
- * id.
+ * The balance transaction, in the currency of the account's balance. If a balance transaction is not expanded, its
+ * value is an id.
  */
 type Settled = string | { readonly currency: string } | null;
 

@@ -4,10 +4,10 @@
  *
  * import { executeRequests } from '@reckoner/splits/execute';
  *
- * A repeated request has no second effect. Within a day, the idempotency key prevents a second effect. Later, the
- * object is searched for by its metadata before a new object is created. Errors of the client are rethrown. If a plan
- * cannot continue, SplitUnfinished is thrown with the requests that are done. A repeated call makes the remaining
- * requests.
+ * If a request is repeated, it has no second effect. Within a day, the idempotency key prevents a second effect. After
+ * a day, the object is searched for by its metadata before a new object is created. Errors of the client are rethrown.
+ * If a plan cannot continue, SplitUnfinished is thrown, with the requests that were finished. A repeated call makes the
+ * requests that remain.
  *
  * A payment is created without a payment method and confirmed separately. The key then identifies one payment, even if
  * cards are declined, and Stripe confirms a payment only once.
@@ -31,7 +31,7 @@ export interface DescribedRequest {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** Values that the platform adds to a plan. */
+/** Values that the platform supplies in addition to a plan. */
 export interface Given {
   /** For a payment: the customer's payment method `pm_…`, on the account of the payment. */
   readonly payment_method?: string | undefined;
@@ -107,8 +107,8 @@ function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Options 
 }
 
 /**
- * Whether an object has the plan's metadata. A requote, reversal or dispute must be equal in the plan and in the
- * object, or missing in both.
+ * Whether an object has the plan's metadata. The id of a requote, reversal or dispute must be the same in the plan and
+ * in the object, or missing in both.
  */
 const isOf = (metadata: Metadata, found: Metadata | null): boolean =>
   ['quote_id', 'requote_id', 'reversal_id', 'dispute_id'].every(
@@ -176,10 +176,11 @@ async function openPayment(
     const { made, known, attempt } = await atMostOnce(request.headers['Idempotency-Key'], {
       ...{ after, done },
       make: (key) => stripe.paymentIntents.create(params, optionsOf(request, key)),
-      // No search is needed. A payment without a payment method takes no money, so a second payment is harmless.
+      // No search is needed, because a payment without a payment method takes no money, so a second payment is
+      // harmless.
       find: async () => undefined,
     });
-    // A repeated answer has the state of the payment at its creation, so the payment is read again.
+    // A repeated answer shows the payment in its state at creation, so the payment is read again.
     const payment = known ? await readPayment(context, request, made.id) : made;
     if (payment.status !== 'canceled') return { payment, known };
     after = attempt;
@@ -279,8 +280,8 @@ async function findTransfer(stripe: Processor, request: Request<'transfer'>): Pr
 }
 
 /**
- * Writes the metadata to the payment on the service's account, which a transfer cannot do. A refused permission is not
- * an error, but the settlement file must then name the quote.
+ * Writes the metadata to the payment on the service's account, because a transfer cannot do this. A refused permission
+ * is not an error, but the settlement file must then name the quote.
  */
 async function label(
   stripe: Processor,
@@ -318,7 +319,7 @@ async function giveBack(
   if (before !== undefined) return outcome(before, true);
   for (let after = 0; ; ) {
     const { made, known, attempt } = await atMostOnce(headers['Idempotency-Key'], { after, done, find, make });
-    // A repeated answer has the state of the refund at its creation. The refund may have failed later.
+    // A repeated answer shows the refund in its state at creation. The refund may have failed later.
     const now = known ? await first(({ id }) => id === made.id) : undefined;
     if (!isUndone(now ?? made)) return outcome(made, known);
     if (!known) throw new SplitUnfinished('refund_failed', failure(made), { done });

@@ -6,7 +6,7 @@ import { chargingAccount, headersOf, type PlanOptions, type Routing } from './ro
 type Ids = Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id' | 'currency'>;
 
 /**
- * The refund of one acceptance by the Merchant of Record, in price and share. The API's answer to a reversal can be
+ * The refund of one acceptance by the Merchant of Record, as price and share. The API's answer to a reversal can be
  * passed unchanged, with amounts at or below zero. Amounts above zero are accepted too.
  */
 export interface Refunded extends Ids {
@@ -25,9 +25,9 @@ export interface LostDispute extends Ids {
 
 /**
  * Plans a refund, which the Merchant of Record makes (7.5). In a real-time split, the processor reverses the share in
- * proportion to the price and rounds it, so the reversed amount that it reports counts. In a sequential split, the
- * platform first reverses its transfer itself. An operator's refund then returns the application fee in proportion: our
- * share and the platform's own fee. Throws SplitImpossible.
+ * proportion to the price and rounds it. The amount that the processor reports as reversed is therefore the valid one.
+ * In a sequential split, the platform first reverses its transfer itself. An operator's refund then returns the
+ * application fee in proportion: our share and the platform's own fee. Throws SplitImpossible.
  */
 export function planRefund(refunded: Refunded, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
   const operator = chargingAccount(routing, options);
@@ -57,7 +57,7 @@ export function planRefund(refunded: Refunded, routing: Routing, options: PlanOp
     params: { amount, ...withRefund, metadata },
   };
   if (routing.split === 'real_time' || share === 0) return [refund];
-  // The reversal is first, because it may be refused and a refund cannot be undone.
+  // The reversal comes first, because the reversal may be refused and a refund cannot be undone.
   return [reversalOf(key, share, metadata), refund];
 }
 

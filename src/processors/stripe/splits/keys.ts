@@ -5,12 +5,12 @@
  */
 import { type Done, SplitUnfinished } from './unfinished.ts';
 
-/** A request that fails this often within a day needs a person. */
+/** A request that has failed this often within a day needs a person's attention. */
 const MOST_ATTEMPTS = 20;
 
 /**
  * Creates an object with the first key whose answer is not a repeated failure. `find` searches for an object that a
- * failed call may have created. A first failure is thrown; on the next call, it is a repeated failure.
+ * failed call may have created. A first failure is thrown. On the next call, the same failure is a repeated failure.
  */
 export async function atMostOnce<Made extends object>(
   key: string,

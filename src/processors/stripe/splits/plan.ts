@@ -1,6 +1,7 @@
 /**
  * Plans the processor requests by which a partner routes the service's share (service.md 7.2 to 7.5) of an accepted
- * quote or requote. Pure and without dependencies, so that a partner's program can import this module:
+ * quote or requote. The functions are pure and have no dependencies, so that a partner's program can import this
+ * module:
  *
  * import { planDispute, planRefund, planSplit } from '@reckoner/splits';
  *

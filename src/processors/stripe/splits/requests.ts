@@ -70,7 +70,7 @@ export type ProcessorRequest =
   | (ByAcceptance & {
       readonly does: 'payment';
       readonly path: '/v1/payment_intents';
-      /** The checkout must add a payment method on the account of the request. */
+      /** The checkout must add a payment method on the account that the request uses. */
       readonly add: readonly ['payment_method'];
       readonly params: PaymentParams;
     })
@@ -126,7 +126,7 @@ export const SPLIT_PROBLEMS = [
   'fee_too_large',
 ] as const;
 
-/** A plan that cannot be made. `code` is for programs, the message for people. */
+/** The error for a plan that cannot be made. `code` is for programs, and the message is for people. */
 export class SplitImpossible extends Error {
   override readonly name = 'SplitImpossible';
   readonly code: (typeof SPLIT_PROBLEMS)[number];

@@ -8,8 +8,8 @@ export interface Routing {
   readonly connected_account_id: string;
   /**
    * The currencies in which the platform is paid out and has balances. Stripe converts payments in other currencies, so
-   * a sequential share in such a currency can never be sent. If omitted, the first transfer shows whether the currency
-   * is possible.
+   * a sequential share in such a currency can never be sent. If the currencies are omitted, the first transfer shows
+   * whether the currency is possible.
    */
   readonly settlement_currencies?: readonly string[] | null | undefined;
 }
@@ -29,12 +29,12 @@ export interface PlanOptions {
   /**
    * How a requote is routed in real time.
    *
-   * `destination_charge`: a second payment like the first. The service gets exactly its share, and the platform remains
-   * Merchant of Record (7.2.1, 7.5).
+   * `destination_charge`: a second payment, made like the first payment. The service gets exactly its share, and the
+   * platform remains Merchant of Record (7.2.1, 7.5).
    *
-   * `as_documented`: 7.3.3 literally, a charge on the service's own account with the share as *application fee*. The
-   * fee goes to the platform, so the service keeps the remainder instead of its share, and is the merchant of the
-   * charge. Reconciliation reports it as `misrouted`.
+   * `as_documented`: literally as in 7.3.3, a charge on the service's own account with the share as *application fee*.
+   * The fee goes to the platform. The service therefore keeps the remainder instead of its share, and is the merchant
+   * of the charge. Reconciliation reports such a charge as `misrouted`.
    */
   readonly requote_form?: 'destination_charge' | 'as_documented' | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Amounts in the payment processor's form: integers of the currency's smallest unit. Amounts that this form cannot
+ * Amounts in the payment processor's format: integers in the currency's smallest unit. Amounts that this format cannot
  * express are refused, never rounded. Imports nothing, so that a partner's program can use it too. Source: Stripe,
  * "Supported currencies": presentment currencies, zero-decimal, three-decimal and special-case currencies, minimum
  * charge amounts.
@@ -7,7 +7,7 @@
 
 const NO_DECIMALS = 'BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF'.split(' ');
 const THREE_DECIMALS = 'BHD JOD KWD OMR TND'.split(' ');
-/** Currencies without decimals that Stripe writes with two decimals, which must be zeros. */
+/** Currencies without decimals that Stripe nevertheless writes with two decimals, which must be zeros. */
 const TWO_ZEROS = ['ISK', 'UGX'];
 const TWO_DECIMALS =
   'AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC ' +
@@ -88,7 +88,10 @@ export const processorDecimals = (currency: string): number | undefined =>
 export const isNamedByStripe = (currency: string): boolean =>
   [NO_DECIMALS, THREE_DECIMALS, TWO_ZEROS, TWO_DECIMALS.split(' ')].some((known) => known.includes(currency));
 
-/** Returns the step in major units. Undefined if Stripe accepts no payments in the currency. */
+/**
+ * Returns the smallest step between two amounts, in major units. Undefined if Stripe accepts no payments in the
+ * currency.
+ */
 export function stepOf(currency: string): string | undefined {
   if (!isNamedByStripe(currency)) return undefined;
   if (THREE_DECIMALS.includes(currency)) return '0.010';

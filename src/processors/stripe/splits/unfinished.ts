@@ -7,11 +7,11 @@ export interface Done {
   /** The amount in the currency's smallest unit. */
   readonly amount: number;
   readonly currency: string;
-  /** Whether the object existed before. */
+  /** Whether the object existed before this call. */
   readonly known: boolean;
   /**
-   * For a transfer: whether the payment on the service's account names its quote. If the payment does not, the
-   * settlement file must name the quote.
+   * For a transfer: whether the payment on the service's account names its quote. If the payment does not name the
+   * quote, the settlement file must name it.
    */
   readonly labelled?: boolean;
   /** For a payment that routes our share automatically: its transfer, `tr_…`. Keep this id for a dispute. */
@@ -31,8 +31,8 @@ export interface OpenPayment {
 }
 
 /**
- * A plan that cannot continue now. `code` is for programs, the message for people, and `done` lists the finished
- * requests.
+ * The error for a plan that cannot continue now. `code` is for programs, the message for people, and `done` lists the
+ * finished requests.
  */
 export class SplitUnfinished extends Error {
   override readonly name = 'SplitUnfinished';
@@ -46,7 +46,7 @@ export class SplitUnfinished extends Error {
     | 'refund_failed'
     | 'keys_spent';
   readonly done: readonly Done[];
-  /** The open payment of a `payment_unpaid` error. */
+  /** For the code `payment_unpaid`: the payment that is still open. */
   readonly payment: OpenPayment | undefined;
 
   constructor(

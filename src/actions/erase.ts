@@ -1,0 +1,78 @@
+/** Erasing the personal texts of a user, a payer or former contacts (erasures/erase.ts). */
+import type { Transaction } from '../database/transaction.ts';
+import { erasePerson, type Person, subjectOf, textsOf } from '../erasures/erase.ts';
+import { keepErasures } from '../erasures/file.ts';
+import { refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
+import { countPlaces } from '../log/personal.sql.ts';
+import { plural } from '../text.ts';
+import { defineAction, type Facts } from './action.ts';
+import { reason, text, whole } from './fields.ts';
+
+interface Given {
+  readonly user?: string | undefined;
+  readonly payerAccount?: string | undefined;
+  readonly payment?: number | undefined;
+  readonly partnerContact?: string | undefined;
+}
+
+/** The person that the input names, if it names exactly one. */
+function personOf({ user, payerAccount, payment, partnerContact }: Given): Person {
+  const persons: Person[] = [
+    ...(user === undefined ? [] : [{ of: 'user', login: user } as const]),
+    ...(payerAccount === undefined ? [] : [{ of: 'payer', account: payerAccount } as const]),
+    ...(payment === undefined ? [] : [{ of: 'payment', paymentId: payment } as const]),
+    ...(partnerContact === undefined ? [] : [{ of: 'contacts', partnerId: partnerContact } as const]),
+  ];
+  const [person, ...others] = persons;
+  if (person !== undefined && others.length === 0) return person;
+  const reason = 'is needed, or one of the other three: a user, an account, a payment or a partner';
+  throw refuse('argument_invalid', { argument: fieldName('user'), value: user ?? '', reason });
+}
+
+export const personErase = defineAction({
+  name: 'person.erase',
+  title: 'Erase the personal data of a person',
+  command: {
+    called: 'erase',
+    options: { user: '--user <email>', payment: '--payment <id>', partnerContact: '--partner-contact <partner>' },
+    help: `Erases names, addresses and texts about one person. The facts that named the
+person, the checkpoints and 'verify' stay as they are; readers see (erased).
+--user: a deactivated user. --payer-account, --payment: what the bank and the
+processor reported of a payer, once the payments are applied. --partner-contact:
+the contacts of a partner except the present one. Issued PDFs and backups keep
+what they contain: docs/personal-data.md says for how long.
+It cannot be undone. Try --dry-run first.`,
+    dryRun: 'only show how many texts would be erased',
+  },
+  role: 'administrator',
+  input: {
+    user: text('User', 'The e-mail address of a deactivated user.').optional(),
+    payerAccount: text('Account of a payer', 'The bank account of a payer, with all payments from it.').optional(),
+    payment: whole('Payment', 'One payment.').optional(),
+    partnerContact: text('Partner', 'A partner, whose former contacts are erased.').optional(),
+    reason: reason(),
+  },
+  check(input) {
+    personOf(input);
+  },
+  subject: (input) => subjectOf(personOf(input)),
+  partners: async () => 'all',
+  perform: (tx, context, { reason, ...input }) => erasePerson(tx, context, { person: personOf(input), reason }),
+  committed: ({ database, environment }) => keepErasures(database, environment),
+  facts: (tx, { reason: _, ...input }, done) => factsOf(tx, personOf(input), done !== undefined),
+  amounts: () => [],
+  report: async (_tx, _context, { result: erased, preview }) => ({
+    json: { erased },
+    text: preview
+      ? `${plural(erased, 'text')} would be erased.`
+      : `${plural(erased, 'text')} were erased. Backups made before still contain them.`,
+  }),
+});
+
+/** The number of places that name the person, by table. */
+async function factsOf(tx: Transaction, person: Person, isDone: boolean): Promise<Facts> {
+  if (isDone) return {};
+  const places = await countPlaces(tx, await textsOf(tx, person));
+  return Object.fromEntries(places.map(({ table, places }) => [table, { 'personal texts': String(places) }]));
+}

@@ -1,0 +1,120 @@
+/** The log in a pack: its leaves, its checkpoints and their proofs (docs/log-format.md). */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { type Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
+import { readLines } from '../log/lines.sql.ts';
+import { noteOf, vkeyOf } from '../log/note.ts';
+import { noteKeyOf, readLatestKey, readSignatureLines, readStamps } from '../log/signatures.sql.ts';
+import { consistencyProof, type KnownNodes, LeafRange } from '../log/tree.ts';
+import type { Month } from '../month.ts';
+import { packageRoot } from '../package.ts';
+import { readFirstRow } from './exports.sql.ts';
+import type { Pack } from './pack.ts';
+
+/** The leaves of a pack: from one checkpoint (if none is given, from the first leaf) to another checkpoint. */
+export interface LogOfPack {
+  readonly origin: string;
+  readonly from: Checkpoint | undefined;
+  readonly to: Checkpoint;
+  /** All checkpoints. */
+  readonly checkpoints: readonly Checkpoint[];
+}
+
+const closeOf = (checkpoints: readonly Checkpoint[], what: 'month' | 'books', month: Month): Checkpoint | undefined =>
+  checkpoints.find(({ closes }) => closes === `${what} ${month}`);
+
+/**
+ * The leaves that concern a range of months. They begin at the last checkpoint that precedes both the first row of
+ * these months and the close of the month before. They end where the books of the last month were closed. While these
+ * books are open, the leaves end at the last checkpoint. Refuses a ledger without a checkpoint.
+ */
+export async function chooseLeaves(
+  tx: Transaction,
+  { from, to, previous }: { readonly from: Month; readonly to: Month; readonly previous: Month | null },
+): Promise<LogOfPack> {
+  const checkpoints = await readCheckpoints(tx);
+  const last = checkpoints.at(-1);
+  if (last === undefined) throw refuse('no_checkpoint', {});
+  const end = closeOf(checkpoints, 'books', to) ?? last;
+  const before = previous === null ? undefined : closeOf(checkpoints, 'month', previous);
+  const row = await readFirstRow(tx, { from, to, previous });
+  const first = Math.min(row ?? Number.POSITIVE_INFINITY, (before?.last_no ?? 0) + 1);
+  const begin = before && checkpoints.findLast(({ last_no }) => last_no < first);
+  return { origin: end.origin, from: begin, to: end, checkpoints };
+}
+
+/** Writes `log.tsv`, the checkpoints, the edge and the proofs that a pack needs, and the rules. */
+export async function writeLog(
+  tx: Transaction,
+  pack: Pack,
+  { from, to, checkpoints }: LogOfPack,
+  onProgress: (bytes: number) => void,
+): Promise<void> {
+  const write = async (name: string, content: string | Buffer, rows: number) => {
+    const file = await pack.file(name);
+    await file.write(content);
+    await file.end({ rows });
+  };
+  const log = await pack.file('log.tsv');
+  let pieces: Buffer[] = [];
+  let gathered = 0;
+  let writing = Promise.resolve();
+  const flush = () => {
+    const content = Buffer.concat(pieces);
+    onProgress(content.length);
+    [pieces, gathered] = [[], 0];
+    writing = writing.then(() => log.write(content));
+    writing.catch(() => {}); // This promise is awaited at the end.
+  };
+  const lineEnd = Buffer.of(0x0a);
+  await readLines(tx, { after: from?.last_no ?? 0, to: to.last_no }, (_, content, start, end) => {
+    // The content is copied, because the next lines overwrite it.
+    pieces.push(Buffer.from(content.subarray(start, end)), lineEnd);
+    gathered += end - start + 1;
+    if (gathered > 1_000_000) flush();
+  });
+  flush();
+  await writing;
+  await log.end({ rows: to.size - (from?.size ?? 0) });
+
+  const own = checkpoints.filter(({ size }) => size >= (from?.size ?? 0) && size <= to.size);
+  const sizes = own.map(({ size }) => size);
+  const [lines, stamps] = [await readSignatureLines(tx, sizes), await readStamps(tx, sizes)];
+  for (const each of own) {
+    await write(`checkpoints/${each.size}`, noteOf(each, lines.get(each.size) ?? []), 1);
+    const stamp = stamps.get(each.size);
+    if (stamp !== undefined) await write(`checkpoints/${each.size}.tsr`, stamp, 1);
+  }
+  if (from !== undefined) {
+    const edge = LeafRange.read(0, from.size, from.edge).hashes();
+    await write(
+      'edge',
+      [`${from.size}\n`, ...edge.map((hash) => `${hash.toString('base64')}\n`)].join(''),
+      edge.length,
+    );
+    for (const [size, proof] of proofsTo(checkpoints, from)) {
+      await write(`consistency/${size}`, proof.map((hash) => `${hash.toString('base64')}\n`).join(''), proof.length);
+    }
+  }
+  const key = await readLatestKey(tx);
+  if (key !== undefined) await write('vkey', `${vkeyOf({ ...noteKeyOf(key), name: to.origin })}\n`, 1);
+  const rules = await readFile(join(packageRoot, 'templates', 'export', 'checks.sql'));
+  await write('checks.sql', rules, 0);
+}
+
+/** The proofs that the log at a checkpoint continues the closes of earlier months. */
+function* proofsTo(checkpoints: readonly Checkpoint[], to: Checkpoint): Generator<readonly [number, Buffer[]]> {
+  const known: KnownNodes = new Map();
+  let before = 0;
+  for (const { size, span } of checkpoints.filter((each) => each.size <= to.size)) {
+    LeafRange.read(before, size, span).enter(known);
+    before = size;
+  }
+  for (const { size, edge, closes } of checkpoints) {
+    if (size >= to.size || closes === null || !closes.startsWith('month ')) continue;
+    LeafRange.read(0, size, edge).enter(known);
+    yield [size, consistencyProof(known, size, to.size)];
+  }
+}

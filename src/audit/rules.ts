@@ -1,0 +1,110 @@
+/** The rules of the ledger: templates/export/checks.sql, the same file that verifiers run over a pack. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { packageRoot } from '../package.ts';
+import type { Difference, Finding } from './checks/query.ts';
+import { makeLiveViews, ROW_TABLES } from './live.sql.ts';
+
+export interface Rule {
+  readonly name: string;
+  /** A sentence that tells an auditor what the rule requires. */
+  readonly sentence: string;
+  readonly query: string;
+}
+
+/** A data file of packs: the columns of a query over the log. */
+export interface View {
+  readonly name: string;
+  readonly columns: readonly ViewColumn[];
+  readonly query: string;
+}
+
+export interface ViewColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+interface Rules {
+  /** Statements that make the tables which rules and views share. */
+  readonly prepare: readonly string[];
+  readonly rules: readonly Rule[];
+  readonly views: readonly View[];
+}
+
+/** The file that packs contain and that verifiers of the same release use. */
+export const CHECKS_SQL = join(packageRoot, 'templates', 'export', 'checks.sql');
+
+/** Reads the sections of the file. */
+export function readRules(text = readFileSync(CHECKS_SQL, 'utf8')): Rules {
+  const [, prepare = '', checks = '', views = ''] = text.split(/^-- PREPARE\n|^-- CHECKS\n|^-- VIEWS\n/m);
+  const rules = checks.split(/\n\n+/).flatMap((paragraph): Rule[] => {
+    const [, name, sentence, sql] = /^-- ([a-z0-9_]+): (.+)\n((?:.|\n)+)$/.exec(paragraph.trim()) ?? [];
+    return name && sentence && sql ? [{ name, sentence, query: queryOf(sql) }] : [];
+  });
+  return {
+    prepare: prepare
+      .split(/;\n/)
+      .map((each) => each.trim())
+      .filter((each) => each !== ''),
+    rules,
+    views: views.split(/\n\n+/).flatMap((paragraph): View[] => {
+      const [, name, sql] = /^-- VIEW ([a-z-]+): .+\n((?:.|\n)+)$/.exec(paragraph.trim()) ?? [];
+      return name && sql ? [{ name, columns: [...columnsOf(sql)], query: queryOf(sql) }] : [];
+    }),
+  };
+}
+
+const queryOf = (sql: string): string => sql.replace(/^-- .*\n/gm, '').replace(/;\s*$/, '');
+
+function* columnsOf(sql: string): Generator<ViewColumn> {
+  for (const [, line = ''] of sql.matchAll(/^-- columns (.+)$/gm)) {
+    for (const column of line.split(' ')) {
+      const [name = '', type = 'text'] = column.split(':');
+      yield { name, type };
+    }
+  }
+}
+
+/** The maximum number of items that one rule names. */
+const NAMED = 100;
+
+/** The check of the rules. A transaction that only reads cannot run them, because they need temporary tables. */
+export async function findBrokenRules(tx: Transaction): Promise<Finding> {
+  const { readOnly } = await queryOne<{ readOnly: string }>(
+    tx,
+    `SELECT current_setting('transaction_read_only') AS "readOnly"`,
+  );
+  if (readOnly === 'on') return { inspected: 0, differences: [], note: NOT_RUN };
+  await execute(tx, 'SAVEPOINT rules');
+  try {
+    return await runRules(tx);
+  } finally {
+    await execute(tx, 'ROLLBACK TO SAVEPOINT rules');
+  }
+}
+
+const NOT_RUN =
+  'the rules were not run: they need temporary tables and a second connection. Run verify on the primary server';
+
+/** Runs all rules over the tables. The caller rolls back the tables that this function makes. */
+async function runRules(tx: Transaction): Promise<Finding> {
+  const { prepare, rules } = readRules();
+  const home = await makeLiveViews(tx);
+  // The planner underestimates the work of grouping, and would use only one process without this setting.
+  await execute(tx, 'SET LOCAL parallel_tuple_cost TO 0.001');
+  for (const statement of prepare) {
+    const [, name = ''] = /^(?:-- .*\n)*CREATE TABLE (\w+) AS/.exec(statement) ?? [];
+    await execute(tx, ROW_TABLES[name]?.(home) ?? statement);
+  }
+  await execute(tx, 'ANALYZE');
+  const differences: Difference[] = [];
+  for (const { name, sentence, query: sql } of rules) {
+    const rows = await query<Record<string, unknown>>(tx, `SELECT * FROM (${sql}) AS wrong LIMIT ${NAMED}`);
+    for (const row of rows) {
+      const [item, ...others] = Object.values(row).map((value) => String(value ?? '–'));
+      differences.push({ subject: `${name}: ${item}`, detail: `${sentence} Found: ${others.join(', ')}` });
+    }
+  }
+  return { inspected: rules.length, differences };
+}

@@ -1,0 +1,156 @@
+/**
+ * The data files of packs: the views of templates/export/checks.sql over the facts in the database, as CSV or JSON Lines.
+ * A verifier runs the same queries over the log in the pack.
+ */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import { makeLiveViews } from './live.sql.ts';
+import type { Totals } from './pack.ts';
+import { readRules, type View, type ViewColumn } from './rules.ts';
+
+export type TableFormat = 'csv' | 'jsonl';
+
+/** What is exported: months, and the facts up to a number. */
+interface ViewedFacts {
+  readonly from: Month;
+  readonly to: Month;
+  readonly first: number;
+  readonly size: number;
+  readonly lastNo: number;
+}
+
+/**
+ * Makes the tables that the views of these names need, and returns the views. The caller rolls back. From then on, the
+ * transaction sees these instead of the tables of the same names.
+ */
+export async function makeViews(
+  tx: Transaction,
+  names: readonly string[],
+  { from, to, first, size, lastNo }: ViewedFacts,
+): Promise<ReadonlyMap<string, View>> {
+  const { prepare, views } = readRules();
+  const chosen = views.filter(({ name }) => names.includes(name));
+  await makeLiveViews(tx, lastNo);
+  await execute(
+    tx,
+    `UPDATE pack SET first = ${first}, size = ${size}, from_month = '${from}', to_month = '${to}';
+     SET LOCAL parallel_tuple_cost TO 0.001`,
+  );
+  const needed = tablesFor(chosen, prepare);
+  for (const { statement } of needed) await execute(tx, statement);
+  await execute(tx, `ANALYZE ${[...new Set(['pack', ...needed.map(({ table }) => table)])].join(', ')}`);
+  return new Map(chosen.map((view) => [view.name, view]));
+}
+
+/** The statements that make or fill a table of which a view, or a later statement of these, has the name. */
+function tablesFor(views: readonly View[], prepare: readonly string[]) {
+  const words = new Set<string>();
+  const read = (sql: string) => {
+    for (const [word] of sql.matchAll(/\w+/g)) words.add(word);
+  };
+  for (const view of views) read(view.query);
+  const needed: { table: string; statement: string }[] = [];
+  for (const each of prepare.toReversed()) {
+    const statement = each.replace(/^--.*\n/gm, '');
+    const [, table = ''] = /^(?:CREATE TABLE|INSERT INTO|CREATE INDEX \w+ ON) (\w+)/.exec(statement) ?? [];
+    if (!words.has(table)) continue;
+    read(statement);
+    needed.unshift({ table, statement });
+  }
+  return needed;
+}
+
+// The same as `cellOf` in text.ts. Most texts begin with a letter, so that is compared first.
+export const cellOf = (column: string) =>
+  `CASE WHEN ${column} COLLATE "C" >= 'A' AND ${column} COLLATE "C" < '＋' THEN ${column}
+        WHEN ${column} ~ '^([''\\t\\r\\n]|[ \\t\\r\\n]*[=+@＝＋－＠-])' AND ${column} !~ '^-?\\d+(\\.\\d+)?$' THEN '''' || ${column}
+        ELSE nullif(${column}, '') END`;
+
+const decimal = (units: string, currency: string) =>
+  `round(${units} / log_units(${currency}), minor_digits(${currency}))::text`;
+
+/** The value of a column in CSV or JSON. Amounts have exactly the digits of the row's currency. */
+function expressionOf({ name, type }: ViewColumn, format: TableFormat): string {
+  const column = `"${name}"`;
+  switch (type) {
+    case 'amount':
+      return decimal(column, 'currency');
+    case 'day':
+      return `to_char(date '1970-01-01' + ${column}::int, 'YYYY-MM-DD')`;
+    case 'flag':
+      return format === 'csv' ? `(${column} = 1)::text` : `(${column} = 1)`;
+    case 'text':
+      return format === 'csv' ? cellOf(column) : column;
+    default:
+      return column;
+  }
+}
+
+/** The rows of a view in its order. In the query itself, several columns may have one name. */
+const rowsOf = ({ query: sql, columns }: View): string =>
+  `(${sql}) AS data (${columns.map(({ name }) => `"${name}"`).join(', ')})`;
+
+/** COPY options that write JSON unchanged: JSON escapes control characters, so none can be a quote or delimiter. */
+const AS_IT_IS = `FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02'`;
+
+/** A COPY of the rows of a view. */
+export function copyOf(view: View, format: TableFormat): string {
+  if (format === 'csv') {
+    const list = view.columns.map((column) => `${expressionOf(column, format)} AS "${column.name}"`);
+    return `COPY (SELECT ${list.join(', ')} FROM ${rowsOf(view)}) TO STDOUT (FORMAT csv, HEADER)`;
+  }
+  const pairs = view.columns.map((column) => `'${column.name}', ${expressionOf(column, format)}`);
+  return `COPY (SELECT json_build_object(${pairs.join(', ')}) FROM ${rowsOf(view)}) TO STDOUT (${AS_IT_IS})`;
+}
+
+/** The sums of a view's amounts by currency. */
+export async function readTotals(tx: Transaction, view: View): Promise<Totals> {
+  const amounts = view.columns.filter(({ type }) => type === 'amount');
+  const sums = amounts.map(({ name }) => `${decimal(`sum("${name}")`, 'currency')} AS "${name}"`);
+  const rows = await query<Record<string, string>>(
+    tx,
+    `SELECT currency, ${sums.join(', ')} FROM ${rowsOf(view)} GROUP BY currency ORDER BY currency`,
+  );
+  return Object.fromEntries(rows.map(({ currency, ...totals }) => [currency, totals]));
+}
+
+export type Sum = { control: string; account: string; currency: string; amount: string };
+
+/** The balances of all accounts before a month, except zero balances, from the table `journal`. */
+export const readOpening = (tx: Transaction, from: Month): Promise<Sum[]> =>
+  query(
+    tx,
+    `SELECT control, account, currency, ${decimal('sum(amount)', 'currency')} AS amount FROM journal WHERE month < :from
+     GROUP BY control, account, currency HAVING sum(amount) <> 0 ORDER BY account, currency`,
+    { from },
+  );
+
+/** The accounts of the journal up to a month. */
+export const readAccounts = (tx: Transaction, to: Month): Promise<Sum[]> =>
+  query(tx, `SELECT DISTINCT control, account, currency, '0' AS amount FROM journal WHERE month <= :to`, { to });
+
+export interface JournalLine {
+  readonly entry_on: string;
+  readonly dated_on: string;
+  readonly fact: string;
+  readonly log_no: number;
+  readonly account: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly document: string | null;
+  readonly reference: string | null;
+}
+
+const READ_AT_ONCE = 3000;
+
+/** The rows of the view `journal` in order and in batches, in constant memory. */
+export async function* readJournal(tx: Transaction, view: View): AsyncGenerator<JournalLine[]> {
+  const list = view.columns.map((column) => `${expressionOf(column, 'jsonl')} AS "${column.name}"`);
+  await execute(tx, `DECLARE journal_lines NO SCROLL CURSOR FOR SELECT ${list.join(', ')} FROM ${rowsOf(view)}`);
+  for (;;) {
+    const lines = await query<JournalLine>(tx, `FETCH ${READ_AT_ONCE} FROM journal_lines`);
+    if (lines.length === 0) break;
+    yield lines;
+  }
+  await execute(tx, 'CLOSE journal_lines');
+}

@@ -1,0 +1,83 @@
+/** One checkpoint of the log: what it closes, its note with its signatures, and its letter. */
+import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { readCheckpoints } from '../../log/checkpoints.sql.ts';
+import { noteOf } from '../../log/note.ts';
+import { readSignatureLines } from '../../log/signatures.sql.ts';
+import { checkpointTitle, closedBy, factsOf } from '../../log/text.ts';
+import { type CheckpointLetter, readCheckpointLetters } from '../../reports/checkpoint-letters.sql.ts';
+import { ActionLink, type Seer } from '../action-link.tsx';
+import { Card, Facts, Instant } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+
+const PATH = '/console/audit/checkpoints';
+
+export const TakeCheckpoint = ({ user }: { user: Seer }) => (
+  <ActionLink user={user} action="checkpoint.take" partner={null}>
+    Take a checkpoint
+  </ActionLink>
+);
+
+interface CheckpointView {
+  readonly checkpoint: CheckpointLetter;
+  /** The previous checkpoint; undefined for the first checkpoint. */
+  readonly previous: CheckpointLetter | undefined;
+  /** The text to give to an auditor or witness, with all signatures. */
+  readonly note: string;
+}
+
+/** Refusal: argument_invalid. */
+export async function readCheckpoint(tx: Transaction, size: string): Promise<CheckpointView> {
+  const letters = await readCheckpointLetters(tx);
+  const at = letters.findIndex((each) => String(each.size) === size);
+  const checkpoint = letters[at];
+  if (checkpoint === undefined) {
+    throw refuse('argument_invalid', { argument: 'size', value: size, reason: 'is not the size of a checkpoint' });
+  }
+  const [head] = await readCheckpoints(tx, checkpoint.size);
+  if (head === undefined) throw new Error(`no checkpoint of ${size} facts`);
+  const lines = (await readSignatureLines(tx, [checkpoint.size])).get(checkpoint.size) ?? [];
+  return { checkpoint, previous: letters[at - 1], note: noteOf(head, lines) };
+}
+
+export function checkpointScreen({ checkpoint, previous, note }: CheckpointView): Screen {
+  const { closes, root, taken_at, signed, cosigned_by, stamped_at, stamped_by, letter, to } = checkpoint;
+  const title = checkpointTitle(checkpoint);
+  return {
+    place: 'audit',
+    title: title.charAt(0).toUpperCase() + title.slice(1),
+    crumbs: [{ name: 'Checkpoints', href: PATH }],
+    content: (
+      <div class="stack">
+        <Card title="Checkpoint">
+          <Facts
+            facts={[
+              ['Closes', closedBy(closes) ?? 'nothing: it is a daily checkpoint'],
+              ['Facts', factsOf(checkpoint)],
+              ['Root', <code class="hash">{root}</code>],
+              [
+                'Follows',
+                previous === undefined ? (
+                  'none: this is the first checkpoint'
+                ) : (
+                  <a href={`${PATH}/${previous.size}`}>{checkpointTitle(previous)}</a>
+                ),
+              ],
+              ['Taken', <Instant at={taken_at} />],
+              ['Signed', signed ? "by the log's key" : 'not signed'],
+              ['Cosigned', cosigned_by.length > 0 && `by ${cosigned_by.join(', ')}`],
+              ['Time stamp', stamped_at !== null && `${stamped_at.slice(0, 19)}Z by ${stamped_by}`],
+              ['Letter', letter === null ? 'none' : `${letter}${to === null ? '' : `, to ${to.join(', ')}`}`],
+            ]}
+          />
+        </Card>
+        <Card
+          title="Note"
+          note={signed ? 'a signed note, for auditors and witnesses' : 'for auditors and witnesses; not signed yet'}
+        >
+          <pre>{note}</pre>
+        </Card>
+      </div>
+    ),
+  };
+}

@@ -1,0 +1,201 @@
+/** SQL of erasures: which texts are personal texts of a user, a payer or a contact, and erasing them. */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+
+const IN_JSON = (column: string): string => `(regexp_matches(${column}::text, '"(#[A-Za-z0-9+/]{43}=)"', 'g'))[1]`;
+
+interface Kept {
+  readonly commitment: string;
+}
+
+/** Those of these commitments whose texts are kept. */
+const kept = (commitments: string): string =>
+  `SELECT DISTINCT commitment FROM personal_texts WHERE commitment IN (${commitments}) ORDER BY commitment`;
+
+const listed = (rows: readonly Kept[]): string[] => rows.map(({ commitment }) => commitment);
+
+/** A user's login wherever it is, and the names, passkeys and events of the users with this login. */
+export const readTextsOfUser = (
+  tx: Transaction,
+  given: { readonly login: string; readonly pattern: string },
+): Promise<string[]> =>
+  query<Kept>(
+    tx,
+    kept(`SELECT t.commitment FROM personal_texts t WHERE t.text ~* :pattern
+       UNION SELECT u.name FROM users u WHERE personal(u.login) = :login
+       UNION SELECT e.reason FROM users u JOIN user_ends e USING (user_id) WHERE personal(u.login) = :login
+       UNION SELECT p.name FROM users u JOIN passkeys p USING (user_id) WHERE personal(u.login) = :login
+       UNION SELECT ${IN_JSON('v.details')} FROM audit_events v
+       WHERE v.action LIKE 'user.%' AND v.subject = ANY (commitments_to(ARRAY[:login]))`),
+    { ...given },
+  ).then(listed);
+
+/** The payments from an account, and the bank lines that name it. */
+export const readMoneyOfAccount = (
+  tx: Transaction,
+  account: string,
+): Promise<{ payments: number[]; lines: number[] }> =>
+  queryOne(
+    tx,
+    `SELECT ARRAY(SELECT payment_id FROM payments WHERE payer_account = ANY (a.named)) AS payments,
+            ARRAY(SELECT bank_line_id FROM bank_lines WHERE payer_account = ANY (a.named)) AS lines
+     FROM (SELECT commitments_to(ARRAY[:account]) AS named OFFSET 0) AS a`,
+    { account },
+  );
+
+/** The first of these payments that is unapplied in part or disputed: someone still needs to know who paid. */
+export const readUnsettled = async (tx: Transaction, payments: readonly number[]): Promise<number | undefined> =>
+  (
+    await query<{ payment_id: number }>(
+      tx,
+      `SELECT b.payment_id FROM payment_balances b
+       WHERE b.payment_id = ANY (:payments::bigint[]) AND (b.unapplied <> 0 OR EXISTS (
+         SELECT FROM disputes d WHERE d.payment_id = b.payment_id
+           AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = d.dispute_id)))
+       ORDER BY b.payment_id LIMIT 1`,
+      { payments },
+    )
+  )[0]?.payment_id;
+
+/** What payments and bank lines say of the payer, also as the reason of a match. `account`: wherever it is. */
+export const readTextsOfMoney = (
+  tx: Transaction,
+  given: { readonly payments: readonly number[]; readonly lines: readonly number[]; readonly account: string | null },
+): Promise<string[]> =>
+  query<Kept>(
+    tx,
+    kept(`WITH lines AS (
+         SELECT l.* FROM bank_lines l
+         WHERE l.bank_line_id = ANY (:lines::bigint[]) OR l.bank_line_id IN (
+           SELECT s.bank_line_id FROM payment_sources s WHERE s.payment_id = ANY (:payments::bigint[]))
+       ), paid AS (SELECT * FROM payments p WHERE p.payment_id = ANY (:payments::bigint[]))
+       SELECT unnest(commitments_to(ARRAY[:account::text]))
+       UNION SELECT unnest(ARRAY[reference, payer_name, payer_account]) FROM paid
+       UNION SELECT s.reference FROM payment_sources s JOIN paid USING (payment_id)
+       UNION SELECT unnest(ARRAY[text, payer_name, payer_account, raw]) FROM lines
+       UNION SELECT ${IN_JSON('l."references"')} FROM lines l
+       UNION SELECT o.reason FROM bank_line_outcomes o JOIN lines USING (bank_line_id)
+       UNION SELECT ${IN_JSON('m.evidence')} FROM refund_matches m JOIN lines USING (bank_line_id)
+       UNION SELECT ${IN_JSON('a.evidence')} FROM payment_applications a JOIN paid USING (payment_id)
+       UNION SELECT ${IN_JSON('s.evidence')} FROM payment_suggestions s JOIN paid USING (payment_id)
+       UNION SELECT o.reason FROM processor_event_outcomes o JOIN paid USING (payment_id)
+       UNION SELECT ${IN_JSON('v.details')} FROM audit_events v JOIN paid USING (event_id)
+       WHERE v.action = 'payment.record'`),
+    { ...given },
+  ).then(listed);
+
+/** Whether there is such a payment. */
+export const paymentExists = async (tx: Transaction, paymentId: number): Promise<boolean> =>
+  (await query(tx, `SELECT FROM payments WHERE payment_id = :paymentId`, { paymentId })).length > 0;
+
+/** The former contacts of a partner: names and addresses that are not those of its present contact. */
+export const readTextsOfContacts = (tx: Transaction, partnerId: string): Promise<string[]> =>
+  query<Kept>(
+    tx,
+    kept(`WITH mails AS (
+         SELECT e.* FROM emails e LEFT JOIN documents d USING (document_id)
+         WHERE coalesce(e.partner_id, d.partner_id) = :partnerId
+       ), named (commitment) AS (
+         SELECT d.contact_name FROM documents d WHERE d.partner_id = :partnerId
+         UNION SELECT ${IN_JSON('v.details')} FROM audit_events v
+         WHERE v.action LIKE 'partner.%' AND v.subject = :partnerId
+         UNION SELECT unnest(a.recipients) FROM email_attempts a JOIN mails USING (email_id)
+         UNION SELECT b.recipient FROM email_bounces b JOIN mails USING (email_id)
+       ), former AS (
+         SELECT t.commitment, t.text FROM named JOIN personal_texts t USING (commitment)
+         CROSS JOIN (SELECT * FROM partners p WHERE p.partner_id = :partnerId) AS p
+         WHERE lower(t.text) <> ALL (
+           ARRAY(SELECT lower(each) FROM unnest(ARRAY[p.contact_name, p.contact_email] || p.contact_cc) AS each))
+       )
+       SELECT f.commitment FROM former f
+       -- A mail server's reply may contain the address.
+       UNION SELECT t.commitment FROM (
+         SELECT a.reply FROM email_attempts a JOIN mails USING (email_id)
+         UNION SELECT b.diagnostic FROM email_bounces b JOIN mails USING (email_id)) AS r (commitment)
+       JOIN personal_texts t USING (commitment) JOIN former f ON strpos(lower(t.text), lower(f.text)) > 0`),
+    { partnerId },
+  ).then(listed);
+
+/** The addresses that e-mails to a partner went to, except those of its present contact. */
+export const readFormerAddresses = async (tx: Transaction, partnerId: string): Promise<string[]> =>
+  (
+    await query<{ address: string }>(
+      tx,
+      `SELECT DISTINCT address
+       FROM emails e LEFT JOIN documents d USING (document_id)
+       JOIN partners p ON p.partner_id = :partnerId
+       CROSS JOIN LATERAL unnest(e.recipients || e.addressed_to) AS address
+       WHERE coalesce(e.partner_id, d.partner_id) = :partnerId AND address <> '(erased)'
+         AND lower(address) <> ALL (
+           ARRAY(SELECT lower(each) FROM unnest(ARRAY[p.contact_email] || p.contact_cc) AS each))`,
+      { partnerId },
+    )
+  ).map(({ address }) => address);
+
+/** Erases what the pattern finds in e-mails, which are not facts; with a partner, only in those to it. */
+export const eraseInEmails = (
+  tx: Transaction,
+  given: { readonly pattern: string; readonly partnerId: string | null },
+): Promise<number> =>
+  execute(
+    tx,
+    `UPDATE emails u SET
+       addressed_to = CASE WHEN u.addressed_to ~* :pattern THEN '(erased)' ELSE u.addressed_to END,
+       reason = CASE WHEN u.reason ~* :pattern THEN '(erased)' ELSE u.reason END,
+       recipients = CASE WHEN u.recipients IS NOT NULL THEN ARRAY(
+         SELECT CASE WHEN address ~* :pattern THEN '(erased)' ELSE address END
+         FROM unnest(u.recipients) WITH ORDINALITY AS r (address, position) ORDER BY position) END
+     FROM emails e LEFT JOIN documents d USING (document_id)
+     WHERE u.email_id = e.email_id
+       AND (:partnerId::text IS NULL OR coalesce(e.partner_id, d.partner_id) = :partnerId::text)
+       AND concat_ws(E'\\n', e.addressed_to, e.reason, array_to_string(e.recipients, E'\\n')) ~* :pattern`,
+    given,
+  );
+
+/** The same after a restore: erases in e-mails what an event erased in their last attempts. */
+export const eraseInAttemptedEmails = (tx: Transaction, eventId: number): Promise<number> =>
+  execute(
+    tx,
+    `UPDATE emails e SET
+       addressed_to = CASE WHEN e.addressed_to <> ALL (personal(a.recipients)) THEN '(erased)' ELSE e.addressed_to END,
+       reason = CASE WHEN is_erased(a.reply) THEN '(erased)' ELSE e.reason END,
+       recipients = personal(a.recipients)
+     FROM email_attempts a
+     WHERE a.email_id = e.email_id AND a.attempt = e.attempts AND e.status <> 'sending'
+       AND EXISTS (SELECT FROM erasures x WHERE x.event_id = :eventId
+                     AND x.commitment = ANY (a.recipients || a.reply))`,
+    { eventId },
+  );
+
+/** Sign-ins of former contacts have ended already; they are not facts. */
+export async function deleteFormerSignIns(tx: Transaction, partnerId: string): Promise<void> {
+  const former = `s.partner_id = :partnerId AND p.partner_id = s.partner_id
+    AND (s.contact_name, s.contact_email) <> (p.contact_name, p.contact_email)`;
+  await execute(tx, `DELETE FROM partner_sign_in_links s USING partners p WHERE ${former}`, { partnerId });
+  await execute(tx, `DELETE FROM partner_sessions s USING partners p WHERE ${former}`, { partnerId });
+}
+
+/** Records the erasures; the database then deletes the texts. Returns how many there were. */
+export const insertErasures = (
+  tx: Transaction,
+  given: {
+    readonly commitments: readonly string[];
+    readonly reason: string;
+    readonly now: string;
+    readonly eventId: number;
+  },
+): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO erasures (commitment, reason, recorded_at, event_id)
+     SELECT commitment, :reason, :now::timestamptz, :eventId FROM personal_texts
+     WHERE commitment = ANY (:commitments::text[]) ORDER BY commitment`,
+    given,
+  );
+
+/** Those of these texts that are kept. */
+export const readKept = (tx: Transaction, commitments: readonly string[]): Promise<string[]> =>
+  query<Kept>(tx, kept(`SELECT unnest(:commitments::text[])`), { commitments }).then(listed);
+
+/** The commitments of all erased texts, in the order of their erasure. */
+export const readErased = (tx: Transaction): Promise<string[]> =>
+  query<Kept>(tx, `SELECT commitment FROM erasures ORDER BY log_no`).then(listed);

@@ -1,0 +1,250 @@
+/**
+ * Checkpoints of the log. A daily checkpoint is taken behind a fence (fence.ts), and blocks no writer. The close of a
+ * month takes a checkpoint in its own transaction, after the facts that state what was closed. The close of a month's
+ * books does the same.
+ */
+import { DateTime } from 'luxon';
+import type { Database } from '../database/database.ts';
+import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import type { Month } from '../month.ts';
+import type { ActorContext, Installation } from '../people/audit-events.ts';
+import { counted } from '../text.ts';
+import {
+  type Checkpoint,
+  type Closes,
+  deletePartnerEdges,
+  insertCheckpoint,
+  insertMonthPartners,
+  lockLog,
+  type PartnerEdge,
+  readLastCheckpoint,
+  readLastNumber,
+  readOrigin,
+  readPartnerEdges,
+  recordMonthZones,
+  savePartnerEdges,
+} from './checkpoints.sql.ts';
+import { awaitCut, readCut } from './fence.ts';
+import { refuseFork } from './head.ts';
+import { type PostedMonths, readLeaves, readRowLeaves } from './lines.sql.ts';
+import { LeafRange } from './tree.ts';
+
+/** The leaves since the last checkpoint, as they are read. */
+class NewLeaves {
+  readonly span: LeafRange;
+  readonly facts = new LeafRange();
+  /**
+   * The rows of each partner, by posting month, partner, currency and arrangement. Only keys with new rows are present.
+   */
+  readonly partners = new Map<string, LeafRange>();
+  private readonly edges: ReadonlyMap<string, PartnerEdge>;
+  readonly previous: Checkpoint | undefined;
+  private at: number;
+  private last = 0;
+
+  private constructor(previous: Checkpoint | undefined, edges: readonly PartnerEdge[]) {
+    this.previous = previous;
+    this.edges = new Map(edges.map((edge) => [edge.key, edge]));
+    this.span = new LeafRange(previous?.size ?? 0);
+    this.at = previous?.last_no ?? 0;
+  }
+
+  static async begin(tx: Transaction): Promise<NewLeaves> {
+    return new NewLeaves(await readLastCheckpoint(tx), await readPartnerEdges(tx));
+  }
+
+  async readTo(tx: Transaction, to: number): Promise<void> {
+    await readLeaves(
+      tx,
+      { after: this.at, to },
+      {
+        onFact: (number, content, from) => {
+          this.span.add(content, from);
+          this.facts.add(content, from);
+          this.last = number;
+        },
+        onRow: (number, content, from, _, key) => {
+          this.span.add(content, from);
+          this.rowsOf(key).add(content, from);
+          this.last = number;
+        },
+      },
+    );
+    this.at = Math.max(this.at, to);
+  }
+
+  private rowsOf(key: string): LeafRange {
+    let rows = this.partners.get(key);
+    if (rows === undefined) {
+      const before = this.edges.get(key);
+      rows = before === undefined ? new LeafRange() : LeafRange.read(0, before.entries, before.edge);
+      this.partners.set(key, rows);
+    }
+    return rows;
+  }
+
+  /** The tree over all rows of each partner so far, by the key of `partners`. */
+  *everyPartner(): Generator<readonly [string, LeafRange]> {
+    for (const key of new Set([...this.edges.keys(), ...this.partners.keys()])) yield [key, this.rowsOf(key)];
+  }
+
+  partnerEdges(): PartnerEdge[] {
+    return [...this.partners].map(([key, rows]) => ({ key, entries: rows.leaves, edge: rows.bytes() }));
+  }
+
+  checkpoint(origin: string, takenAt: string, closes: Closes | null): Checkpoint {
+    const { previous, span } = this;
+    const all = previous === undefined ? new LeafRange() : LeafRange.read(0, previous.size, previous.edge);
+    all.append(span);
+    return {
+      ...{ size: all.to, origin, last_no: this.last, root: all.root(), edge: all.bytes(), span: span.bytes() },
+      ...{ taken_at: takenAt, closes, facts_root: this.facts.root() },
+    };
+  }
+}
+
+/** How long a checkpoint waits for transactions that are recording facts. */
+const PATIENCE_MILLISECONDS = 30_000;
+
+/**
+ * Takes a checkpoint of all committed facts. Returns undefined if no fact was recorded since the last checkpoint, or if
+ * another process has just taken a checkpoint. Throws the refusal `log_behind` if a transaction that is recording facts
+ * does not end.
+ */
+export async function takeCheckpoint(
+  database: Database,
+  context: Installation,
+  patience = PATIENCE_MILLISECONDS,
+): Promise<Checkpoint | undefined> {
+  const recordZones = () =>
+    database.transaction(async (tx) => recordMonthZones(tx, (await readLastCheckpoint(tx))?.last_no ?? 0));
+  await database.transaction(async (tx) => {
+    await refuseFork(tx, context);
+    await refuseEarlier(context, await readLastCheckpoint(tx));
+  });
+  await recordZones();
+  const cut = await database.transaction(readCut);
+  failpoint('checkpoint.cut');
+  if (!(await awaitCut(database, cut, Date.now() + patience))) {
+    throw refuse('log_behind', { seconds: patience / 1000, transactions: cut.recorders });
+  }
+  // Zones of rows that were committed during the fence. The next checkpoint covers the facts that record these zones.
+  await recordZones();
+  const read = await database.reading(async (tx) => {
+    await raiseWorkMemory(tx);
+    const leaves = await NewLeaves.begin(tx);
+    await leaves.readTo(tx, cut.to);
+    return { leaves, origin: await readOrigin(tx) };
+  });
+  if (read.leaves.span.leaves === 0) return undefined;
+  failpoint('checkpoint.read');
+  const taken = await database.transaction(async (tx) => {
+    await lockLog(tx);
+    if ((await readLastCheckpoint(tx))?.size !== read.leaves.previous?.size) return undefined;
+    const checkpoint = read.leaves.checkpoint(read.origin, context.environment.now().toISO(), null);
+    await insertCheckpoint(tx, checkpoint);
+    await savePartnerEdges(tx, read.leaves.partnerEdges());
+    failpoint('checkpoint.recorded');
+    return checkpoint;
+  });
+  failpoint('checkpoint.committed');
+  return taken;
+}
+
+/**
+ * Ends the transaction of a month's close: records the root of each partner's rows and a checkpoint. The caller holds
+ * the lock on the whole ledger, and has recorded the closed month and its totals. `previous` is the last month that was
+ * closed before.
+ */
+export async function checkpointMonth(
+  tx: Transaction,
+  context: Installation,
+  { month, previous, now }: { readonly month: Month; readonly previous: Month | null; readonly now: string },
+): Promise<Checkpoint> {
+  await refuseFork(tx, context);
+  const leaves = await NewLeaves.begin(tx);
+  await refuseEarlier(context, leaves.previous);
+  await recordMonthZones(tx, leaves.previous?.last_no ?? 0);
+  await leaves.readTo(tx, await readLastNumber(tx));
+  const roots = await partnerRoots(tx, leaves, { after: previous ?? '', to: month });
+  await insertMonthPartners(tx, { month, keys: [...roots.keys()], roots: [...roots.values()] });
+  const checkpoint = await endWith(tx, leaves, now, `month ${month}`);
+  await deletePartnerEdges(tx, month);
+  return checkpoint;
+}
+
+/** Ends the transaction that closes a month's books. The caller holds the lock on the whole ledger. */
+export async function checkpointBooks(
+  tx: Transaction,
+  context: Installation,
+  { month, now }: { readonly month: Month; readonly now: string },
+): Promise<Checkpoint> {
+  await refuseFork(tx, context);
+  const leaves = await NewLeaves.begin(tx);
+  await refuseEarlier(context, leaves.previous);
+  await recordMonthZones(tx, leaves.previous?.last_no ?? 0);
+  return endWith(tx, leaves, now, `books ${month}`);
+}
+
+async function endWith(tx: Transaction, leaves: NewLeaves, now: string, closes: Closes): Promise<Checkpoint> {
+  await leaves.readTo(tx, await readLastNumber(tx));
+  await lockLog(tx);
+  const checkpoint = leaves.checkpoint(await readOrigin(tx), now, closes);
+  await insertCheckpoint(tx, checkpoint);
+  await savePartnerEdges(tx, leaves.partnerEdges());
+  return checkpoint;
+}
+
+/** The root of each partner's rows, by partner, currency and arrangement. */
+async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMonths): Promise<Map<string, string>> {
+  const trees = new Map<string, LeafRange>();
+  let isOneMonth = true;
+  for (const [key, rows] of leaves.everyPartner()) {
+    const [month = '', ...partner] = key.split('\t');
+    if (month > months.to || month <= months.after) continue;
+    isOneMonth &&= month === months.to;
+    trees.set(partner.join('\t'), rows);
+  }
+  // The first close may bill rows of several months, which were recorded in any order.
+  if (!isOneMonth) {
+    trees.clear();
+    await readRowLeaves(tx, months, (_, content, from, __, key) => {
+      const partner = key.slice(key.indexOf('\t') + 1);
+      const rows = trees.get(partner) ?? new LeafRange();
+      trees.set(partner, rows);
+      rows.add(content, from);
+    });
+  }
+  return new Map([...trees].map(([partner, rows]) => [partner, rows.root().toString('base64')]));
+}
+
+/** Refuses to take a checkpoint on an earlier day than the last checkpoint. */
+async function refuseEarlier({ environment, settings }: Installation, last: Checkpoint | undefined): Promise<void> {
+  const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
+  const [today, latest] = [dayOf(environment.now()), last && dayOf(DateTime.fromISO(last.taken_at))];
+  if (last === undefined || latest === undefined || today >= latest) return;
+  throw refuse('clock_behind', {
+    today,
+    latest,
+    number: `the checkpoint of ${counted(last.size)} facts`,
+    action: 'taken',
+  });
+}
+
+/** The day of the last checkpoint (null before the first checkpoint), and today's date. */
+async function readCheckpointDay(
+  tx: Transaction,
+  { environment, settings }: Installation,
+): Promise<{ readonly last: string | null; readonly today: string }> {
+  const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
+  const last = (await readLastCheckpoint(tx))?.taken_at;
+  return { last: last === undefined ? null : dayOf(DateTime.fromISO(last)), today: dayOf(environment.now()) };
+}
+
+/** Takes the checkpoint of the day unless it was already taken. */
+export async function takeDueCheckpoint(database: Database, context: ActorContext): Promise<Checkpoint | undefined> {
+  const { last, today } = await database.reading((tx) => readCheckpointDay(tx, context));
+  return last !== null && last >= today ? undefined : takeCheckpoint(database, context);
+}

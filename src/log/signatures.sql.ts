@@ -1,0 +1,120 @@
+/** SQL of the signatures and time stamps of checkpoints. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Checkpoint } from './checkpoints.sql.ts';
+import type { NoteKey, TreeHead } from './note.ts';
+
+/** A recorded key, in Base64. */
+export interface LogKey {
+  readonly key_name: string;
+  readonly public_key: string;
+  /** The previous key, or null for the first key. */
+  readonly previous: string | null;
+  /** The signature by the previous key. Null for the first key, or if the previous key was lost. */
+  readonly signature: string | null;
+}
+
+/** The key that was recorded last, or undefined before the first key. */
+export async function readLatestKey(tx: Transaction): Promise<LogKey | undefined> {
+  const [latest] = await query<LogKey>(
+    tx,
+    `SELECT key_name, public_key, previous, signature FROM log_keys ORDER BY log_no DESC LIMIT 1`,
+  );
+  return latest;
+}
+
+export const noteKeyOf = ({ key_name, public_key }: Pick<LogKey, 'key_name' | 'public_key'>): NoteKey => ({
+  name: key_name,
+  publicKey: Buffer.from(public_key, 'base64'),
+});
+
+export const insertKey = (
+  tx: Transaction,
+  key: LogKey & { readonly reason: string; readonly now: string; readonly eventId: number },
+): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO log_keys (key_name, public_key, previous, signature, reason, recorded_at, event_id)
+     VALUES (:key_name, :public_key, :previous, :signature, :reason, :now::timestamptz, :eventId::bigint)`,
+    { ...key },
+  );
+
+/** The checkpoints of a log that its key has not signed, oldest first. */
+export const readUnsigned = (tx: Transaction, origin: string): Promise<TreeHead[]> =>
+  query(
+    tx,
+    `SELECT origin, size, root FROM log_checkpoints c
+     WHERE origin = :origin AND NOT EXISTS (SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = :origin)
+     ORDER BY size`,
+    { origin },
+  );
+
+export const insertSignatures = (
+  tx: Transaction,
+  signatures: readonly { readonly size: number; readonly key_name: string; readonly line: string }[],
+  now: string,
+): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO log_signatures (size, key_name, line, made_at)
+     SELECT size, key_name, line, :now::timestamptz
+     FROM json_to_recordset(:signatures::json) AS s (size bigint, key_name text, line text)
+     ON CONFLICT DO NOTHING`,
+    { signatures: JSON.stringify(signatures), now },
+  );
+
+/** The signature lines of checkpoints by size. The line of the log's own key is first. */
+export async function readSignatureLines(
+  tx: Transaction,
+  sizes: readonly number[],
+): Promise<ReadonlyMap<number, readonly string[]>> {
+  const rows = await query<{ size: number; lines: string[] }>(
+    tx,
+    `SELECT s.size, array_agg(s.line ORDER BY s.key_name <> c.origin, s.made_at, s.line) AS lines
+     FROM log_signatures s JOIN log_checkpoints c USING (size) WHERE size = ANY (:sizes::bigint[]) GROUP BY s.size`,
+    { sizes },
+  );
+  return new Map(rows.map(({ size, lines }) => [size, lines]));
+}
+
+/** The time stamps of checkpoints by size. */
+export async function readStamps(tx: Transaction, sizes: readonly number[]): Promise<ReadonlyMap<number, Buffer>> {
+  const rows = await query<{ size: number; response: Buffer }>(
+    tx,
+    `SELECT size, response FROM log_stamps WHERE size = ANY (:sizes::bigint[])`,
+    { sizes },
+  );
+  return new Map(rows.map(({ size, response }) => [size, response]));
+}
+
+/** The largest number of stamps that one run requests. The oldest checkpoint is first. */
+const AT_ONCE = 50;
+
+const UNSTAMPED = `FROM log_checkpoints c WHERE NOT EXISTS (SELECT FROM log_stamps s WHERE s.size = c.size)`;
+
+export const readUnstamped = (tx: Transaction): Promise<TreeHead[]> =>
+  query(tx, `SELECT origin, size, root ${UNSTAMPED} ORDER BY size LIMIT ${AT_ONCE}`);
+
+export const insertStamp = (
+  tx: Transaction,
+  stamp: { readonly size: number; readonly authority: string; readonly response: Buffer; readonly stampedAt: string },
+): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO log_stamps (size, authority, response, stamped_at)
+     VALUES (:size::bigint, :authority, :response, :stampedAt::timestamptz) ON CONFLICT DO NOTHING`,
+    { ...stamp },
+  );
+
+/** The checkpoints without a stamp that were taken before an instant, oldest first. */
+export const readUnstampedBefore = (tx: Transaction, before: string): Promise<Pick<Checkpoint, 'size'>[]> =>
+  query(tx, `SELECT size ${UNSTAMPED} AND taken_at < :before::timestamptz ORDER BY size`, { before });
+
+/** The checkpoints without a signature of the log's key that were taken before an instant, oldest first. */
+export const readUnsignedBefore = (tx: Transaction, before: string): Promise<Pick<Checkpoint, 'size'>[]> =>
+  query(
+    tx,
+    `SELECT size FROM log_checkpoints c
+     WHERE taken_at < :before::timestamptz
+       AND NOT EXISTS (SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = c.origin) ORDER BY size`,
+    { before },
+  );

@@ -1,0 +1,76 @@
+/**
+ * The state of the log: its last checkpoint, the facts that no checkpoint covers yet, and how checkpoints are signed.
+ */
+import { DateTime } from 'luxon';
+import type { Transaction } from '../database/transaction.ts';
+import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
+import type { CheckpointOf } from '../log/closing.sql.ts';
+import { readLateSignatures, readSigning, type SigningStatus } from '../log/sign.ts';
+import { readLatestKey } from '../log/signatures.sql.ts';
+import type { Installation } from '../people/audit-events.ts';
+import { countFactsAfter, type LostKey, readFirstAfter, readLostKey } from './log-status.sql.ts';
+
+export interface CheckpointStatus {
+  /** Null before the first checkpoint. */
+  readonly last: (CheckpointOf & { readonly taken_at: string; readonly age_seconds: number }) | null;
+  /** The number of facts after the last checkpoint, which only the database's guards protect. */
+  readonly uncovered: number;
+  /** The number of days, in the issuer's time zone, for which the next checkpoint has been overdue. */
+  readonly overdue_days: number;
+  /** The sizes of checkpoints that have had no signature, or no time stamp, for more than a day. */
+  readonly unsigned: readonly number[];
+  readonly unstamped: readonly number[];
+}
+
+export async function readCheckpointStatus(tx: Transaction, context: Installation): Promise<CheckpointStatus> {
+  const { environment, settings } = context;
+  const now = environment.now();
+  const last = await readLastCheckpoint(tx);
+  const uncovered = await countFactsAfter(tx, last?.last_no ?? 0);
+  const { at } = await readFirstAfter(tx, last?.last_no ?? 0);
+  const late = await readLateSignatures(tx, context);
+  return {
+    last:
+      last === undefined
+        ? null
+        : {
+            ...{ size: last.size, root: last.root.toString('base64'), taken_at: last.taken_at },
+            age_seconds: Math.max(0, Math.round(now.diff(DateTime.fromISO(last.taken_at)).as('seconds'))),
+          },
+    uncovered,
+    // A fact is covered by a checkpoint on the same day or on the next day.
+    overdue_days: at === null ? 0 : Math.max(0, daysBetween(at, now, settings.time_zone) - 1),
+    ...late,
+  };
+}
+
+const daysBetween = (from: string, to: DateTime, zone: string): number =>
+  Math.round(to.setZone(zone).startOf('day').diff(DateTime.fromISO(from, { zone }).startOf('day'), 'days').days);
+
+export interface KeyStatus extends SigningStatus {
+  /** Whether the latest recorded key is available, to sign the next key or to continue signing. */
+  readonly latest_at_hand: boolean;
+  /** Set if the latest key was recorded without a signature of the previous key, and only for some days after that. */
+  readonly lost: LostKey | null;
+}
+
+const LOST_KEY_DAYS = 7;
+
+export async function readKeyStatus(tx: Transaction, { environment }: Installation): Promise<KeyStatus> {
+  const latest = await readLatestKey(tx);
+  const { logKey, logKeyBefore } = environment;
+  const [lost = null] = await readLostKey(tx, environment.now().minus({ days: LOST_KEY_DAYS }).toISO());
+  return {
+    ...(await readSigning(tx, environment)),
+    latest_at_hand: [logKey, logKeyBefore].some(
+      (each) => each !== undefined && each.publicKey.toString('base64') === latest?.public_key,
+    ),
+    lost,
+  };
+}
+
+/**
+ * Whether two verifier keys have the same public key. The name in the key differs if a successor log uses the same key.
+ */
+export const isSameKey = (one: string, other: string): boolean =>
+  one.slice(one.lastIndexOf('+')) === other.slice(other.lastIndexOf('+'));

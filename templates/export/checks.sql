@@ -1,0 +1,2839 @@
+-- The rules of the ledger. Each query returns what is wrong: the first column says where. No row: the rule holds.
+--
+-- They run in SQLite (3.40 or later), DuckDB and PostgreSQL over one table for each kind of fact in log.tsv, with the
+-- columns of its FORM line. Amounts are whole numbers of the currency's smallest unit, rates millionths (19 % is 190000),
+-- days are numbers since 1970-01-01, flags 1 or 0, times and all else text. log_no is the number of the fact. Other tables:
+-- map_values (log_no, column_name, path, value), currencies (code, digits), pack (first, size, from_month, to_month).
+--
+-- Rules marked `whole` look back before a pack's first leaf: they are decidable only over the log from its beginning.
+--
+-- Only whole numbers are used, no division, no casts of text and no dates: a rule must give the same rows everywhere.
+
+-- FORM ledger_rows kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount posted_month recorded_at:time month time_zone arrangement event_id:int
+-- FORM audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via user_id?:int
+-- FORM erasures commitment reason recorded_at:time event_id:int
+-- FORM users user_id:int kind login:personal name:personal follows?:int recorded_at:time event_id:int
+-- FORM user_ends user_id:int reason?:personal recorded_at:time event_id:int
+-- FORM user_roles user_role_id:int user_id:int action role partner_id? source recorded_at:time event_id:int
+-- FORM user_identities user_id:int issuer subject recorded_at:time event_id:int
+-- FORM passkeys passkey_id:int user_id:int credential_id public_key:hex name:personal recorded_at:time event_id:int
+-- FORM passkey_ends passkey_id:int recorded_at:time event_id:int
+-- FORM approval_requests request_id:int action input:map subject partner_ids?:map preview_hash requested_by:int reason? requested_at:time expires_at:time event_id:int
+-- FORM approval_decisions request_id:int requested_by:int decision decided_by:int reason? recorded_at:time event_id:int
+-- FORM pauses pause_id:int cause reason state_of?:time paused_at:time event_id:int
+-- FORM resumptions pause_id:int resumed_at:time event_id:int
+-- FORM issuer_versions issuer_version_id:int content:map first_used_at:time
+-- FORM openings opening_id:int cut_over_on:day sha256 name recorded_at:time event_id:int
+-- FORM opening_totals opening_id:int currency items:int invoices:amount credits:amount cash:amount control:amount
+-- FORM documents document_id:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
+-- FORM skipped_numbers series first_sequence:int last_sequence:int pause_id:int recorded_at:time event_id:int
+-- FORM document_lines document_id:int position:int policy_id policy_name kind month count:int currency spot_price:amount partner_cut:amount invoice_amount:amount
+-- FORM document_taxes document_id:int position:int currency country registration name category rate:rate reduced:flag reason reason_code taxable:amount tax:amount line_positions:map
+-- FORM credit_applications credit_application_id:int credit_note_id:int invoice_id:int currency amount:amount applied_on:day recorded_at:time at_issue:flag event_id:int reopened_on?:day entry_on:day
+-- FORM voids document_id:int partner_id month currency arrangement reason voided_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
+-- FORM credit_releases credit_application_id:int document_id?:int released_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
+-- FORM write_offs write_off_id:int document_id:int currency amount:amount reason written_off_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
+-- FORM write_off_reversals write_off_id:int reason reversed_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
+-- FORM holds hold_id:int document_id:int follows?:int reason held_at:time event_id:int
+-- FORM hold_releases hold_id:int document_id:int released_at:time event_id:int
+-- FORM invoice_disputes invoice_dispute_id:int document_id:int follows?:int currency amount:amount reason owner:personal promised_on?:day disputed_on:day recorded_at:time event_id:int
+-- FORM invoice_dispute_closings invoice_dispute_id:int document_id:int reason closed_on:day recorded_at:time event_id:int
+-- FORM instruction_versions instruction_version_id:int currency content:map first_used_at:time
+-- FORM document_pdfs document_id:int renderer_version:int libraries:map instruction_version_id?:int instructions_changed:flag sha256 rendered_at:time
+-- FORM document_e_invoices document_id:int writer_version:int parties:map sha256 written_at:time
+-- FORM book_closes month previous? facts_to:int closed_at:time event_id:int
+-- FORM book_balances month control account currency amount:amount
+-- FORM bank_files bank_file_id:int sha256 name format bytes:int recorded_at:time event_id:int
+-- FORM bank_statements bank_statement_id:int bank_file_id:int position:int account currency reference opening?:amount closing?:amount closed_on?:day credits:amount debits:amount lines:int
+-- FORM bank_lines bank_line_id:int account identity currency direction amount:amount bank_booked_on:day value_on?:day bank_reference? references:map text:personal payer_name?:personal payer_account?:personal type is_reversal:flag return_code? raw:personal
+-- FORM bank_statement_lines bank_statement_id:int position:int bank_line_id:int account currency
+-- FORM bank_line_outcomes bank_line_id:int outcome payment_id?:int payout_id?:int payment_reversal_id?:int needs_review:flag reason:personal recorded_at:time event_id:int
+-- FORM payments payment_id:int identity source partner_id? currency amount:amount method account received_on:day entry_on:day reference:personal payer_name?:personal payer_account?:personal recorded_at:time event_id:int opening_id?:int opening_number?
+-- FORM payment_sources identity payment_id:int source reference:personal bank_line_id?:int recorded_at:time event_id:int
+-- FORM payment_assignments payment_assignment_id:int payment_id:int from_partner_id? partner_id kind currency amount:amount assigned_on:day entry_on:day recorded_at:time event_id:int
+-- FORM forgotten_payer_accounts forgotten_payer_account_id:int payer_account:personal recorded_at:time event_id:int
+-- FORM payment_applications payment_application_id:int payment_id:int document_id:int partner_id currency amount:amount applied_on:day entry_on:day confidence:number evidence:map recorded_at:time event_id:int
+-- FORM payment_suggestions payment_suggestion_id:int payment_id:int document_id?:int same_as?:int currency amount:amount confidence:number evidence:map recorded_at:time event_id:int
+-- FORM small_differences payment_application_id:int document_id:int currency amount:amount entry_on:day recorded_at:time event_id:int
+-- FORM payment_reversals payment_reversal_id:int identity payment_id:int partner_id? currency amount:amount kind code? reason bank_line_id?:int duplicate_of?:int booked_to? reversed_on:day entry_on:day recorded_at:time event_id:int
+-- FORM payment_reinstatements payment_reversal_id:int partner_id? reinstated_on:day entry_on:day recorded_at:time event_id:int
+-- FORM payment_unapplications payment_application_id:int payment_reversal_id?:int unapplied_on:day entry_on:day recorded_at:time event_id:int
+-- FORM payouts payout_id:int bank_line_id:int account currency amount:amount direction received_on:day entry_on:day recorded_at:time event_id:int
+-- FORM payout_payments payment_id:int payout_id:int currency amount:amount
+-- FORM payout_settlements payout_id:int currency gross:amount fees:amount entry_on:day evidence:map recorded_at:time event_id:int
+-- FORM disputes dispute_id:int identity payment_id:int currency amount:amount reason opened_on:day recorded_at:time event_id:int
+-- FORM dispute_outcomes dispute_id:int outcome decided_on:day recorded_at:time event_id:int
+-- FORM credit_refunds credit_refund_id:int document_id:int partner_id currency amount:amount method account reference:personal refunded_on:day entry_on:day recorded_at:time event_id:int
+-- FORM credit_refund_returns credit_refund_id:int reason returned_on:day entry_on:day recorded_at:time event_id:int
+-- FORM refund_matches refund_match_id:int bank_line_id:int account currency amount:amount direction credit_refund_id?:int payment_reversal_id?:int paid_on:day entry_on:day evidence:map recorded_at:time event_id:int
+-- FORM processor_event_outcomes processor_event_id:int outcome payment_id?:int reason:personal recorded_at:time event_id:int event_sha256?
+-- FORM processor_event_erasures processor_event_id:int recorded_at:time event_id:int
+-- FORM payment_exception_closings payment_exception_closing_id:int processor_event_id?:int bank_line_id?:int bank_statement_id?:int payment_id?:int reason recorded_at:time event_id:int
+-- FORM settlement_files settlement_file_id:int partner_id sha256 name lines:int recorded_at:time event_id:int
+-- FORM settlement_lines settlement_line_id:int settlement_file_id:int line:int partner_id quote_id requote_id? reversal_id? transfer? payment? kind currency amount:amount refunded?:amount occurred_at?:time
+-- FORM balance_transactions balance_transaction_id:int account id reported_by type kind currency amount:amount fee:amount net:amount source_currency? source_amount?:amount@source_currency exchange_rate?:number occurred_at:time payment? of_payment? transfer? quote_id? requote_id? enrollment_id? recorded_at:time event_id:int payload_sha256
+-- FORM processor_readings processor_reading_id:int account read_from?:time read_to:time file? balance_transactions:int new_balance_transactions:int recorded_at:time event_id:int
+-- FORM share_allocations share_allocation_id:int balance_transaction_id:int partner_id posted_month entry_id:int quote_id requote_id? currency amount:amount settled_currency settled_amount:amount@settled_currency other_account:flag matched_by settlement_line_id?:int reason occurred_on:day entry_on:day recorded_at:time event_id:int
+-- FORM balance_transaction_closings balance_transaction_closing_id:int balance_transaction_id:int currency amount:amount reason recorded_at:time event_id:int
+-- FORM reversal_evidence share_allocation_id:int partner_id posted_month entry_id:int price_from recorded_at:time event_id:int
+-- FORM share_payments share_allocation_id:int payment_id:int payment_reversal_id?:int currency amount:amount recorded_at:time event_id:int
+-- FORM missing_shares document_id:int partner_id month currency arrangement quote_id amount:amount
+-- FORM payout_contents balance_transaction_id:int payout_transaction_id:int account currency recorded_at:time event_id:int
+-- FORM account_payouts payout_id:int account currency balance_transaction_id?:int recorded_at:time event_id:int
+-- FORM api_clients client_id partner_id created_at:time event_id:int
+-- FORM client_revocations client_id revoked_at:time event_id:int
+-- FORM client_secrets client_id sequence:int issued_at:time expires_at?:time previous_sequence?:int previous_ends_at?:time event_id:int
+-- FORM quote_acceptances quote_id partner_id client_id posted_month entry_id:int
+-- FORM requote_acceptances quote_id step:int previous_step?:int requote_id partner_id client_id posted_month entry_id:int
+-- FORM gl_exports gl_export_id:int month format part:int previous?:int kind checkpoint books_closed:flag accounts:map writer:int recorded_at:time event_id:int
+-- FORM gl_export_lines gl_export_id:int line:int control account partner_id? policy_id? currency amount:amount to_account class location name memo
+-- FORM gl_export_files gl_export_id:int position:int name sha256
+-- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
+-- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
+-- FORM reminders document_id:int dunning_level:int email_id:int partner_id currency counted_from:day
+-- FORM closed_months month previous? issued_on:day closed_at:time entries:int late_entries:int partners_with_documents:int partners_without_activity:int
+-- FORM month_totals month currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
+-- FORM month_partners month partner_id currency arrangement entries:int spot_price:amount partner_cut:amount invoice_amount:amount root
+-- FORM month_zones time_zone month begins_at:time
+-- FORM log_continues origin follows lost_size:int lost_root kept_size:int reason recorded_at:time event_id:int
+-- FORM log_keys key_name public_key previous? signature? reason recorded_at:time event_id:int
+
+-- PREPARE
+-- Days as numbers since 1970-01-01, as text, and by month; and the minutes of a day.
+CREATE TABLE days AS
+WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
+     two(x) AS (SELECT a.x + 10 * b.x FROM digit a CROSS JOIN digit b),
+     written(x, text) AS (SELECT x, CASE WHEN x < 10 THEN '0' ELSE '' END || CAST(x AS TEXT) FROM two),
+     parts AS (
+       SELECT '20' || y.text || '-' || m.text AS month, '20' || y.text || '-' || m.text || '-' || d.text AS day
+       FROM written y CROSS JOIN written m CROSS JOIN written d
+       WHERE m.x BETWEEN 1 AND 12 AND d.x BETWEEN 1 AND 31
+         AND d.x <= CASE WHEN m.x IN (4, 6, 9, 11) THEN 30 WHEN m.x <> 2 THEN 31 WHEN y.x % 4 = 0 THEN 29 ELSE 28 END)
+SELECT month, day, CAST(10956 + row_number() OVER (ORDER BY day) AS INTEGER) AS n FROM parts;
+CREATE INDEX days_by_number ON days (n);
+CREATE INDEX days_by_text ON days (day);
+CREATE TABLE months AS
+SELECT month, min(n) AS first_day, max(n) AS last_day, row_number() OVER (ORDER BY month) AS n,
+       lead(month) OVER (ORDER BY month) AS next
+FROM days GROUP BY month;
+CREATE TABLE minutes AS
+WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
+     two(x, text) AS (SELECT 10 * a.x + b.x, CAST(a.x AS TEXT) || CAST(b.x AS TEXT) FROM digit a CROSS JOIN digit b)
+SELECT h.text || ':' || m.text AS minute, 60 * h.x + m.x AS n FROM two h CROSS JOIN two m WHERE h.x < 24 AND m.x < 60;
+
+-- The ledger rows, read three times: in groups, by quote, and those that other facts name.
+CREATE TABLE row_groups AS
+SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id,
+       count(*) AS entries, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+       sum(invoice_amount) AS invoice_amount, min(accepted_at) AS first_at, max(accepted_at) AS last_at,
+       min(recorded_at) AS first_recorded, max(recorded_at) AS last_recorded, min(log_no) AS first_no,
+       max(log_no) AS last_no, min(quote_id) AS quote_id,
+       sum(CASE WHEN spot_price = partner_cut + invoice_amount AND CASE kind
+                     WHEN 'reversal' THEN spot_price <= 0 AND partner_cut <= 0 AND invoice_amount <= 0
+                     ELSE spot_price >= 0 AND partner_cut >= 0 AND invoice_amount >= 0 END
+                THEN 0 ELSE 1 END) AS unbalanced,
+       sum(CASE WHEN CASE kind WHEN 'quote_accepted' THEN requote_id IS NULL AND reversal_id IS NULL
+                               WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
+                               WHEN 'reversal' THEN reversal_id IS NOT NULL ELSE 1 = 0 END
+                THEN 0 ELSE 1 END) AS misnamed
+FROM ledger_rows
+GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id;
+CREATE TABLE quotes AS
+SELECT partner_id, quote_id, count(*) AS entries, sum(CASE kind WHEN 'quote_accepted' THEN 1 ELSE 0 END) AS sales,
+       min(policy_id) AS policy_id, max(policy_id) AS other_policy_id, min(currency) AS currency,
+       max(currency) AS other_currency, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+       sum(invoice_amount) AS invoice_amount,
+       min(CASE kind WHEN 'quote_accepted' THEN arrangement END) AS arrangement
+FROM ledger_rows GROUP BY partner_id, quote_id HAVING count(*) > 1 OR min(kind) <> 'quote_accepted';
+CREATE INDEX quotes_by ON quotes (partner_id, quote_id);
+CREATE TABLE named_rows AS
+SELECT log_no, kind, partner_id, quote_id, requote_id, reversal_id, policy_id, currency, spot_price, partner_cut,
+       invoice_amount, posted_month, arrangement, event_id
+FROM ledger_rows
+WHERE kind <> 'quote_accepted'
+   OR log_no IN (SELECT entry_id FROM share_allocations UNION SELECT entry_id FROM reversal_evidence
+                 UNION SELECT entry_id FROM quote_acceptances UNION SELECT entry_id FROM requote_acceptances)
+   OR quote_id IN (SELECT quote_id FROM missing_shares);
+CREATE INDEX named_rows_by_number ON named_rows (log_no);
+CREATE INDEX named_rows_by_quote ON named_rows (partner_id, quote_id);
+
+-- Sums of the rows: by event; by line of a document, and by partner, with the month that bills them.
+CREATE TABLE first_close AS SELECT min(month) AS month, max(month) AS last FROM closed_months;
+CREATE TABLE row_events AS
+SELECT event_id, currency, sum(entries) AS entries, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+       sum(invoice_amount) AS invoice_amount, min(first_no) AS first_no, min(first_recorded) AS first_recorded,
+       max(last_recorded) AS last_recorded, min(kind) AS kind, max(kind) AS last_kind, min(quote_id) AS quote_id
+FROM row_groups GROUP BY event_id, currency;
+CREATE TABLE row_lines AS
+SELECT CASE WHEN posted_month < (SELECT month FROM first_close) THEN (SELECT month FROM first_close)
+            ELSE posted_month END AS billed_month, partner_id, currency, arrangement, policy_id, kind, month,
+       sum(entries) AS entries, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+       sum(invoice_amount) AS invoice_amount
+FROM row_groups GROUP BY 1, 2, 3, 4, 5, 6, 7;
+CREATE TABLE row_partners AS
+SELECT billed_month, partner_id, currency, arrangement, sum(entries) AS entries, sum(spot_price) AS spot_price,
+       sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
+       sum(CASE WHEN month < billed_month THEN entries ELSE 0 END) AS late_entries,
+       sum(CASE kind WHEN 'quote_accepted' THEN entries ELSE 0 END) AS sales
+FROM row_lines GROUP BY billed_month, partner_id, currency, arrangement;
+
+-- What events say: their details, and the fields of partners and of the settings that they changed, each until the
+-- next change of the same field.
+CREATE TABLE details AS
+SELECT e.event_id, e.action, e.subject, e.log_no, v.path, v.value
+FROM map_values v JOIN audit_events e ON e.log_no = v.log_no WHERE v.column_name = 'details';
+CREATE INDEX details_by ON details (log_no, path);
+CREATE TABLE fields AS
+SELECT CASE f.action WHEN 'settings.change' THEN 'settings' ELSE 'partner ' || f.subject END AS subject,
+       f.value AS field, n.value, f.log_no, substr(f.path, 1, length(f.path) - 6) AS stem,
+       lead(f.log_no) OVER (PARTITION BY f.action = 'settings.change', f.subject, f.value ORDER BY f.log_no) AS until_no
+FROM details f LEFT JOIN details n ON n.log_no = f.log_no AND n.path = substr(f.path, 1, length(f.path) - 6) || '.new'
+WHERE f.action IN ('partner.create', 'partner.update', 'settings.change') AND substr(f.path, 1, 8) = 'changes.'
+  AND substr(f.path, length(f.path) - 5) = '.field';
+CREATE INDEX fields_by ON fields (subject, field);
+
+-- The settings of tax, each until the next change of any of them, and their rules.
+CREATE TABLE tax_settings AS
+SELECT c.log_no, lead(c.log_no) OVER (ORDER BY c.log_no) AS until_no, b.value AS begins, r.log_no AS rules_no, r.stem
+FROM (SELECT DISTINCT log_no FROM fields WHERE subject = 'settings' AND substr(field, 1, 4) = 'tax.') c
+LEFT JOIN fields b ON b.subject = 'settings' AND b.field = 'tax.from' AND b.log_no <= c.log_no
+  AND (b.until_no IS NULL OR b.until_no > c.log_no)
+LEFT JOIN fields r ON r.subject = 'settings' AND r.field = 'tax.rules' AND r.log_no <= c.log_no
+  AND (r.until_no IS NULL OR r.until_no > c.log_no);
+CREATE TABLE tax_rules AS
+WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
+     place(text) AS (SELECT CAST(100 * c.x + 10 * a.x + b.x AS TEXT) FROM digit a CROSS JOIN digit b CROSS JOIN digit c),
+     rule AS (
+       SELECT s.log_no, s.rules_no, s.stem || '.new.' || p.text || '.' AS stem, c.value AS category
+       FROM tax_settings s CROSS JOIN place p
+       JOIN details c ON c.log_no = s.rules_no AND c.path = s.stem || '.new.' || p.text || '.category')
+SELECT r.log_no, r.category, a.value AS rate, b.value AS reduced, c.value AS partner_id, d.value AS policy_id,
+       e.value AS kind, f.value AS country, g.value AS from_day, h.value AS until_day
+FROM rule r LEFT JOIN details a ON a.log_no = r.rules_no AND a.path = r.stem || 'rate'
+LEFT JOIN details b ON b.log_no = r.rules_no AND b.path = r.stem || 'reduced'
+LEFT JOIN details c ON c.log_no = r.rules_no AND c.path = r.stem || 'partner'
+LEFT JOIN details d ON d.log_no = r.rules_no AND d.path = r.stem || 'policy'
+LEFT JOIN details e ON e.log_no = r.rules_no AND e.path = r.stem || 'kind'
+LEFT JOIN details f ON f.log_no = r.rules_no AND f.path = r.stem || 'country'
+LEFT JOIN details g ON g.log_no = r.rules_no AND g.path = r.stem || 'from'
+LEFT JOIN details h ON h.log_no = r.rules_no AND h.path = r.stem || 'until';
+CREATE TABLE taxed_lines AS
+SELECT t.document_id, t.position, v.value AS line
+FROM document_taxes t JOIN map_values v ON v.log_no = t.log_no AND v.column_name = 'line_positions' WHERE v.path <> '';
+
+-- Amounts as events state them: the totals of rows, and sums of what else an event recorded; each as text without
+-- trailing zeros.
+CREATE TABLE stated_totals AS
+SELECT event_id, substr(path, 8, 3) AS currency, substr(path, 12) AS field,
+       CASE WHEN replace(value, '.', '') = value THEN value ELSE rtrim(rtrim(value, '0'), '.') END AS value
+FROM details WHERE substr(path, 1, 7) = 'totals.' AND substr(path, 11, 1) = '.';
+CREATE TABLE event_sums AS
+SELECT event_id, action, currency, sum(amount) AS amount
+FROM (SELECT event_id, 'invoice.write_off' AS action, currency, amount FROM write_offs
+      UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.currency, w.amount
+      FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+      UNION ALL SELECT event_id, 'credit.refund', currency, amount FROM credit_refunds
+      UNION ALL SELECT r.event_id, 'credit.refund_returned', f.currency, f.amount
+      FROM credit_refund_returns r JOIN credit_refunds f ON f.credit_refund_id = r.credit_refund_id
+      UNION ALL SELECT event_id, 'dispute.open', currency, amount FROM invoice_disputes
+      UNION ALL SELECT p.event_id, e.action, p.currency, p.amount
+      FROM payments p JOIN audit_events e ON e.event_id = p.event_id AND e.action = 'payment.record'
+      UNION ALL SELECT a.event_id, e.action, a.currency, a.amount
+      FROM payment_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'payment.apply'
+      UNION ALL SELECT a.event_id, e.action, a.currency, a.amount
+      FROM credit_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'credit.apply') f
+GROUP BY event_id, action, currency;
+CREATE TABLE numerals AS
+SELECT amount, digits,
+       CASE WHEN digits = 0 THEN sign || text WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text
+FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) AS whole,
+             rtrim(substr(text, length(text) - digits + 1), '0') AS part
+      FROM (SELECT amount, CAST(digits AS INTEGER) AS digits, CASE WHEN amount < 0 THEN '-' ELSE '' END AS sign,
+                   CASE WHEN digits >= 1 AND abs(amount) < 10 THEN '0' ELSE '' END
+                     || CASE WHEN digits >= 2 AND abs(amount) < 100 THEN '0' ELSE '' END
+                     || CASE WHEN digits >= 3 AND abs(amount) < 1000 THEN '0' ELSE '' END
+                     || CASE WHEN digits >= 4 AND abs(amount) < 10000 THEN '0' ELSE '' END
+                     || CAST(abs(amount) AS TEXT) AS text
+            FROM (SELECT entries AS amount, 0 AS digits FROM row_events
+                  UNION SELECT spot_price, digits FROM row_events JOIN currencies ON code = currency
+                  UNION SELECT partner_cut, digits FROM row_events JOIN currencies ON code = currency
+                  UNION SELECT invoice_amount, digits FROM row_events JOIN currencies ON code = currency
+                  UNION SELECT amount, digits FROM event_sums JOIN currencies ON code = currency
+                  UNION SELECT d.invoice_amount, digits FROM documents d JOIN currencies ON code = d.currency
+                  WHERE d.purpose = 'adjustment') a) t) w;
+CREATE INDEX numerals_by ON numerals (amount, digits);
+CREATE TABLE row_totals AS
+SELECT r.event_id, r.currency, r.field, n.text AS value
+FROM (SELECT event_id, currency, 'rows' AS field, entries AS amount, 0 AS digits FROM row_events
+      UNION ALL SELECT event_id, currency, 'spotPrice', spot_price, digits
+      FROM row_events JOIN currencies ON code = currency
+      UNION ALL SELECT event_id, currency, 'partnerCut', partner_cut, digits
+      FROM row_events JOIN currencies ON code = currency
+      UNION ALL SELECT event_id, currency, 'invoiceAmount', invoice_amount, digits
+      FROM row_events JOIN currencies ON code = currency) r
+JOIN numerals n ON n.amount = r.amount AND n.digits = r.digits;
+
+-- Documents with their sign, tax and gross amount, and the fact that voided them.
+CREATE TABLE papers AS
+SELECT d.document_id, d.log_no, d.number, d.document, d.purpose, d.partner_id, d.month, d.currency, d.arrangement,
+       d.issued_on, d.entry_on, d.replaces, d.credits, d.invoice_amount, d.credit_applied,
+       CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign, coalesce(t.taxable, 0) AS taxable,
+       coalesce(t.tax, 0) AS tax, coalesce(t.totals, 0) AS tax_totals,
+       d.invoice_amount + coalesce(t.tax, 0) AS gross, v.log_no AS void_no, v.voided_on
+FROM documents d
+LEFT JOIN (SELECT document_id, sum(taxable) AS taxable, sum(tax) AS tax, count(*) AS totals FROM document_taxes
+           GROUP BY document_id) t ON t.document_id = d.document_id
+LEFT JOIN (SELECT document_id, min(log_no) AS log_no, min(voided_on) AS voided_on FROM voids GROUP BY document_id) v
+  ON v.document_id = d.document_id;
+CREATE INDEX papers_by ON papers (document_id);
+CREATE INDEX papers_of_partner ON papers (partner_id, month);
+CREATE TABLE paper_lines AS
+SELECT document_id, sum(count) AS entries, sum(CASE kind WHEN 'quote_accepted' THEN count ELSE 0 END) AS sales,
+       sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+FROM document_lines GROUP BY document_id;
+CREATE TABLE billed_lines AS
+SELECT d.document_id, d.number, d.month AS billed_month, d.partner_id, d.currency, d.arrangement, l.policy_id, l.kind,
+       l.month, sum(l.count) AS entries, d.sign * sum(l.spot_price) AS spot_price,
+       d.sign * sum(l.partner_cut) AS partner_cut, d.sign * sum(l.invoice_amount) AS invoice_amount
+FROM papers d JOIN document_lines l ON l.document_id = d.document_id WHERE d.purpose = 'month'
+GROUP BY d.document_id, d.number, d.month, d.partner_id, d.currency, d.arrangement, d.sign, l.policy_id, l.kind, l.month;
+
+-- What is in force: applications, credit, write-offs, reversals and refunds that were not taken back.
+CREATE TABLE applied AS
+SELECT a.* FROM payment_applications a LEFT JOIN payment_unapplications u
+  ON u.payment_application_id = a.payment_application_id WHERE u.log_no IS NULL;
+CREATE TABLE credited AS
+SELECT a.* FROM credit_applications a LEFT JOIN credit_releases r
+  ON r.credit_application_id = a.credit_application_id WHERE r.log_no IS NULL;
+CREATE TABLE written_off AS
+SELECT w.* FROM write_offs w LEFT JOIN write_off_reversals r ON r.write_off_id = w.write_off_id WHERE r.log_no IS NULL;
+CREATE TABLE reversed AS
+SELECT r.* FROM payment_reversals r LEFT JOIN payment_reinstatements i
+  ON i.payment_reversal_id = r.payment_reversal_id WHERE i.log_no IS NULL;
+CREATE TABLE refunded AS
+SELECT f.* FROM credit_refunds f LEFT JOIN credit_refund_returns b
+  ON b.credit_refund_id = f.credit_refund_id WHERE b.log_no IS NULL;
+
+-- Every change of what is open on a document, by day of entry: the issue, what settled it, and what was taken back.
+CREATE TABLE document_moves AS
+SELECT document_id, 'issue' AS what, entry_on, gross AS amount, log_no FROM papers WHERE document <> 'statement'
+UNION ALL SELECT invoice_id, 'credit', entry_on, -amount, log_no FROM credit_applications
+UNION ALL SELECT credit_note_id, 'credit', entry_on, -amount, log_no FROM credit_applications
+UNION ALL SELECT a.invoice_id, 'credit', r.entry_on, a.amount, r.log_no
+FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+UNION ALL SELECT a.credit_note_id, 'credit', r.entry_on, a.amount, r.log_no
+FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+UNION ALL SELECT document_id, 'write-off', entry_on, -amount, log_no FROM write_offs
+UNION ALL SELECT w.document_id, 'write-off', r.entry_on, w.amount, r.log_no
+FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+UNION ALL SELECT document_id, 'payment', entry_on, -amount, log_no FROM payment_applications
+UNION ALL SELECT a.document_id, 'payment', u.entry_on, a.amount, u.log_no
+FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+UNION ALL SELECT document_id, 'difference', entry_on, -amount, log_no FROM small_differences
+UNION ALL SELECT s.document_id, 'difference', u.entry_on, s.amount, u.log_no
+FROM payment_unapplications u JOIN small_differences s ON s.payment_application_id = u.payment_application_id
+UNION ALL SELECT document_id, 'refund', entry_on, -amount, log_no FROM credit_refunds
+UNION ALL SELECT f.document_id, 'refund', b.entry_on, f.amount, b.log_no
+FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id;
+
+-- Every change of the unapplied cash of a payment, by the partner that owns it ('' while the owner is not known).
+CREATE TABLE cash_moves AS
+SELECT payment_id, coalesce(partner_id, '') AS partner_id, entry_on, amount, log_no FROM payments
+UNION ALL SELECT payment_id, coalesce(from_partner_id, ''), entry_on, -amount, log_no FROM payment_assignments
+UNION ALL SELECT payment_id, partner_id, entry_on, amount, log_no FROM payment_assignments
+UNION ALL SELECT payment_id, partner_id, entry_on, -amount, log_no FROM payment_applications
+UNION ALL SELECT a.payment_id, a.partner_id, u.entry_on, a.amount, u.log_no
+FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+UNION ALL SELECT payment_id, coalesce(partner_id, ''), entry_on, -amount, log_no FROM payment_reversals
+UNION ALL SELECT r.payment_id, coalesce(i.partner_id, ''), i.entry_on, r.amount, i.log_no
+FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id;
+
+-- The journal. Each branch debits one account and credits another with an amount, below zero to take an entry back;
+-- an account has a part for each partner, policy, bank account or tax.
+CREATE TABLE rates AS
+SELECT rate, CASE WHEN part = '' THEN whole ELSE whole || '.' || part END AS text
+FROM (SELECT rate, substr(text, 1, length(text) - 4) AS whole, rtrim(substr(text, length(text) - 3), '0') AS part
+      FROM (SELECT rate, CASE WHEN rate < 10 THEN '0000' WHEN rate < 100 THEN '000' WHEN rate < 1000 THEN '00'
+                              WHEN rate < 10000 THEN '0' ELSE '' END || CAST(rate AS TEXT) AS text
+            FROM (SELECT DISTINCT rate FROM document_taxes) r) r) r;
+CREATE TABLE entries AS
+SELECT 'document_issued' AS fact, d.log_no, d.entry_on, d.issued_on AS dated_on, d.partner_id, d.currency,
+       d.sign * d.invoice_amount AS amount,
+       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS debit,
+       d.partner_id AS debit_part,
+       CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
+                      WHEN 'opening' THEN 'equity:opening-balances' ELSE 'assets:receivable:unbilled' END AS credit,
+       CASE d.purpose WHEN 'opening' THEN '' ELSE d.partner_id END AS credit_part
+FROM papers d WHERE d.document <> 'statement'
+UNION ALL
+SELECT 'document_issued', d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currency, d.sign * t.tax,
+       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
+       d.partner_id, 'liabilities:tax',
+       CASE t.country WHEN '' THEN '' ELSE t.country || ':' END || t.category || ':' || r.text
+FROM document_taxes t JOIN papers d ON d.document_id = t.document_id JOIN rates r ON r.rate = t.rate
+WHERE d.document <> 'statement';
+CREATE TABLE void_entries AS
+SELECT 'document_voided' AS fact, v.log_no, v.entry_on, v.voided_on AS dated_on, e.partner_id, e.currency,
+       -e.amount AS amount, e.debit, e.debit_part, e.credit, e.credit_part
+FROM voids v JOIN papers d ON d.document_id = v.document_id JOIN entries e ON e.log_no = d.log_no;
+INSERT INTO entries SELECT * FROM void_entries;
+INSERT INTO entries
+SELECT 'credit_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
+       'liabilities:partner-credit', d.partner_id, 'assets:receivable:billed', d.partner_id
+FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
+UNION ALL
+SELECT 'credit_released', r.log_no, r.entry_on, r.released_on, d.partner_id, d.currency, -a.amount,
+       'liabilities:partner-credit', d.partner_id, 'assets:receivable:billed', d.partner_id
+FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+JOIN papers d ON d.document_id = a.invoice_id
+UNION ALL
+SELECT 'written_off', w.log_no, w.entry_on, w.written_off_on, d.partner_id, d.currency, w.amount,
+       'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
+FROM write_offs w JOIN papers d ON d.document_id = w.document_id
+UNION ALL
+SELECT 'write_off_undone', r.log_no, r.entry_on, r.reversed_on, d.partner_id, d.currency, -w.amount,
+       'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
+FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+JOIN papers d ON d.document_id = w.document_id
+UNION ALL
+SELECT 'payment_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
+       'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
+FROM payment_applications a JOIN papers d ON d.document_id = a.document_id
+UNION ALL
+SELECT 'payment_unapplied', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -a.amount,
+       'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
+FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+JOIN papers d ON d.document_id = a.document_id
+UNION ALL
+SELECT 'small_difference', s.log_no, s.entry_on, a.applied_on, d.partner_id, d.currency, s.amount,
+       'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
+FROM small_differences s JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+JOIN papers d ON d.document_id = s.document_id
+UNION ALL
+SELECT 'small_difference_undone', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -s.amount,
+       'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
+FROM payment_unapplications u JOIN small_differences s ON s.payment_application_id = u.payment_application_id
+JOIN papers d ON d.document_id = s.document_id
+UNION ALL
+SELECT 'credit_refunded', f.log_no, f.entry_on, f.refunded_on, d.partner_id, d.currency, f.amount,
+       'liabilities:partner-credit', d.partner_id, 'assets:bank', f.account
+FROM credit_refunds f JOIN papers d ON d.document_id = f.document_id
+UNION ALL
+SELECT 'credit_refund_returned', b.log_no, b.entry_on, b.returned_on, d.partner_id, d.currency, -f.amount,
+       'liabilities:partner-credit', d.partner_id, 'assets:bank', coalesce(m.account, f.account)
+FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+JOIN papers d ON d.document_id = f.document_id LEFT JOIN refund_matches m ON m.credit_refund_id = f.credit_refund_id
+UNION ALL
+SELECT 'payment_received', p.log_no, p.entry_on, p.received_on, p.partner_id, p.currency, p.amount,
+       CASE WHEN p.source = 'opening' THEN 'equity:opening-balances' WHEN p.method = 'link' THEN 'assets:processor'
+            ELSE 'assets:bank' END,
+       CASE WHEN p.source = 'opening' OR p.method = 'link' THEN '' ELSE p.account END,
+       'liabilities:unapplied', coalesce(p.partner_id, '')
+FROM payments p
+UNION ALL
+SELECT 'payment_assigned', g.log_no, g.entry_on, g.assigned_on, g.partner_id, g.currency, g.amount,
+       'liabilities:unapplied', coalesce(g.from_partner_id, ''), 'liabilities:unapplied', g.partner_id
+FROM payment_assignments g
+UNION ALL
+SELECT 'payment_reversed', r.log_no, r.entry_on, r.reversed_on, r.partner_id, r.currency, r.amount,
+       'liabilities:unapplied', coalesce(r.partner_id, ''),
+       CASE WHEN r.kind = 'other' THEN r.booked_to
+            WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN 'equity:opening-balances'
+            WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
+       CASE WHEN r.kind = 'other' OR p.method = 'link' THEN ''
+            WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN '' ELSE p.account END
+FROM payment_reversals r JOIN payments p ON p.payment_id = r.payment_id
+UNION ALL
+SELECT 'payment_reinstated', i.log_no, i.entry_on, i.reinstated_on, i.partner_id, r.currency, r.amount,
+       CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
+       CASE p.method WHEN 'link' THEN '' ELSE coalesce(m.account, p.account) END,
+       'liabilities:unapplied', coalesce(i.partner_id, '')
+FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+JOIN payments p ON p.payment_id = r.payment_id
+LEFT JOIN refund_matches m ON m.payment_reversal_id = r.payment_reversal_id
+UNION ALL
+SELECT 'payout_received', o.log_no, o.entry_on, o.received_on, NULL, o.currency, o.amount,
+       'assets:bank', o.account, 'assets:processor', ''
+FROM payouts o
+UNION ALL
+SELECT 'payout_settled', t.log_no, t.entry_on, t.entry_on, NULL, t.currency, t.fees,
+       'expenses:processor-fees', '', 'assets:processor', ''
+FROM payout_settlements t
+UNION ALL
+SELECT 'refund_matched', m.log_no, m.entry_on, m.paid_on, coalesce(f.partner_id, r.partner_id), m.currency, m.amount,
+       'assets:bank', coalesce(f.account, p.account), 'assets:bank', m.account
+FROM refund_matches m LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
+LEFT JOIN payments p ON p.payment_id = r.payment_id
+UNION ALL
+SELECT CASE WHEN s.amount > 0 THEN 'share_received' ELSE 'share_reversed' END, s.log_no, s.entry_on, s.occurred_on,
+       s.partner_id, s.currency, s.amount - coalesce(p.amount, 0),
+       'assets:processor', '', 'assets:receivable:processor', s.partner_id
+FROM share_allocations s LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments
+  GROUP BY share_allocation_id) p ON p.share_allocation_id = s.share_allocation_id
+UNION ALL
+SELECT 'share_converted', s.log_no, s.entry_on, s.occurred_on, s.partner_id, s.currency, s.amount,
+       'equity:conversion', '', 'assets:processor', ''
+FROM share_allocations s WHERE s.currency <> s.settled_currency
+UNION ALL
+SELECT 'share_converted', s.log_no, s.entry_on, s.occurred_on, s.partner_id, s.settled_currency, s.settled_amount,
+       'assets:processor', '', 'equity:conversion', ''
+FROM share_allocations s WHERE s.currency <> s.settled_currency;
+-- As supplier we sell at the invoice amount; as principal at the whole price, and the partner's cut is an expense. The
+-- first close decides, because each close refuses other settings than those that were recorded.
+CREATE TABLE we_are AS
+SELECT CASE WHEN EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'we_are'
+                           AND f.value = 'principal' AND f.log_no < c.log_no
+                           AND (f.until_no IS NULL OR f.until_no > c.log_no))
+            THEN 1 ELSE 0 END AS principal
+FROM (SELECT coalesce(min(log_no), 1000000000000000) AS log_no FROM closed_months) c;
+CREATE TABLE journal AS
+SELECT d.month, p.control, p.control || CASE p.part WHEN '' THEN '' ELSE ':' || p.part END AS account, p.partner_id,
+       p.currency, sum(p.amount) AS amount
+FROM (SELECT entry_on, debit AS control, debit_part AS part, partner_id, currency, amount FROM entries
+      UNION ALL SELECT entry_on, credit, credit_part, partner_id, currency, -amount FROM entries) p
+JOIN days d ON d.n = p.entry_on
+GROUP BY d.month, p.control, p.part, p.partner_id, p.currency
+UNION ALL
+SELECT posted_month, CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled'
+                                      ELSE 'assets:receivable:processor' END,
+       CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled:' ELSE 'assets:receivable:processor:' END
+         || partner_id, partner_id, currency, sum(invoice_amount)
+FROM row_groups GROUP BY posted_month, arrangement, partner_id, currency
+UNION ALL
+SELECT posted_month, 'expenses:partner-cut', 'expenses:partner-cut:' || partner_id, partner_id, currency,
+       sum(partner_cut)
+FROM row_groups CROSS JOIN we_are WHERE principal = 1 GROUP BY posted_month, partner_id, currency
+UNION ALL
+SELECT posted_month, 'income:sales', 'income:sales:' || policy_id, partner_id, currency,
+       -sum(CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END)
+FROM row_groups CROSS JOIN we_are GROUP BY posted_month, policy_id, partner_id, currency;
+
+-- The facts that name an event, and when they were recorded.
+CREATE TABLE fact_events AS
+SELECT 'ledger_rows' AS kind, first_no AS log_no, event_id FROM row_events
+UNION ALL SELECT 'users', log_no, event_id FROM users
+UNION ALL SELECT 'user_ends', log_no, event_id FROM user_ends
+UNION ALL SELECT 'user_roles', log_no, event_id FROM user_roles
+UNION ALL SELECT 'user_identities', log_no, event_id FROM user_identities
+UNION ALL SELECT 'passkeys', log_no, event_id FROM passkeys
+UNION ALL SELECT 'passkey_ends', log_no, event_id FROM passkey_ends
+UNION ALL SELECT 'approval_requests', log_no, event_id FROM approval_requests
+UNION ALL SELECT 'approval_decisions', log_no, event_id FROM approval_decisions
+UNION ALL SELECT 'pauses', log_no, event_id FROM pauses
+UNION ALL SELECT 'resumptions', log_no, event_id FROM resumptions
+UNION ALL SELECT 'openings', log_no, event_id FROM openings
+UNION ALL SELECT 'skipped_numbers', log_no, event_id FROM skipped_numbers
+UNION ALL SELECT 'credit_applications', log_no, event_id FROM credit_applications
+UNION ALL SELECT 'voids', log_no, event_id FROM voids
+UNION ALL SELECT 'credit_releases', log_no, event_id FROM credit_releases
+UNION ALL SELECT 'write_offs', log_no, event_id FROM write_offs
+UNION ALL SELECT 'write_off_reversals', log_no, event_id FROM write_off_reversals
+UNION ALL SELECT 'holds', log_no, event_id FROM holds
+UNION ALL SELECT 'hold_releases', log_no, event_id FROM hold_releases
+UNION ALL SELECT 'invoice_disputes', log_no, event_id FROM invoice_disputes
+UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id FROM invoice_dispute_closings
+UNION ALL SELECT 'book_closes', log_no, event_id FROM book_closes
+UNION ALL SELECT 'bank_files', log_no, event_id FROM bank_files
+UNION ALL SELECT 'bank_line_outcomes', log_no, event_id FROM bank_line_outcomes
+UNION ALL SELECT 'payments', log_no, event_id FROM payments
+UNION ALL SELECT 'payment_sources', log_no, event_id FROM payment_sources
+UNION ALL SELECT 'payment_assignments', log_no, event_id FROM payment_assignments
+UNION ALL SELECT 'forgotten_payer_accounts', log_no, event_id FROM forgotten_payer_accounts
+UNION ALL SELECT 'payment_applications', log_no, event_id FROM payment_applications
+UNION ALL SELECT 'payment_suggestions', log_no, event_id FROM payment_suggestions
+UNION ALL SELECT 'small_differences', log_no, event_id FROM small_differences
+UNION ALL SELECT 'payment_reversals', log_no, event_id FROM payment_reversals
+UNION ALL SELECT 'payment_reinstatements', log_no, event_id FROM payment_reinstatements
+UNION ALL SELECT 'payment_unapplications', log_no, event_id FROM payment_unapplications
+UNION ALL SELECT 'payouts', log_no, event_id FROM payouts
+UNION ALL SELECT 'payout_settlements', log_no, event_id FROM payout_settlements
+UNION ALL SELECT 'disputes', log_no, event_id FROM disputes
+UNION ALL SELECT 'dispute_outcomes', log_no, event_id FROM dispute_outcomes
+UNION ALL SELECT 'credit_refunds', log_no, event_id FROM credit_refunds
+UNION ALL SELECT 'credit_refund_returns', log_no, event_id FROM credit_refund_returns
+UNION ALL SELECT 'refund_matches', log_no, event_id FROM refund_matches
+UNION ALL SELECT 'processor_event_outcomes', log_no, event_id FROM processor_event_outcomes
+UNION ALL SELECT 'processor_event_erasures', log_no, event_id FROM processor_event_erasures
+UNION ALL SELECT 'erasures', log_no, event_id FROM erasures
+UNION ALL SELECT 'payment_exception_closings', log_no, event_id FROM payment_exception_closings
+UNION ALL SELECT 'settlement_files', log_no, event_id FROM settlement_files
+UNION ALL SELECT 'balance_transactions', log_no, event_id FROM balance_transactions
+UNION ALL SELECT 'processor_readings', log_no, event_id FROM processor_readings
+UNION ALL SELECT 'share_allocations', log_no, event_id FROM share_allocations
+UNION ALL SELECT 'balance_transaction_closings', log_no, event_id FROM balance_transaction_closings
+UNION ALL SELECT 'reversal_evidence', log_no, event_id FROM reversal_evidence
+UNION ALL SELECT 'share_payments', log_no, event_id FROM share_payments
+UNION ALL SELECT 'payout_contents', log_no, event_id FROM payout_contents
+UNION ALL SELECT 'account_payouts', log_no, event_id FROM account_payouts
+UNION ALL SELECT 'api_clients', log_no, event_id FROM api_clients
+UNION ALL SELECT 'client_revocations', log_no, event_id FROM client_revocations
+UNION ALL SELECT 'client_secrets', log_no, event_id FROM client_secrets
+UNION ALL SELECT 'gl_exports', log_no, event_id FROM gl_exports
+UNION ALL SELECT 'email_bounces', log_no, event_id FROM email_bounces
+UNION ALL SELECT 'log_keys', log_no, event_id FROM log_keys
+UNION ALL SELECT 'log_continues', log_no, event_id FROM log_continues;
+CREATE INDEX fact_events_by ON fact_events (event_id);
+CREATE TABLE fact_times AS
+SELECT 'users' AS kind, log_no, event_id, recorded_at AS recorded_at FROM users
+UNION ALL SELECT 'user_ends', log_no, event_id, recorded_at FROM user_ends
+UNION ALL SELECT 'user_roles', log_no, event_id, recorded_at FROM user_roles
+UNION ALL SELECT 'user_identities', log_no, event_id, recorded_at FROM user_identities
+UNION ALL SELECT 'passkeys', log_no, event_id, recorded_at FROM passkeys
+UNION ALL SELECT 'passkey_ends', log_no, event_id, recorded_at FROM passkey_ends
+UNION ALL SELECT 'approval_requests', log_no, event_id, requested_at FROM approval_requests
+UNION ALL SELECT 'approval_decisions', log_no, event_id, recorded_at FROM approval_decisions
+UNION ALL SELECT 'pauses', log_no, event_id, paused_at FROM pauses
+UNION ALL SELECT 'resumptions', log_no, event_id, resumed_at FROM resumptions
+UNION ALL SELECT 'openings', log_no, event_id, recorded_at FROM openings
+UNION ALL SELECT 'skipped_numbers', log_no, event_id, recorded_at FROM skipped_numbers
+UNION ALL SELECT 'credit_applications', log_no, event_id, recorded_at FROM credit_applications
+UNION ALL SELECT 'voids', log_no, event_id, recorded_at FROM voids
+UNION ALL SELECT 'credit_releases', log_no, event_id, recorded_at FROM credit_releases
+UNION ALL SELECT 'write_offs', log_no, event_id, recorded_at FROM write_offs
+UNION ALL SELECT 'write_off_reversals', log_no, event_id, recorded_at FROM write_off_reversals
+UNION ALL SELECT 'holds', log_no, event_id, held_at FROM holds
+UNION ALL SELECT 'hold_releases', log_no, event_id, released_at FROM hold_releases
+UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at FROM invoice_disputes
+UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM invoice_dispute_closings
+UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
+UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at FROM bank_files
+UNION ALL SELECT 'bank_line_outcomes', log_no, event_id, recorded_at FROM bank_line_outcomes
+UNION ALL SELECT 'payments', log_no, event_id, recorded_at FROM payments
+UNION ALL SELECT 'payment_sources', log_no, event_id, recorded_at FROM payment_sources
+UNION ALL SELECT 'payment_assignments', log_no, event_id, recorded_at FROM payment_assignments
+UNION ALL SELECT 'forgotten_payer_accounts', log_no, event_id, recorded_at FROM forgotten_payer_accounts
+UNION ALL SELECT 'payment_applications', log_no, event_id, recorded_at FROM payment_applications
+UNION ALL SELECT 'payment_suggestions', log_no, event_id, recorded_at FROM payment_suggestions
+UNION ALL SELECT 'small_differences', log_no, event_id, recorded_at FROM small_differences
+UNION ALL SELECT 'payment_reversals', log_no, event_id, recorded_at FROM payment_reversals
+UNION ALL SELECT 'payment_reinstatements', log_no, event_id, recorded_at FROM payment_reinstatements
+UNION ALL SELECT 'payment_unapplications', log_no, event_id, recorded_at FROM payment_unapplications
+UNION ALL SELECT 'payouts', log_no, event_id, recorded_at FROM payouts
+UNION ALL SELECT 'payout_settlements', log_no, event_id, recorded_at FROM payout_settlements
+UNION ALL SELECT 'disputes', log_no, event_id, recorded_at FROM disputes
+UNION ALL SELECT 'dispute_outcomes', log_no, event_id, recorded_at FROM dispute_outcomes
+UNION ALL SELECT 'credit_refunds', log_no, event_id, recorded_at FROM credit_refunds
+UNION ALL SELECT 'credit_refund_returns', log_no, event_id, recorded_at FROM credit_refund_returns
+UNION ALL SELECT 'refund_matches', log_no, event_id, recorded_at FROM refund_matches
+UNION ALL SELECT 'processor_event_outcomes', log_no, event_id, recorded_at FROM processor_event_outcomes
+UNION ALL SELECT 'processor_event_erasures', log_no, event_id, recorded_at FROM processor_event_erasures
+UNION ALL SELECT 'erasures', log_no, event_id, recorded_at FROM erasures
+UNION ALL SELECT 'payment_exception_closings', log_no, event_id, recorded_at FROM payment_exception_closings
+UNION ALL SELECT 'settlement_files', log_no, event_id, recorded_at FROM settlement_files
+UNION ALL SELECT 'balance_transactions', log_no, event_id, recorded_at FROM balance_transactions
+UNION ALL SELECT 'processor_readings', log_no, event_id, recorded_at FROM processor_readings
+UNION ALL SELECT 'share_allocations', log_no, event_id, recorded_at FROM share_allocations
+UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, recorded_at FROM balance_transaction_closings
+UNION ALL SELECT 'reversal_evidence', log_no, event_id, recorded_at FROM reversal_evidence
+UNION ALL SELECT 'share_payments', log_no, event_id, recorded_at FROM share_payments
+UNION ALL SELECT 'payout_contents', log_no, event_id, recorded_at FROM payout_contents
+UNION ALL SELECT 'account_payouts', log_no, event_id, recorded_at FROM account_payouts
+UNION ALL SELECT 'api_clients', log_no, event_id, created_at FROM api_clients
+UNION ALL SELECT 'client_revocations', log_no, event_id, revoked_at FROM client_revocations
+UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at FROM client_secrets
+UNION ALL SELECT 'gl_exports', log_no, event_id, recorded_at FROM gl_exports
+UNION ALL SELECT 'email_bounces', log_no, event_id, recorded_at FROM email_bounces
+UNION ALL SELECT 'log_keys', log_no, event_id, recorded_at FROM log_keys
+UNION ALL SELECT 'log_continues', log_no, event_id, recorded_at FROM log_continues;
+-- The facts with an entry in the journal: their own day, the day of entry, and the first day whose books were open.
+CREATE TABLE dated AS
+SELECT f.*, (SELECT max(m.last_day + 1) FROM book_closes b JOIN months m ON m.month = b.month WHERE b.log_no < f.log_no)
+         AS opens_on
+FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on, reopened_on,
+             CASE purpose WHEN 'opening' THEN 0 ELSE 1 END AS states_reopened, issued_at AS recorded_at FROM documents
+      UNION ALL SELECT 'document_voided', log_no, voided_on, entry_on, reopened_on, 2, recorded_at FROM voids
+      UNION ALL SELECT 'credit_applied', log_no, applied_on, entry_on, reopened_on, 2, recorded_at FROM credit_applications
+      UNION ALL SELECT 'credit_released', log_no, released_on, entry_on, reopened_on, 2, recorded_at FROM credit_releases
+      UNION ALL SELECT 'written_off', log_no, written_off_on, entry_on, reopened_on, 2, recorded_at FROM write_offs
+      UNION ALL SELECT 'write_off_undone', log_no, reversed_on, entry_on, reopened_on, 2, recorded_at FROM write_off_reversals
+      UNION ALL SELECT 'payment_received', log_no, received_on, entry_on, NULL, 0, recorded_at FROM payments
+      UNION ALL SELECT 'payment_assigned', log_no, assigned_on, entry_on, NULL, 0, recorded_at FROM payment_assignments
+      UNION ALL SELECT 'payment_applied', log_no, applied_on, entry_on, NULL, 0, recorded_at FROM payment_applications
+      UNION ALL SELECT 'small_difference', log_no, entry_on, entry_on, NULL, 0, recorded_at FROM small_differences
+      UNION ALL SELECT 'payment_reversed', log_no, reversed_on, entry_on, NULL, 0, recorded_at FROM payment_reversals
+      UNION ALL SELECT 'payment_reinstated', log_no, reinstated_on, entry_on, NULL, 0, recorded_at FROM payment_reinstatements
+      UNION ALL SELECT 'payment_unapplied', log_no, unapplied_on, entry_on, NULL, 0, recorded_at FROM payment_unapplications
+      UNION ALL SELECT 'payout_received', log_no, received_on, entry_on, NULL, 0, recorded_at FROM payouts
+      UNION ALL SELECT 'payout_settled', log_no, entry_on, entry_on, NULL, 0, recorded_at FROM payout_settlements
+      UNION ALL SELECT 'credit_refunded', log_no, refunded_on, entry_on, NULL, 0, recorded_at FROM credit_refunds
+      UNION ALL SELECT 'credit_refund_returned', log_no, returned_on, entry_on, NULL, 0, recorded_at FROM credit_refund_returns
+      UNION ALL SELECT 'refund_matched', log_no, paid_on, entry_on, NULL, 0, recorded_at FROM refund_matches
+      UNION ALL SELECT 'share_received', log_no, occurred_on, entry_on, NULL, 0, recorded_at FROM share_allocations) f;
+-- The actions whose events record facts of a kind, and whether they always do.
+CREATE TABLE recording AS
+WITH always(kind, action) AS (VALUES
+  ('openings', 'opening.import'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
+  ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
+  ('write_offs', 'invoice.write_off'), ('write_off_reversals', 'invoice.write_off_undone'),
+  ('book_closes', 'books.close'), ('credit_refunds', 'credit.refund'),
+  ('credit_refund_returns', 'credit.refund_returned'), ('api_clients', 'client.create'),
+  ('client_secrets', 'client.create'), ('client_revocations', 'client.revoke'), ('client_secrets', 'client.rotate'),
+  ('pauses', 'ledger.pause'), ('resumptions', 'ledger.resume'), ('email_bounces', 'email.bounces'),
+  ('users', 'user.invite'), ('users', 'user.provision'), ('user_ends', 'user.deactivate'),
+  ('user_roles', 'user.invite'), ('user_roles', 'user.provision'), ('user_roles', 'user.role'),
+  ('user_roles', 'user.claims'), ('user_identities', 'user.identify'), ('passkeys', 'user.add_passkey'),
+  ('passkey_ends', 'user.remove_passkey'), ('erasures', 'person.erase'),
+  ('processor_event_erasures', 'processor_event.erase'),
+  ('approval_requests', 'approval.request'), ('approval_decisions', 'approval.approve'),
+  ('approval_decisions', 'approval.reject'), ('approval_decisions', 'approval.withdraw'), ('voids', 'invoice.void'),
+  ('bank_files', 'payment.import'), ('balance_transaction_closings', 'processor.close'),
+  ('gl_exports', 'gl.export'), ('forgotten_payer_accounts', 'payment.forget_account'),
+  ('payments', 'payment.record'), ('payment_applications', 'payment.apply'), ('reversal_evidence', 'processor.reverse'),
+  ('payment_unapplications', 'payment.unapply'), ('payment_reversals', 'payment.reverse'),
+  ('payment_assignments', 'payment.assign'), ('credit_applications', 'credit.apply'),
+  ('credit_releases', 'credit.unapply'), ('log_keys', 'signing_key.change')),
+sometimes(kind, action) AS (VALUES
+  ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'), ('pauses', 'database.restore'),
+  ('user_identities', 'user.provision'), ('user_identities', 'user.claims'), ('skipped_numbers', 'ledger.resume'),
+  ('log_continues', 'ledger.resume'), ('settlement_files', 'processor.import'), ('share_payments', 'shares.pay'),
+  ('payment_exception_closings', 'payment.close_exception'), ('payment_exception_closings', 'payment.assign'),
+  ('payment_exception_closings', 'payment.apply'), ('credit_refund_returns', 'payment.import'),
+  ('credit_applications', 'month.close'), ('credit_applications', 'invoice.rerun'),
+  ('credit_applications', 'invoice.credit'), ('credit_applications', 'shares.bill'),
+  ('credit_applications', 'payment.apply'), ('credit_applications', 'payment.import'),
+  ('credit_applications', 'payment.record'), ('credit_applications', 'payment.events'),
+  ('credit_applications', 'shares.pay'), ('credit_releases', 'invoice.void'), ('credit_releases', 'invoice.rerun'),
+  ('credit_releases', 'opening.reverse'), ('ledger_rows', 'ledger.import'), ('ledger_rows', 'quote.accept'),
+  ('ledger_rows', 'requote.accept'), ('ledger_rows', 'quote.reverse'), ('ledger_rows', 'processor.reverse')),
+money_kind(kind) AS (VALUES ('payments'), ('payment_sources'), ('payment_assignments'), ('payment_applications'), ('payment_suggestions'),
+  ('small_differences'), ('payment_reversals'), ('payment_reinstatements'), ('payment_unapplications'), ('payouts'),
+  ('payout_settlements'), ('bank_line_outcomes'), ('disputes'), ('dispute_outcomes'), ('processor_event_outcomes'),
+  ('refund_matches'), ('account_payouts')),
+money_action(action) AS (VALUES ('payment.record'), ('payment.import'), ('payment.events'), ('payment.apply'), ('payment.unapply'),
+  ('payment.reverse'), ('payment.assign'), ('payment.settle'), ('payment.close_exception'), ('shares.pay'),
+  ('opening.import'), ('opening.reverse'), ('credit.refund'), ('credit.refund_returned')),
+share_kind(kind) AS (VALUES ('balance_transactions'), ('processor_readings'), ('share_allocations'), ('payout_contents')),
+share_action(action) AS (VALUES ('processor.import'), ('processor.read'), ('processor.paid_out'), ('processor.match'), ('processor.unmatch'))
+SELECT kind, action, max(always) AS always
+FROM (SELECT kind, action, 1 AS always FROM always UNION ALL SELECT kind, action, 0 FROM sometimes
+      UNION ALL SELECT kind, action, 0 FROM money_kind CROSS JOIN money_action
+      UNION ALL SELECT kind, action, 0 FROM share_kind CROSS JOIN share_action) r GROUP BY kind, action;
+CREATE TABLE fact_reasons AS
+SELECT 'voids' AS kind, log_no, event_id, reason FROM voids
+UNION ALL SELECT 'write_offs', log_no, event_id, reason FROM write_offs
+UNION ALL SELECT 'write_off_reversals', log_no, event_id, reason FROM write_off_reversals
+UNION ALL SELECT 'holds', log_no, event_id, reason FROM holds
+UNION ALL SELECT 'invoice_disputes', log_no, event_id, reason FROM invoice_disputes
+UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, reason FROM invoice_dispute_closings
+UNION ALL SELECT 'payment_reversals', log_no, event_id, reason FROM payment_reversals
+UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, reason FROM balance_transaction_closings
+UNION ALL SELECT 'pauses', log_no, event_id, reason FROM pauses
+UNION ALL SELECT 'user_ends', log_no, event_id, reason FROM user_ends;
+CREATE TABLE event_subjects AS
+SELECT f.event_id, f.action, d.number
+FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
+      UNION ALL SELECT event_id, 'invoice.hold', document_id FROM holds
+      UNION ALL SELECT event_id, 'invoice.release', document_id FROM hold_releases
+      UNION ALL SELECT event_id, 'dispute.open', document_id FROM invoice_disputes
+      UNION ALL SELECT event_id, 'dispute.close', document_id FROM invoice_dispute_closings
+      UNION ALL SELECT event_id, 'invoice.write_off', document_id FROM write_offs
+      UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.document_id
+      FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+      UNION ALL SELECT event_id, 'credit.refund', document_id FROM credit_refunds
+      UNION ALL SELECT event_id, 'credit.apply', credit_note_id FROM credit_applications
+      UNION ALL SELECT r.event_id, 'credit.unapply', a.credit_note_id
+      FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id) f
+JOIN papers d ON d.document_id = f.document_id;
+CREATE TABLE event_amounts AS
+SELECT f.event_id, f.action, n.text AS value
+FROM event_sums f JOIN currencies c ON c.code = f.currency JOIN numerals n ON n.amount = f.amount AND n.digits = c.digits;
+CREATE TABLE gl_last AS
+SELECT month, format FROM (SELECT month, format, books_closed, row_number() OVER (PARTITION BY month, format
+                             ORDER BY part DESC) AS back FROM gl_exports) e WHERE back = 1 AND books_closed = 1;
+
+-- CHECKS
+
+-- sold_once: A sale, requote or reversal of a partner is in the ledger once, known by its kind and own id.
+-- whole
+SELECT 'quote ' || quote_id, partner_id, sales FROM quotes WHERE sales > 1
+UNION ALL
+SELECT coalesce(reversal_id, requote_id), partner_id, count(*) FROM named_rows WHERE kind <> 'quote_accepted'
+GROUP BY partner_id, kind, coalesce(reversal_id, requote_id) HAVING count(*) > 1;
+
+-- row_ids: A sale names its quote only, a requote also its requote, a reversal also its reversal; there are no other kinds.
+SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, kind, misnamed FROM row_groups WHERE misnamed > 0;
+
+-- row_adds_up: The price is the partner's cut and our amount; none is below zero, and in a reversal none is above zero.
+SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, policy_id, kind, unbalanced FROM row_groups
+WHERE unbalanced > 0;
+
+-- quote_known: A requote or reversal belongs to a quote in the ledger with the same partner, policy and currency.
+-- whole
+SELECT 'quote ' || quote_id, partner_id, sales, policy_id, other_policy_id, currency, other_currency FROM quotes
+WHERE sales = 0 OR policy_id <> other_policy_id OR currency <> other_currency;
+
+-- quote_not_below_zero: Reversals never take the price, the cut or our amount of a quote below zero.
+-- whole
+SELECT 'quote ' || quote_id, partner_id, spot_price, partner_cut, invoice_amount FROM quotes
+WHERE spot_price < 0 OR partner_cut < 0 OR invoice_amount < 0;
+
+-- requote_known: A reversal that names a requote names one of its own quote.
+-- whole
+SELECT 'reversal ' || r.reversal_id, r.partner_id, r.quote_id, r.requote_id
+FROM named_rows r LEFT JOIN named_rows q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id
+  AND q.kind = 'requote_accepted' AND q.requote_id = r.requote_id
+WHERE r.kind = 'reversal' AND r.requote_id IS NOT NULL AND q.log_no IS NULL;
+
+-- reversal_routed_as_sale: A reversal is invoiced or routed by the processor as the sale or requote that it reverses was.
+-- whole
+SELECT 'reversal ' || r.reversal_id, r.partner_id, r.arrangement, coalesce(q.arrangement, s.arrangement)
+FROM named_rows r LEFT JOIN quotes s ON s.partner_id = r.partner_id AND s.quote_id = r.quote_id
+LEFT JOIN named_rows q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id
+  AND q.kind = 'requote_accepted' AND q.requote_id = r.requote_id
+WHERE r.kind = 'reversal' AND r.arrangement <> CASE WHEN r.requote_id IS NULL THEN s.arrangement ELSE q.arrangement END;
+
+-- row_month: A row belongs to the month in which it was accepted in its time zone.
+-- whole
+SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.month, g.time_zone, g.first_at, g.last_at
+FROM row_groups g LEFT JOIN months m ON m.month = g.month
+LEFT JOIN month_zones a ON a.time_zone = g.time_zone AND a.month = g.month
+LEFT JOIN month_zones b ON b.time_zone = g.time_zone AND b.month = m.next
+WHERE a.begins_at IS NULL OR m.month IS NULL OR g.first_at < a.begins_at
+   OR g.last_at >= coalesce(b.begins_at, m.next || '-01T12:00:00.000000Z');
+
+-- month_zone_plausible: A month begins once in a time zone, within 14 hours of its first midnight in UTC, at a whole quarter of an hour.
+SELECT z.time_zone || ' ' || z.month, z.begins_at
+FROM month_zones z LEFT JOIN months m ON m.month = z.month LEFT JOIN days d ON d.day = substr(z.begins_at, 1, 10)
+WHERE m.month IS NULL OR d.n IS NULL OR d.n < m.first_day - 1 OR d.n > m.first_day
+   OR (d.n = m.first_day AND substr(z.begins_at, 12, 5) > '12:00')
+   OR (d.n < m.first_day AND substr(z.begins_at, 12, 5) < '10:00')
+   OR substr(z.begins_at, 15) NOT IN ('00:00.000000Z', '15:00.000000Z', '30:00.000000Z', '45:00.000000Z')
+UNION ALL
+SELECT time_zone || ' ' || month, 'stated twice' FROM month_zones GROUP BY time_zone, month HAVING count(*) > 1;
+
+-- row_not_early: No row was accepted more than five minutes after it was recorded.
+SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.last_at, g.first_recorded
+FROM row_groups g LEFT JOIN days a ON a.day = substr(g.last_at, 1, 10)
+LEFT JOIN days b ON b.day = substr(g.first_recorded, 1, 10)
+LEFT JOIN minutes c ON c.minute = substr(g.last_at, 12, 5) LEFT JOIN minutes d ON d.minute = substr(g.first_recorded, 12, 5)
+WHERE g.last_at > g.first_recorded AND coalesce(1440 * (a.n - b.n) + c.n - d.n, 9) > 5;
+
+-- row_posted: A row is posted to its own month; or if that was closed before, to the month that was open then.
+-- whole
+SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.month, g.posted_month, g.entries
+FROM row_groups g LEFT JOIN closed_months p ON p.month = g.posted_month
+LEFT JOIN months n ON n.next = g.posted_month LEFT JOIN closed_months b ON b.month = n.month
+WHERE g.posted_month < g.month OR p.log_no < g.last_no
+   OR (g.posted_month > g.month AND coalesce(b.log_no > g.first_no, 1 = 1));
+
+-- row_of_event: A row names an import, an acceptance or a reversal that was recorded just before it, at the same time.
+-- whole
+SELECT 'rows of event ' || CAST(r.event_id AS TEXT), e.action, e.subject, e.occurred_at, r.first_recorded
+FROM row_events r LEFT JOIN audit_events e ON e.event_id = r.event_id
+WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded <> e.occurred_at
+   OR CASE e.action WHEN 'ledger.import' THEN 1 = 0
+                    WHEN 'quote.accept' THEN r.entries <> 1 OR r.kind <> 'quote_accepted' OR r.quote_id <> e.subject
+                    WHEN 'requote.accept' THEN r.entries <> 1 OR r.kind <> 'requote_accepted' OR r.quote_id <> e.subject
+                    WHEN 'quote.reverse' THEN r.entries <> 1 OR r.kind <> 'reversal' OR r.quote_id <> e.subject
+                    WHEN 'processor.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal' ELSE 1 = 1 END;
+
+-- rows_of_every_event: An import or reversal states the totals of its rows, and an acceptance has its row.
+-- whole
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject
+FROM audit_events e LEFT JOIN row_events r ON r.event_id = e.event_id
+LEFT JOIN (SELECT DISTINCT event_id FROM details WHERE substr(path, 1, 6) = 'totals') t ON t.event_id = e.event_id
+WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
+   OR (e.action IN ('ledger.import', 'quote.reverse') AND t.event_id IS NULL);
+
+-- import_totals: An import's rows are as many, with the same sums of each currency, as its event states.
+-- whole
+SELECT 'event ' || CAST(coalesce(t.event_id, r.event_id) AS TEXT), coalesce(t.currency, r.currency),
+       coalesce(t.field, r.field), t.value, r.value
+FROM row_totals r FULL JOIN stated_totals t
+  ON t.event_id = r.event_id AND t.currency = r.currency AND t.field = r.field
+WHERE (t.value IS NULL AND r.event_id IN (SELECT event_id FROM stated_totals)) OR r.value IS NULL OR t.value <> r.value;
+
+-- import_count: An import accepted as many rows as it states.
+-- whole
+SELECT 'event ' || CAST(d.event_id AS TEXT), d.value, coalesce(r.entries, 0)
+FROM details d LEFT JOIN (SELECT event_id, sum(entries) AS entries FROM row_events GROUP BY event_id) r
+  ON r.event_id = d.event_id
+WHERE d.action = 'ledger.import' AND d.path = 'accepted' AND d.value <> CAST(coalesce(r.entries, 0) AS TEXT);
+
+-- row_time_zone: A row has the time zone that its partner had when it was recorded.
+-- whole
+SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.time_zone, f.value
+FROM row_groups g LEFT JOIN fields f ON f.subject = 'partner ' || g.partner_id AND f.field = 'time_zone'
+  AND f.log_no < g.first_no AND (f.until_no IS NULL OR f.until_no > g.first_no)
+WHERE g.time_zone IS DISTINCT FROM f.value;
+
+-- row_policy_known: A row names a policy that its partner had when the row was recorded.
+-- whole
+SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.policy_id
+FROM row_groups g
+WHERE NOT EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'partner ' || g.partner_id
+                    AND f.field = 'policies.' || g.policy_id || '.name' AND f.log_no < g.first_no);
+
+-- row_arrangement: A month's sales of a partner are all invoiced, or all routed by the processor; so are its requotes.
+SELECT partner_id || ' ' || month, min(arrangement), max(arrangement) FROM row_groups WHERE kind <> 'reversal'
+GROUP BY partner_id, month HAVING min(arrangement) <> max(arrangement);
+
+-- acceptance_has_row: An acceptance by a partner's client is one row of its quote or requote, recorded by the event of that client.
+-- whole
+SELECT a.what || ' ' || a.own_id, a.partner_id, a.client_id, r.kind, e.action, e.subject
+FROM (SELECT 'quote' AS what, quote_id AS own_id, quote_id, NULL AS requote_id, partner_id, client_id, posted_month,
+             entry_id FROM quote_acceptances
+      UNION ALL SELECT 'requote', requote_id, quote_id, requote_id, partner_id, client_id, posted_month, entry_id
+      FROM requote_acceptances) a
+LEFT JOIN named_rows r ON r.log_no = a.entry_id LEFT JOIN audit_events e ON e.event_id = r.event_id
+LEFT JOIN details c ON c.log_no = e.log_no AND c.path = 'client_id'
+WHERE r.partner_id IS DISTINCT FROM a.partner_id OR r.posted_month <> a.posted_month OR r.quote_id <> a.quote_id
+   OR r.requote_id IS DISTINCT FROM a.requote_id OR r.kind <> a.what || '_accepted' OR e.action <> a.what || '.accept'
+   OR c.value IS DISTINCT FROM a.client_id
+UNION ALL
+SELECT 'row ' || CAST(r.log_no AS TEXT), r.partner_id, '', r.kind, e.action, e.subject
+FROM row_events g JOIN audit_events e ON e.event_id = g.event_id AND e.action IN ('quote.accept', 'requote.accept')
+LEFT JOIN (SELECT event_id, log_no, kind, partner_id FROM named_rows) r ON r.event_id = g.event_id
+WHERE r.log_no IS NULL OR (r.log_no NOT IN (SELECT entry_id FROM quote_acceptances)
+  AND r.log_no NOT IN (SELECT entry_id FROM requote_acceptances));
+
+-- requotes_in_order: The requotes of a quote that a client accepted are numbered from 1, each after the one before.
+-- whole
+SELECT 'requote ' || a.requote_id, a.step, a.previous_step
+FROM requote_acceptances a LEFT JOIN requote_acceptances b ON b.quote_id = a.quote_id AND b.step = a.previous_step
+WHERE a.step <> coalesce(a.previous_step, 0) + 1 OR (a.previous_step IS NOT NULL AND b.log_no IS NULL)
+   OR b.log_no > a.log_no;
+
+-- months_in_order: Months close once, one after the other.
+SELECT month, previous, before
+FROM (SELECT c.month, c.previous, m.n, lag(c.month) OVER (ORDER BY c.log_no) AS before,
+             lag(m.n) OVER (ORDER BY c.log_no) AS before_n, c.log_no, min(c.log_no) OVER () AS first_no
+      FROM closed_months c LEFT JOIN months m ON m.month = c.month) c
+WHERE n IS NULL OR (log_no <> first_no AND (n <> before_n + 1 OR previous IS DISTINCT FROM before))
+   OR (log_no = first_no AND previous IS NOT NULL AND (SELECT first FROM pack) = 0);
+
+-- month_close_event: A month is closed by the event of its close, at its time, after the month's last day.
+SELECT c.month, c.issued_on, c.closed_at, e.occurred_at
+FROM closed_months c LEFT JOIN audit_events e ON e.action = 'month.close' AND e.subject = c.month AND e.log_no < c.log_no
+LEFT JOIN months m ON m.month = c.month LEFT JOIN days d ON d.day = substr(c.closed_at, 1, 10)
+WHERE e.event_id IS NULL OR e.occurred_at <> c.closed_at OR coalesce(c.issued_on <= m.last_day, 1 = 1)
+   OR coalesce(c.issued_on - d.n NOT IN (-1, 0, 1), 1 = 1);
+
+-- every_close_recorded: Every event of a close has closed its month.
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject
+FROM audit_events e LEFT JOIN closed_months c ON c.month = e.subject AND c.log_no > e.log_no
+WHERE e.action = 'month.close' AND c.month IS NULL;
+
+-- month_totals: The close of a month states the number and sums of its rows in each currency.
+SELECT coalesce(t.month, r.billed_month), coalesce(t.currency, r.currency), t.entries, r.entries, t.invoice_amount,
+       r.invoice_amount
+FROM month_totals t FULL JOIN (
+  SELECT p.billed_month, p.currency, sum(p.entries) AS entries, sum(p.spot_price) AS spot_price,
+         sum(p.partner_cut) AS partner_cut, sum(p.invoice_amount) AS invoice_amount
+  FROM row_partners p JOIN closed_months c ON c.month = p.billed_month GROUP BY p.billed_month, p.currency) r
+  ON r.billed_month = t.month AND r.currency = t.currency
+WHERE coalesce(t.month, r.billed_month) >= (SELECT from_month FROM pack)
+  AND (t.month IS NULL OR r.billed_month IS NULL OR t.entries <> r.entries OR t.spot_price <> r.spot_price
+       OR t.partner_cut <> r.partner_cut OR t.invoice_amount <> r.invoice_amount)
+UNION ALL
+SELECT month, currency, count(*), 1, 0, 0 FROM month_totals GROUP BY month, currency HAVING count(*) > 1;
+
+-- month_partners: The close of a month states the number and sums of each partner's rows; the verifier compares their root.
+SELECT month, partner_id, currency, sum(stated), sum(counted), sum(invoice_amount), sum(summed)
+FROM (SELECT month, partner_id, currency, arrangement, entries AS stated, spot_price, partner_cut, invoice_amount,
+             0 AS counted, 0 AS spot, 0 AS cut, 0 AS summed FROM month_partners
+      UNION ALL
+      SELECT p.billed_month, p.partner_id, p.currency, p.arrangement, 0, 0, 0, 0, p.entries, p.spot_price,
+             p.partner_cut, p.invoice_amount
+      FROM row_partners p JOIN closed_months c ON c.month = p.billed_month) x
+WHERE month >= (SELECT from_month FROM pack) GROUP BY month, partner_id, currency, arrangement
+HAVING sum(stated) <> sum(counted) OR sum(spot_price) <> sum(spot) OR sum(partner_cut) <> sum(cut)
+    OR sum(invoice_amount) <> sum(summed)
+UNION ALL
+SELECT month, partner_id, currency, count(*), 1, 0, 0 FROM month_partners
+GROUP BY month, partner_id, currency, arrangement HAVING count(*) > 1;
+
+-- month_counts: The close of a month states how many rows, late rows and partners with documents it has, and when these were issued.
+SELECT c.month, c.entries, r.entries, c.late_entries, r.late_entries, c.partners_with_documents, d.partners
+FROM closed_months c
+LEFT JOIN (SELECT billed_month, sum(entries) AS entries, sum(late_entries) AS late_entries FROM row_partners
+           GROUP BY billed_month) r ON r.billed_month = c.month
+LEFT JOIN (SELECT month, count(DISTINCT partner_id) AS partners, min(issued_on) AS first_on, max(issued_on) AS last_on,
+                  min(log_no) AS first_no, max(log_no) AS last_no
+           FROM documents WHERE purpose = 'month' AND replaces IS NULL GROUP BY month) d ON d.month = c.month
+WHERE c.month >= (SELECT from_month FROM pack)
+  AND (c.entries <> coalesce(r.entries, 0) OR c.late_entries <> coalesce(r.late_entries, 0)
+       OR c.partners_with_documents <> coalesce(d.partners, 0) OR d.first_on <> c.issued_on OR d.last_on <> c.issued_on
+       OR d.last_no > c.log_no
+       OR d.first_no < (SELECT max(e.log_no) FROM audit_events e WHERE e.action = 'month.close' AND e.subject = c.month));
+
+-- partners_without_activity: The close of a month states how many active partners had no rows in it.
+-- whole
+SELECT c.month, c.partners_without_activity, count(CASE WHEN r.subject IS NULL THEN f.subject END)
+FROM closed_months c LEFT JOIN fields f ON f.field = 'active' AND f.value = 'true' AND f.subject <> 'settings'
+  AND f.log_no < c.log_no AND (f.until_no IS NULL OR f.until_no > c.log_no)
+LEFT JOIN (SELECT DISTINCT billed_month, 'partner ' || partner_id AS subject FROM row_partners) r
+  ON r.billed_month = c.month AND r.subject = f.subject
+GROUP BY c.month, c.partners_without_activity
+HAVING count(CASE WHEN r.subject IS NULL THEN f.subject END) <> c.partners_without_activity;
+
+-- documents_of_rows: The lines of a month's document are the rows that it bills: by policy, kind and month, their number and sums.
+SELECT coalesce(max(number), 'no document of ' || partner_id || ' for ' || billed_month), policy_id, kind, month,
+       sum(counted), sum(entries), sum(summed), sum(invoice_amount)
+FROM (SELECT b.billed_month, b.partner_id, b.currency, b.arrangement, b.policy_id, b.kind, b.month, d.document_id,
+             d.number, b.entries AS counted, b.spot_price AS spot, b.partner_cut AS cut, b.invoice_amount AS summed,
+             0 AS entries, 0 AS spot_price, 0 AS partner_cut, 0 AS invoice_amount
+      FROM row_lines b JOIN closed_months c ON c.month = b.billed_month
+      LEFT JOIN papers d ON d.partner_id = b.partner_id AND d.month = b.billed_month AND d.purpose = 'month'
+        AND d.currency = b.currency AND d.arrangement = b.arrangement
+      UNION ALL
+      SELECT l.billed_month, l.partner_id, l.currency, l.arrangement, l.policy_id, l.kind, l.month, l.document_id,
+             l.number, 0, 0, 0, 0, l.entries, l.spot_price, l.partner_cut, l.invoice_amount
+      FROM billed_lines l) x
+WHERE billed_month >= (SELECT from_month FROM pack)
+GROUP BY billed_month, partner_id, currency, arrangement, policy_id, kind, month, document_id
+HAVING sum(counted) <> sum(entries) OR sum(spot) <> sum(spot_price) OR sum(cut) <> sum(partner_cut)
+    OR sum(summed) <> sum(invoice_amount) OR max(number) IS NULL;
+
+-- document_adds_up: A document states the sums of its lines, the number of their rows, and of those how many are sales.
+SELECT d.number, d.entries, l.entries, d.enrollments, l.sales, d.invoice_amount, l.invoice_amount
+FROM documents d LEFT JOIN paper_lines l ON l.document_id = d.document_id
+WHERE d.spot_price <> d.partner_cut + d.invoice_amount
+   OR (d.purpose = 'month' AND (l.document_id IS NULL OR d.entries <> l.entries OR d.enrollments <> l.sales
+       OR d.spot_price <> l.spot_price OR d.partner_cut <> l.partner_cut OR d.invoice_amount <> l.invoice_amount))
+   OR (d.purpose IN ('adjustment', 'opening') AND (l.document_id IS NOT NULL OR d.entries <> 0 OR d.enrollments <> 0
+       OR d.partner_cut <> 0))
+   OR (d.purpose = 'missing_shares' AND (d.invoice_amount IS DISTINCT FROM l.invoice_amount OR d.entries <> 0
+       OR d.spot_price <> l.spot_price OR d.partner_cut <> l.partner_cut))
+UNION ALL
+SELECT 'lines of document ' || CAST(l.document_id AS TEXT), l.entries, 0, l.sales, 0, l.invoice_amount, 0
+FROM paper_lines l LEFT JOIN documents d ON d.document_id = l.document_id WHERE d.document_id IS NULL;
+
+-- line_adds_up: The price of a line is the cut and our amount, of at least one row, numbered once on its document.
+SELECT 'line ' || CAST(l.position AS TEXT) || ' of ' || d.number, l.count, l.spot_price
+FROM document_lines l JOIN documents d ON d.document_id = l.document_id
+WHERE l.spot_price <> l.partner_cut + l.invoice_amount OR l.count < 1 OR l.currency <> d.currency
+   OR (d.purpose = 'month' AND l.month > d.month) OR l.kind NOT IN ('quote_accepted', 'requote_accepted', 'reversal')
+UNION ALL
+SELECT 'line ' || CAST(position AS TEXT) || ' of document ' || CAST(document_id AS TEXT), count(*), 0
+FROM document_lines GROUP BY document_id, position HAVING count(*) > 1;
+
+-- one_live_document: A partner has one document of a month, currency and arrangement that is not void, and each further one replaces a void one.
+-- whole
+SELECT partner_id || ' ' || month, currency, arrangement, count(*),
+       sum(CASE WHEN void_no IS NULL THEN 1 ELSE 0 END), sum(CASE WHEN replaces IS NULL THEN 1 ELSE 0 END)
+FROM papers WHERE purpose = 'month' GROUP BY partner_id, month, currency, arrangement
+HAVING sum(CASE WHEN void_no IS NULL THEN 1 ELSE 0 END) > 1 OR sum(CASE WHEN replaces IS NULL THEN 1 ELSE 0 END) <> 1;
+
+-- numbers_without_gaps: The numbers of a series begin with 1 and have no gap but skipped numbers, none is used twice, and their days never go back.
+-- whole
+SELECT series || ' ' || CAST(sequence AS TEXT), before, latest
+FROM (SELECT series, sequence, issued_on, lag(till) OVER (PARTITION BY series ORDER BY sequence, till) AS before,
+             max(issued_on) OVER (PARTITION BY series ORDER BY sequence, till
+                                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest
+      FROM (SELECT series, sequence, sequence AS till, CASE purpose WHEN 'opening' THEN NULL ELSE issued_on END AS issued_on
+            FROM documents
+            UNION ALL SELECT series, first_sequence, last_sequence, NULL FROM skipped_numbers) n) n
+WHERE sequence <> coalesce(before, 0) + 1 OR issued_on < latest;
+
+-- number_form: A document's number is in the series of its kind and year; an item that was carried over keeps its own number.
+SELECT d.number, d.series, d.sequence, d.document, y.day
+FROM documents d LEFT JOIN days y ON y.n = d.issued_on
+WHERE d.sequence < 1
+   OR (d.purpose <> 'opening' AND (d.opening_number IS NOT NULL
+       OR d.series IS DISTINCT FROM CASE d.document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
+          || substr(y.day, 1, 4)
+       OR d.number <> d.series || '-' || CASE WHEN d.sequence < 10 THEN '00000' WHEN d.sequence < 100 THEN '0000'
+            WHEN d.sequence < 1000 THEN '000' WHEN d.sequence < 10000 THEN '00' WHEN d.sequence < 100000 THEN '0' ELSE '' END
+          || CAST(d.sequence AS TEXT)))
+   OR (d.purpose = 'opening' AND (d.series <> 'OPENING' OR d.number IS DISTINCT FROM d.opening_number
+       || CASE d.opening_revision WHEN 1 THEN '' ELSE '~' || CAST(d.opening_revision AS TEXT) END))
+UNION ALL
+SELECT number, '', count(*), '', '' FROM documents GROUP BY number HAVING count(*) > 1;
+
+-- skipped_by_resumption: Numbers are skipped only by the resumption of a paused ledger, whose event names them.
+-- whole
+SELECT s.series || ' ' || CAST(s.first_sequence AS TEXT), s.last_sequence, r.event_id, s.event_id
+FROM skipped_numbers s LEFT JOIN resumptions r ON r.pause_id = s.pause_id
+WHERE r.event_id IS DISTINCT FROM s.event_id OR s.last_sequence < s.first_sequence OR s.first_sequence < 1
+   OR 2 <> (SELECT count(*) FROM details d WHERE d.event_id = s.event_id AND d.action = 'ledger.resume'
+              AND substr(d.path, 1, 8) = 'skipped.'
+              AND ((substr(d.path, length(d.path) - 4) = '.from' AND d.value = s.series || '-' || CASE
+                      WHEN s.first_sequence < 10 THEN '00000' WHEN s.first_sequence < 100 THEN '0000'
+                      WHEN s.first_sequence < 1000 THEN '000' WHEN s.first_sequence < 10000 THEN '00'
+                      WHEN s.first_sequence < 100000 THEN '0' ELSE '' END || CAST(s.first_sequence AS TEXT))
+                OR (substr(d.path, length(d.path) - 2) = '.to' AND d.value = s.series || '-' || CASE
+                      WHEN s.last_sequence < 10 THEN '00000' WHEN s.last_sequence < 100 THEN '0000'
+                      WHEN s.last_sequence < 1000 THEN '000' WHEN s.last_sequence < 10000 THEN '00'
+                      WHEN s.last_sequence < 100000 THEN '0' ELSE '' END || CAST(s.last_sequence AS TEXT))))
+UNION ALL
+SELECT 'event ' || CAST(d.event_id AS TEXT), count(*), 0, 0 FROM details d
+WHERE d.action = 'ledger.resume' AND substr(d.path, 1, 8) = 'skipped.' AND substr(d.path, length(d.path) - 4) = '.from'
+GROUP BY d.event_id
+HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.event_id);
+
+-- document_days: A document is issued after its month has ended, on the day of its record, and is due after its terms.
+SELECT d.number, d.issued_on, d.due_on, d.terms_days, d.issued_at
+FROM documents d LEFT JOIN months m ON m.month = d.month LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
+WHERE d.purpose <> 'opening'
+  AND ((d.document = 'invoice') <> (d.due_on IS NOT NULL) OR (d.due_on IS NULL) <> (d.terms_days IS NULL)
+       OR d.due_on < CASE WHEN d.replaces IS NULL THEN d.issued_on ELSE 0 END OR d.terms_days < 0
+       OR (d.replaces IS NULL AND d.due_on <> d.issued_on + d.terms_days)
+       OR (d.purpose = 'month' AND coalesce(d.issued_on <= m.last_day, 1 = 1))
+       OR coalesce(x.n - d.issued_on NOT IN (-1, 0, 1), 1 = 1));
+
+-- document_kind: Exactly the months of connected accounts are statements; no document is owed less than zero; only documents that may have credit, tax or an opening have one.
+SELECT d.number, d.document, d.purpose, d.arrangement, d.gross, d.credit_applied
+FROM papers d JOIN documents f ON f.document_id = d.document_id
+WHERE d.document NOT IN ('invoice', 'credit_note', 'statement')
+   OR d.purpose NOT IN ('month', 'adjustment', 'missing_shares', 'opening')
+   OR (d.purpose = 'month' AND (d.document = 'statement') <> (d.arrangement = 'connected_account'))
+   OR (d.document <> 'statement' AND d.gross < 0)
+   OR (d.tax_totals > 0 AND d.arrangement <> 'invoicing')
+   OR (d.credit_applied <> 0 AND (d.document <> 'invoice' OR d.credit_applied < 0 OR d.credit_applied > d.gross))
+   OR (d.purpose = 'missing_shares' AND (d.document <> 'invoice' OR d.arrangement <> 'connected_account'
+       OR d.invoice_amount <= 0))
+   OR (d.purpose = 'adjustment') <> (d.credits IS NOT NULL)
+   OR (d.purpose = 'adjustment' AND (d.document <> 'credit_note' OR d.invoice_amount <= 0 OR trim(f.reason) = ''
+       OR f.invoice_lowered_by IS NULL OR f.invoice_left IS NULL OR f.invoice_lowered_by < 0
+       OR f.invoice_lowered_by > d.gross OR f.invoice_left < 0))
+   OR (d.purpose <> 'adjustment' AND (f.invoice_lowered_by IS NOT NULL OR f.invoice_left IS NOT NULL))
+   OR (d.purpose = 'opening') <> (f.opening_id IS NOT NULL)
+   OR (d.purpose = 'opening' AND (d.document = 'statement' OR d.arrangement <> 'invoicing' OR d.invoice_amount <= 0
+       OR f.original_amount < d.invoice_amount OR f.original_amount IS NULL OR d.credit_applied <> 0));
+
+-- document_party: A document names its partner, its address and its numbers as they were recorded before it was issued.
+-- whole
+SELECT d.number, x.field, x.printed, f.value
+FROM documents d JOIN (
+  SELECT document_id, 'name' AS field, partner_name AS printed FROM documents
+  UNION ALL SELECT document_id, 'address.line1', address_line1 FROM documents
+  UNION ALL SELECT document_id, 'address.line2', address_line2 FROM documents
+  UNION ALL SELECT document_id, 'address.city', address_city FROM documents
+  UNION ALL SELECT document_id, 'address.region', address_region FROM documents
+  UNION ALL SELECT document_id, 'address.postal_code', address_postal_code FROM documents
+  UNION ALL SELECT document_id, 'address.country', address_country FROM documents
+  UNION ALL SELECT document_id, 'tax_id', tax_id FROM documents
+  UNION ALL SELECT document_id, 'purchase_order', purchase_order FROM documents
+  UNION ALL SELECT document_id, 'legal_note', legal_note FROM documents
+  UNION ALL SELECT document_id, 'e_invoice', e_invoice FROM documents
+  UNION ALL SELECT document_id, 'buyer_reference', buyer_reference FROM documents
+  UNION ALL SELECT document_id, 'electronic_address', electronic_address FROM documents) x
+  ON x.document_id = d.document_id
+LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = x.field
+  AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+WHERE NOT (substr(x.printed, 1, 1) = '#' AND length(x.printed) = 45)
+  AND x.printed <> CASE WHEN x.field = 'e_invoice' AND (d.document = 'statement' OR d.purpose = 'opening') THEN 'none'
+                        WHEN x.field IN ('buyer_reference', 'electronic_address') AND d.purpose = 'opening' THEN ''
+                        ELSE coalesce(f.value, '') END;
+
+-- policy_named: A line names its policy as it was recorded before the document was issued.
+-- whole
+SELECT 'line ' || CAST(l.position AS TEXT) || ' of ' || d.number, l.policy_id, l.policy_name, f.value
+FROM document_lines l JOIN documents d ON d.document_id = l.document_id
+LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'policies.' || l.policy_id || '.name'
+  AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+WHERE l.policy_name IS DISTINCT FROM f.value;
+
+-- terms_of_partner: An invoice has the payment terms of its partner when it was issued; a replacement may keep older ones.
+-- whole
+SELECT d.number, d.terms_days, f.value
+FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_days'
+  AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
+  AND CAST(d.terms_days AS TEXT) <> coalesce(f.value, CAST(d.terms_days AS TEXT));
+
+-- wording_known: A document prints a version of the issuer that was recorded before it, and all documents belong to one environment.
+-- whole
+SELECT d.number, d.issuer_version_id, d.sandbox
+FROM documents d LEFT JOIN issuer_versions v ON v.issuer_version_id = d.issuer_version_id
+WHERE v.log_no IS NULL OR v.log_no > d.log_no OR d.sandbox <> (SELECT min(sandbox) FROM documents);
+
+-- void_of_document: A document is voided once, after its issue, and the void repeats what it was for.
+-- whole
+SELECT coalesce(d.number, 'document ' || CAST(v.document_id AS TEXT)), v.partner_id, v.month, v.currency, v.voided_on
+FROM voids v LEFT JOIN papers d ON d.document_id = v.document_id
+WHERE d.document_id IS NULL OR d.partner_id <> v.partner_id OR d.month <> v.month OR d.currency <> v.currency
+   OR d.arrangement <> v.arrangement OR d.log_no > v.log_no OR v.voided_on < d.issued_on OR trim(v.reason) = ''
+UNION ALL
+SELECT 'document ' || CAST(document_id AS TEXT), 'void twice', '', '', count(*) FROM voids
+GROUP BY document_id HAVING count(*) > 1;
+
+-- replacement: A replacement replaces one void document with the same partner, month, currency and amounts, and is issued after the void.
+-- whole
+SELECT n.number, o.number, n.partner_id, o.partner_id, n.sign * n.invoice_amount, o.sign * o.invoice_amount
+FROM papers n LEFT JOIN papers o ON o.document_id = n.replaces
+WHERE n.replaces IS NOT NULL
+  AND (o.void_no IS NULL OR o.void_no > n.log_no OR o.voided_on > n.issued_on OR n.partner_id <> o.partner_id
+       OR n.month <> o.month OR n.currency <> o.currency OR n.arrangement <> o.arrangement OR n.purpose <> o.purpose
+       OR n.sign * n.invoice_amount <> o.sign * o.invoice_amount)
+UNION ALL
+SELECT 'document ' || CAST(replaces AS TEXT), 'replaced twice', '', '', count(*), 0 FROM papers
+WHERE replaces IS NOT NULL GROUP BY replaces HAVING count(*) > 1;
+
+-- hold: A hold is put on an issued document after its last hold was released, and is released at most once.
+-- whole
+SELECT 'hold ' || CAST(h.hold_id AS TEXT), h.document_id, h.follows
+FROM holds h LEFT JOIN documents d ON d.document_id = h.document_id
+LEFT JOIN hold_releases r ON r.hold_id = h.follows AND r.document_id = h.document_id
+WHERE d.log_no IS NULL OR d.log_no > h.log_no OR (h.follows IS NOT NULL AND (r.log_no IS NULL OR r.log_no > h.log_no))
+UNION ALL
+SELECT 'release of hold ' || CAST(r.hold_id AS TEXT), r.document_id, NULL
+FROM hold_releases r LEFT JOIN holds h ON h.hold_id = r.hold_id AND h.document_id = r.document_id
+WHERE h.log_no IS NULL OR h.log_no > r.log_no OR h.held_at > r.released_at
+UNION ALL
+SELECT 'hold ' || CAST(hold_id AS TEXT), count(*), NULL FROM hold_releases GROUP BY hold_id HAVING count(*) > 1
+UNION ALL
+SELECT 'hold ' || CAST(hold_id AS TEXT), count(*), NULL FROM holds GROUP BY hold_id HAVING count(*) > 1
+UNION ALL
+SELECT 'holds of document ' || CAST(document_id AS TEXT), count(*), NULL FROM holds
+GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1;
+
+-- invoice_dispute: A dispute is about an issued invoice and at most its amount; the invoice's next dispute follows the end of this one.
+-- whole
+SELECT 'dispute ' || CAST(t.invoice_dispute_id AS TEXT), d.number, t.amount, d.gross
+FROM invoice_disputes t LEFT JOIN papers d ON d.document_id = t.document_id
+LEFT JOIN invoice_dispute_closings c ON c.invoice_dispute_id = t.follows AND c.document_id = t.document_id
+WHERE d.log_no IS NULL OR d.log_no > t.log_no OR d.document <> 'invoice' OR t.amount <= 0 OR t.amount > d.gross
+   OR t.currency <> d.currency OR t.promised_on < t.disputed_on OR trim(t.reason) = ''
+   OR (t.follows IS NOT NULL AND (c.log_no IS NULL OR c.log_no > t.log_no))
+UNION ALL
+SELECT 'end of dispute ' || CAST(c.invoice_dispute_id AS TEXT), '', 0, 0
+FROM invoice_dispute_closings c LEFT JOIN invoice_disputes t ON t.invoice_dispute_id = c.invoice_dispute_id
+  AND t.document_id = c.document_id
+WHERE t.log_no IS NULL OR t.log_no > c.log_no OR t.disputed_on > c.closed_on
+UNION ALL
+SELECT 'dispute ' || CAST(invoice_dispute_id AS TEXT), 'twice', count(*), 1 FROM invoice_disputes
+GROUP BY invoice_dispute_id HAVING count(*) > 1
+UNION ALL
+SELECT 'disputes of document ' || CAST(document_id AS TEXT), '', count(*), 1 FROM invoice_disputes
+GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1
+UNION ALL
+SELECT 'dispute ' || CAST(invoice_dispute_id AS TEXT), 'ended twice', count(*), 1 FROM invoice_dispute_closings
+GROUP BY invoice_dispute_id HAVING count(*) > 1;
+
+-- credits_within_invoice: Credit notes against an invoice are for the same partner and month, and with those against what it replaced never exceed it.
+-- whole
+WITH RECURSIVE chains(head, document_id) AS (
+  SELECT d.document_id, d.document_id FROM papers d
+  WHERE d.document = 'invoice' AND d.document_id NOT IN (SELECT replaces FROM papers WHERE replaces IS NOT NULL)
+  UNION ALL
+  SELECT c.head, d.replaces FROM chains c JOIN papers d ON d.document_id = c.document_id WHERE d.replaces IS NOT NULL)
+SELECT d.number, sum(n.invoice_amount), d.invoice_amount
+FROM chains c JOIN papers d ON d.document_id = c.head JOIN papers n ON n.credits = c.document_id AND n.void_no IS NULL
+GROUP BY d.number, d.invoice_amount HAVING sum(n.invoice_amount) > d.invoice_amount
+UNION ALL
+SELECT n.number, n.invoice_amount, i.invoice_amount
+FROM papers n LEFT JOIN papers i ON i.document_id = n.credits
+WHERE n.credits IS NOT NULL AND (i.document IS DISTINCT FROM 'invoice' OR i.partner_id <> n.partner_id
+  OR i.month <> n.month OR i.currency <> n.currency OR i.arrangement <> n.arrangement OR i.log_no > n.log_no);
+
+-- tax_adds_up: The taxable amounts of a document with tax are its amount before tax, and each of its lines is in one of them.
+SELECT d.number, d.taxable, d.invoice_amount, coalesce(l.lines, 0), coalesce(t.lines, 0)
+FROM papers d LEFT JOIN (SELECT document_id, count(*) AS lines FROM document_lines GROUP BY document_id) l
+  ON l.document_id = d.document_id
+LEFT JOIN (SELECT document_id, count(*) AS lines, count(DISTINCT line) AS once FROM taxed_lines GROUP BY document_id) t
+  ON t.document_id = d.document_id
+WHERE d.tax_totals > 0 AND (d.taxable <> d.invoice_amount OR coalesce(l.lines, 0) <> coalesce(t.lines, 0)
+  OR t.lines <> t.once)
+UNION ALL
+SELECT 'tax of document ' || CAST(t.document_id AS TEXT), t.position, 0, 0, 0
+FROM document_taxes t LEFT JOIN papers d ON d.document_id = t.document_id
+WHERE d.document_id IS NULL OR t.currency <> d.currency
+UNION ALL
+SELECT 'tax of document ' || CAST(document_id AS TEXT), count(*), 0, 0, 0
+FROM document_taxes GROUP BY document_id, country, category, rate, reduced HAVING count(*) > 1
+UNION ALL
+SELECT 'tax of document ' || CAST(document_id AS TEXT), count(*), 0, 0, 0
+FROM document_taxes GROUP BY document_id, position HAVING count(*) > 1;
+
+-- taxable_of_lines: Each taxable amount of a month's document is the sum of the lines that it names.
+SELECT d.number, t.position, t.taxable, coalesce(sum(l.invoice_amount), 0)
+FROM document_taxes t JOIN papers d ON d.document_id = t.document_id AND d.purpose <> 'adjustment'
+LEFT JOIN taxed_lines x ON x.document_id = t.document_id AND x.position = t.position
+LEFT JOIN document_lines l ON l.document_id = x.document_id AND CAST(l.position AS TEXT) = x.line
+GROUP BY d.number, t.position, t.taxable HAVING coalesce(sum(l.invoice_amount), 0) <> t.taxable;
+
+-- tax_rounded_once: Tax is the rate of the taxable amount, rounded once, half up; credits against an invoice together have the tax of their sum.
+-- whole
+WITH RECURSIVE chains(invoice_id, document_id) AS (
+  SELECT DISTINCT credits, credits FROM papers WHERE credits IS NOT NULL
+  UNION ALL
+  SELECT c.invoice_id, d.replaces FROM chains c JOIN papers d ON d.document_id = c.document_id
+  WHERE d.replaces IS NOT NULL),
+notes AS (
+  SELECT n.log_no, n.void_no, n.credits, t.country, t.category, t.rate, t.reduced, t.taxable, t.tax
+  FROM document_taxes t JOIN papers n ON n.document_id = t.document_id AND n.purpose = 'adjustment'),
+before AS (
+  SELECT t.log_no, sum(n.taxable) AS taxable, sum(n.tax) AS tax
+  FROM document_taxes t JOIN papers d ON d.document_id = t.document_id AND d.purpose = 'adjustment'
+  JOIN chains c ON c.invoice_id = d.credits
+  JOIN notes n ON n.credits = c.document_id AND n.log_no < d.log_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
+    AND n.country = t.country AND n.category = t.category AND n.rate = t.rate AND n.reduced = t.reduced
+  GROUP BY t.log_no)
+SELECT number, rate, taxable, tax
+FROM (SELECT d.number, t.rate, t.taxable + coalesce(b.taxable, 0) AS taxable, t.tax + coalesce(b.tax, 0) AS tax
+      FROM document_taxes t JOIN papers d ON d.document_id = t.document_id
+      LEFT JOIN before b ON b.log_no = t.log_no) t
+WHERE abs(taxable) >= 2000000000000 OR abs(tax) >= 2000000000000 OR rate > 1000000
+   OR (tax <> 0 AND (tax > 0) <> (taxable > 0))
+   OR 2 * (abs(tax) * 1000000 - abs(taxable) * rate) <= -1000000
+   OR 2 * (abs(tax) * 1000000 - abs(taxable) * rate) > 1000000;
+
+-- tax_category: Only the standard category has a rate, and a category that charges nothing for a reason prints the reason.
+SELECT 'tax of document ' || CAST(document_id AS TEXT), category, rate, reason
+FROM document_taxes
+WHERE category NOT IN ('standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope')
+   OR (category = 'standard') <> (rate > 0) OR rate > 1000000 OR rate < 0 OR (reduced = 1 AND category <> 'standard')
+   OR (category IN ('standard', 'zero')) <> (reason = '') OR (category IN ('standard', 'zero') AND reason_code <> '')
+   OR (rate = 0 AND tax <> 0) OR name = '';
+
+-- tax_of_credited: A credit note against an invoice has the countries, categories and rates of that invoice.
+-- whole
+SELECT d.number, t.country, t.category, t.rate
+FROM document_taxes t JOIN papers d ON d.document_id = t.document_id AND d.purpose = 'adjustment'
+LEFT JOIN document_taxes i ON i.document_id = d.credits AND i.country = t.country AND i.category = t.category
+  AND i.rate = t.rate AND i.reduced = t.reduced
+WHERE i.document_id IS NULL
+UNION ALL
+SELECT d.number, '', '', 0 FROM papers d JOIN papers i ON i.document_id = d.credits
+WHERE (d.tax_totals > 0) <> (i.tax_totals > 0);
+
+-- tax_by_the_rules: Each sale has the tax of the most specific rule in force for its partner, policy, kind, country and month when it was billed.
+-- whole
+WITH taxed AS (
+  SELECT d.number, d.log_no, d.address_country, d.partner_id, l.policy_id, y.day, t.position, l.position AS line,
+         t.category, t.rate, t.reduced, t.country, t.reason, s.log_no AS settings_no, s.begins
+  FROM documents d JOIN document_lines l ON l.document_id = d.document_id AND l.kind <> 'reversal'
+  JOIN months m ON m.month = l.month JOIN days y ON y.n = m.last_day
+  JOIN tax_settings s ON s.log_no < d.log_no AND (s.until_no IS NULL OR s.until_no > d.log_no)
+  LEFT JOIN taxed_lines x ON x.document_id = d.document_id AND x.line = CAST(l.position AS TEXT)
+  LEFT JOIN document_taxes t ON t.document_id = d.document_id AND t.position = x.position
+  WHERE d.purpose = 'month' AND d.arrangement = 'invoicing' AND d.month >= s.begins),
+fitting AS (
+  SELECT x.*, r.category AS rule_category, r.rate AS rule_rate, r.reduced AS rule_reduced,
+         row_number() OVER (PARTITION BY x.number, x.line ORDER BY
+           CASE WHEN r.partner_id IS NULL THEN 0 ELSE 8 END + CASE WHEN r.policy_id IS NULL THEN 0 ELSE 4 END
+           + CASE WHEN r.kind IS NULL THEN 0 ELSE 2 END + CASE WHEN r.country IS NULL THEN 0 ELSE 1 END DESC) AS place
+  FROM taxed x
+  LEFT JOIN fields k ON k.subject = 'partner ' || x.partner_id AND k.field = 'policies.' || x.policy_id || '.kind'
+    AND k.log_no < x.log_no AND (k.until_no IS NULL OR k.until_no > x.log_no)
+  LEFT JOIN tax_rules r ON r.log_no = x.settings_no AND coalesce(r.partner_id = x.partner_id, 1 = 1)
+    AND coalesce(r.policy_id = x.policy_id, 1 = 1) AND coalesce(r.kind = k.value, r.kind IS NULL)
+    AND coalesce(r.country = x.address_country, 1 = 1)
+    AND coalesce(r.from_day <= x.day, r.until_day < x.begins || '-01' OR x.begins || '-01' <= x.day)
+    AND coalesce(r.until_day >= x.day, 1 = 1))
+SELECT f.number, f.line, f.category, f.rate, f.rule_category, f.rule_rate
+FROM fitting f LEFT JOIN rates n ON n.rate = f.rate
+WHERE f.place = 1 AND (f.category IS DISTINCT FROM f.rule_category OR f.country <> f.address_country
+  OR n.text IS DISTINCT FROM coalesce(f.rule_rate, '0')
+  OR f.reduced <> CASE WHEN f.rule_reduced = 'true' THEN 1 ELSE 0 END);
+
+-- tax_of_reversals: A reversal has a country, category and rate with which an earlier document of the partner billed that policy, or a rule in force.
+-- whole
+SELECT d.number, l.policy_id, t.country, t.category, t.rate
+FROM documents d JOIN document_lines l ON l.document_id = d.document_id AND l.kind = 'reversal'
+JOIN taxed_lines x ON x.document_id = d.document_id AND x.line = CAST(l.position AS TEXT)
+JOIN document_taxes t ON t.document_id = d.document_id AND t.position = x.position
+JOIN tax_settings s ON s.log_no < d.log_no AND (s.until_no IS NULL OR s.until_no > d.log_no)
+JOIN rates n ON n.rate = t.rate
+WHERE d.purpose = 'month' AND NOT EXISTS (
+  SELECT 1 FROM tax_rules r WHERE r.log_no = s.log_no AND r.category = t.category AND coalesce(r.rate, '0') = n.text
+    AND coalesce(r.country = t.country, 1 = 1))
+  AND NOT EXISTS (
+  SELECT 1 FROM documents o JOIN document_lines b ON b.document_id = o.document_id AND b.policy_id = l.policy_id
+  JOIN taxed_lines y ON y.document_id = o.document_id AND y.line = CAST(b.position AS TEXT)
+  JOIN document_taxes u ON u.document_id = o.document_id AND u.position = y.position
+  WHERE o.partner_id = d.partner_id AND o.log_no < d.log_no AND u.country = t.country AND u.category = t.category
+    AND u.rate = t.rate);
+
+-- credit_applied: Credit goes from a credit note to an invoice of the same partner and currency, after both were issued and while neither is void.
+-- whole
+SELECT 'credit application ' || CAST(a.credit_application_id AS TEXT), n.number, i.number, a.amount
+FROM credit_applications a LEFT JOIN papers n ON n.document_id = a.credit_note_id
+LEFT JOIN papers i ON i.document_id = a.invoice_id
+LEFT JOIN credit_releases r ON r.credit_application_id = a.credit_application_id
+WHERE n.document IS DISTINCT FROM 'credit_note' OR i.document IS DISTINCT FROM 'invoice'
+   OR n.partner_id <> i.partner_id OR n.currency <> i.currency OR a.currency <> i.currency OR a.amount <= 0
+   OR a.log_no < n.log_no OR a.log_no < i.log_no OR n.void_no < a.log_no OR i.void_no < a.log_no
+   OR a.applied_on < n.issued_on OR a.applied_on < i.issued_on
+   OR (r.log_no IS NULL AND (n.void_no IS NOT NULL OR i.void_no IS NOT NULL))
+UNION ALL
+SELECT 'credit application ' || CAST(credit_application_id AS TEXT), 'twice', '', count(*) FROM credit_applications
+GROUP BY credit_application_id HAVING count(*) > 1;
+
+-- credit_at_issue: An invoice states the credit that was applied when it was issued.
+-- whole
+SELECT d.number, d.credit_applied, coalesce(sum(a.amount), 0)
+FROM papers d LEFT JOIN credit_applications a ON a.invoice_id = d.document_id AND a.at_issue = 1
+WHERE d.document <> 'credit_note' GROUP BY d.number, d.credit_applied HAVING coalesce(sum(a.amount), 0) <> d.credit_applied;
+
+-- credit_released: Credit is released once, after it was applied; by a void, only that of the invoice that it voids.
+-- whole
+SELECT 'credit application ' || CAST(r.credit_application_id AS TEXT), r.released_on, a.applied_on
+FROM credit_releases r LEFT JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+LEFT JOIN voids v ON v.document_id = r.document_id
+WHERE a.log_no IS NULL OR a.log_no > r.log_no OR r.released_on < a.applied_on
+   OR (r.document_id IS NOT NULL AND (r.document_id <> a.invoice_id OR v.log_no IS NULL))
+UNION ALL
+SELECT 'credit application ' || CAST(credit_application_id AS TEXT), count(*), 1 FROM credit_releases
+GROUP BY credit_application_id HAVING count(*) > 1;
+
+-- credit_lowers_at_once: A credit note against an invoice states what it took off that invoice at once, and that is what was applied.
+-- whole
+SELECT d.number, f.invoice_lowered_by, coalesce(sum(a.amount), 0)
+FROM papers d JOIN documents f ON f.document_id = d.document_id
+LEFT JOIN credit_applications a ON a.credit_note_id = d.document_id AND a.invoice_id = d.credits
+  AND a.event_id IN (SELECT event_id FROM audit_events WHERE action = 'invoice.credit')
+WHERE d.purpose = 'adjustment' GROUP BY d.number, f.invoice_lowered_by
+HAVING coalesce(sum(a.amount), 0) <> coalesce(f.invoice_lowered_by, -1);
+
+-- never_overpaid: On no day was a document settled for more than its amount with tax, nor credit taken from a credit note beyond it.
+-- whole
+SELECT d.number, m.entry_on, m.balance
+FROM (SELECT document_id, entry_on, sum(sum(amount)) OVER (PARTITION BY document_id ORDER BY entry_on) AS balance
+      FROM document_moves GROUP BY document_id, entry_on) m
+JOIN papers d ON d.document_id = m.document_id WHERE m.balance < 0;
+
+-- void_unsettled: Nothing stays applied to a void document: no payment, credit, write-off, small difference or refund.
+-- whole
+SELECT d.number, m.what, sum(m.amount) FROM document_moves m JOIN papers d ON d.document_id = m.document_id
+WHERE d.void_no IS NOT NULL AND m.what <> 'issue' GROUP BY d.number, m.what HAVING sum(m.amount) <> 0
+UNION ALL
+SELECT d.number, m.what, m.amount FROM document_moves m JOIN papers d ON d.document_id = m.document_id
+WHERE m.log_no > d.void_no AND m.amount < 0 AND m.what <> 'issue';
+
+-- write_off: A write-off names an issued invoice, in the invoice's currency, and is later undone at most once.
+-- whole
+SELECT 'write-off ' || CAST(w.write_off_id AS TEXT), d.number, w.amount
+FROM write_offs w LEFT JOIN papers d ON d.document_id = w.document_id
+WHERE d.document IS DISTINCT FROM 'invoice' OR d.log_no > w.log_no OR w.currency <> d.currency OR w.amount <= 0
+   OR w.written_off_on < d.issued_on OR trim(w.reason) = ''
+UNION ALL
+SELECT 'undone write-off ' || CAST(r.write_off_id AS TEXT), '', 0
+FROM write_off_reversals r LEFT JOIN write_offs w ON w.write_off_id = r.write_off_id
+WHERE w.log_no IS NULL OR w.log_no > r.log_no OR r.reversed_on < w.written_off_on OR trim(r.reason) = ''
+UNION ALL
+SELECT 'write-off ' || CAST(write_off_id AS TEXT), 'undone twice', count(*) FROM write_off_reversals
+GROUP BY write_off_id HAVING count(*) > 1;
+
+-- refund_of_credit: A refund pays an issued credit note to the note's partner in the note's currency, and later comes back at most once.
+-- whole
+SELECT 'refund ' || CAST(f.credit_refund_id AS TEXT), d.number, f.amount
+FROM credit_refunds f LEFT JOIN papers d ON d.document_id = f.document_id
+WHERE d.document IS DISTINCT FROM 'credit_note' OR d.log_no > f.log_no OR d.partner_id <> f.partner_id
+   OR f.currency <> d.currency OR f.amount <= 0 OR f.method NOT IN ('ach', 'wire', 'other')
+UNION ALL
+SELECT 'returned refund ' || CAST(b.credit_refund_id AS TEXT), '', 0
+FROM credit_refund_returns b LEFT JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+WHERE f.log_no IS NULL OR f.log_no > b.log_no OR b.returned_on < f.refunded_on
+UNION ALL
+SELECT 'refund ' || CAST(credit_refund_id AS TEXT), 'returned twice', count(*) FROM credit_refund_returns
+GROUP BY credit_refund_id HAVING count(*) > 1;
+
+-- payment_once: A payment has one identity, which is one of its sources; a source and a bank line belong to one payment.
+-- whole
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.identity, p.amount, count(s.log_no)
+FROM payments p LEFT JOIN payment_sources s ON s.payment_id = p.payment_id AND s.identity = p.identity
+GROUP BY p.payment_id, p.identity, p.amount HAVING count(s.log_no) <> 1
+UNION ALL
+SELECT 'payment ' || CAST(payment_id AS TEXT), 'twice', 0, count(*) FROM payments GROUP BY payment_id HAVING count(*) > 1
+UNION ALL
+SELECT 'identity ' || identity, 'twice', 0, count(*) FROM payments GROUP BY identity HAVING count(*) > 1
+UNION ALL
+SELECT 'source ' || identity, 'twice', 0, count(*) FROM payment_sources GROUP BY identity HAVING count(*) > 1
+UNION ALL
+SELECT 'bank line ' || CAST(bank_line_id AS TEXT), 'twice', 0, count(*) FROM payment_sources
+WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
+
+-- payment_of_event: A payment recorded by hand has the reference, currency and account that its event states.
+-- whole
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), d.path, d.value
+FROM payments p JOIN details d ON d.event_id = p.event_id AND d.action = 'payment.record'
+WHERE (d.path = 'reference' AND d.value <> p.reference AND NOT (substr(p.reference, 1, 1) = '#' AND length(p.reference) = 45))
+   OR (d.path = 'currency' AND d.value <> p.currency) OR (d.path = 'account' AND d.value <> p.account);
+
+-- payment_source: A source names a payment that was recorded before; a source from the bank names a credit line with the payment's amount, currency, account and day.
+-- whole
+SELECT 'source ' || s.identity, p.amount, l.amount
+FROM payment_sources s LEFT JOIN payments p ON p.payment_id = s.payment_id
+LEFT JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
+WHERE p.log_no IS NULL OR (s.source = 'bank') <> (s.bank_line_id IS NOT NULL)
+   OR (s.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'credit' OR l.amount <> p.amount
+       OR l.currency <> p.currency OR (s.identity = p.identity AND (l.account <> p.account
+       OR l.bank_booked_on <> p.received_on))))
+   OR p.log_no > s.log_no OR s.source NOT IN ('hand', 'bank', 'processor', 'opening');
+
+-- payment_form: A payment is above zero and came by a known way, no later than the day after it was recorded.
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.amount, p.source, p.method, p.received_on
+FROM payments p LEFT JOIN days d ON d.day = substr(p.recorded_at, 1, 10)
+WHERE p.amount <= 0 OR p.source NOT IN ('hand', 'bank', 'processor', 'opening')
+   OR p.method NOT IN ('ach', 'wire', 'link', 'other') OR p.entry_on < p.received_on OR trim(p.reference) = ''
+   OR (p.source = 'opening') <> (p.opening_id IS NOT NULL) OR (p.source <> 'bank' AND coalesce(p.received_on > d.n + 1, 1 = 1));
+
+-- payment_not_overdrawn: On no day was more of a payment applied or given back than its owner had of it.
+-- whole
+SELECT 'payment ' || CAST(payment_id AS TEXT), partner_id, entry_on, balance
+FROM (SELECT payment_id, partner_id, entry_on,
+             sum(sum(amount)) OVER (PARTITION BY payment_id, partner_id ORDER BY entry_on) AS balance
+      FROM cash_moves GROUP BY payment_id, partner_id, entry_on) m WHERE balance < 0;
+
+-- cash_of_payer: What is left of a payment belongs to its payer: as known when it came, or as named or assumed last.
+-- whole
+SELECT 'payment ' || CAST(c.payment_id AS TEXT), c.partner_id, c.amount, coalesce(g.partner_id, p.partner_id)
+FROM (SELECT payment_id, partner_id, sum(amount) AS amount FROM cash_moves GROUP BY payment_id, partner_id
+      HAVING sum(amount) <> 0) c
+JOIN payments p ON p.payment_id = c.payment_id
+LEFT JOIN (SELECT payment_id, max(payment_assignment_id) AS last FROM payment_assignments WHERE kind <> 'part'
+           GROUP BY payment_id) n ON n.payment_id = c.payment_id
+LEFT JOIN payment_assignments g ON g.payment_assignment_id = n.last
+WHERE c.partner_id <> coalesce(g.partner_id, p.partner_id, '');
+
+-- payment_assigned: Unapplied cash moves from one partner to another, in the currency of its payment, after the payment came.
+-- whole
+SELECT 'assignment ' || CAST(g.payment_assignment_id AS TEXT), g.from_partner_id, g.partner_id, g.amount
+FROM payment_assignments g LEFT JOIN payments p ON p.payment_id = g.payment_id
+WHERE p.log_no IS NULL OR p.log_no > g.log_no OR g.currency <> p.currency OR g.partner_id = coalesce(g.from_partner_id, '')
+   OR g.kind NOT IN ('named', 'assumed', 'part') OR g.amount < 0 OR (g.amount = 0 AND g.kind <> 'named')
+UNION ALL
+SELECT 'assignment ' || CAST(payment_assignment_id AS TEXT), 'twice', '', count(*) FROM payment_assignments
+GROUP BY payment_assignment_id HAVING count(*) > 1;
+
+-- payment_applied: A payment is applied to an invoice of the same partner and currency that is not void, after it came and the invoice was issued.
+-- whole
+SELECT 'application ' || CAST(a.payment_application_id AS TEXT), d.number, a.partner_id, a.amount, a.applied_on
+FROM payment_applications a LEFT JOIN papers d ON d.document_id = a.document_id
+LEFT JOIN payments p ON p.payment_id = a.payment_id
+WHERE p.log_no IS NULL OR d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> a.partner_id
+   OR d.currency <> a.currency OR p.currency <> a.currency OR a.amount <= 0 OR a.log_no < d.log_no
+   OR a.log_no < p.log_no OR d.void_no < a.log_no OR a.applied_on < p.received_on
+   OR a.entry_on < a.applied_on OR a.entry_on < p.entry_on
+UNION ALL
+SELECT 'application ' || CAST(payment_application_id AS TEXT), 'twice', '', count(*), 0 FROM payment_applications
+GROUP BY payment_application_id HAVING count(*) > 1;
+
+-- payment_unapplied: An application is taken back at most once, after it was made; by a reversal, only of its payment.
+-- whole
+SELECT 'application ' || CAST(u.payment_application_id AS TEXT), u.unapplied_on, a.applied_on
+FROM payment_unapplications u
+LEFT JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
+WHERE a.log_no IS NULL OR a.log_no > u.log_no OR u.entry_on < a.entry_on OR u.entry_on < u.unapplied_on
+   OR (u.payment_reversal_id IS NOT NULL AND r.payment_id IS DISTINCT FROM a.payment_id)
+UNION ALL
+SELECT 'application ' || CAST(payment_application_id AS TEXT), count(*), 1 FROM payment_unapplications
+GROUP BY payment_application_id HAVING count(*) > 1;
+
+-- small_difference: A small difference belongs to the application that left it, of the same document, currency and day of entry.
+-- whole
+SELECT 'difference of application ' || CAST(s.payment_application_id AS TEXT), s.amount, a.amount
+FROM small_differences s LEFT JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+WHERE a.log_no IS NULL OR a.log_no > s.log_no OR a.document_id <> s.document_id OR a.currency <> s.currency
+   OR s.amount <= 0 OR a.event_id <> s.event_id
+UNION ALL
+SELECT 'difference of application ' || CAST(payment_application_id AS TEXT), count(*), 1 FROM small_differences
+GROUP BY payment_application_id HAVING count(*) > 1;
+
+-- payment_suggested: A suggestion is for a payment of its currency, and names either a document or another payment.
+-- whole
+SELECT 'suggestion ' || CAST(s.payment_suggestion_id AS TEXT), s.payment_id, s.document_id, s.same_as
+FROM payment_suggestions s LEFT JOIN payments p ON p.payment_id = s.payment_id
+LEFT JOIN documents d ON d.document_id = s.document_id LEFT JOIN payments o ON o.payment_id = s.same_as
+WHERE p.log_no IS NULL OR p.log_no > s.log_no OR p.currency <> s.currency OR s.amount <= 0 OR s.same_as = s.payment_id
+   OR (s.document_id IS NULL) = (s.same_as IS NULL) OR (s.document_id IS NOT NULL AND d.log_no IS NULL)
+   OR (s.same_as IS NOT NULL AND o.log_no IS NULL);
+
+-- payment_reversed: A payment is given back after it came, in its currency and for one cause; a bank line that takes it back is a debit of that amount.
+-- whole
+SELECT 'reversal ' || CAST(r.payment_reversal_id AS TEXT), r.payment_id, r.kind, r.amount
+FROM payment_reversals r LEFT JOIN payments p ON p.payment_id = r.payment_id
+LEFT JOIN bank_lines l ON l.bank_line_id = r.bank_line_id
+WHERE p.log_no IS NULL OR p.log_no > r.log_no OR r.currency <> p.currency OR r.amount <= 0 OR r.entry_on < p.entry_on
+   OR r.entry_on < r.reversed_on OR trim(r.reason) = ''
+   OR r.kind NOT IN ('returned', 'refunded', 'disputed', 'mistake', 'duplicate', 'other')
+   OR (r.kind = 'duplicate') <> (r.duplicate_of IS NOT NULL) OR (r.kind = 'other') <> (r.booked_to IS NOT NULL)
+   OR (r.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'debit' OR l.amount <> r.amount
+       OR l.currency <> r.currency))
+UNION ALL
+SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT), count(*), 'twice', 0 FROM payment_reversals
+GROUP BY payment_reversal_id HAVING count(*) > 1
+UNION ALL
+SELECT 'reversal ' || identity, count(*), 'twice', 0 FROM payment_reversals GROUP BY identity HAVING count(*) > 1
+UNION ALL
+SELECT 'bank line ' || CAST(bank_line_id AS TEXT), count(*), 'twice', 0 FROM payment_reversals
+WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
+
+-- payment_reinstated: A reversal is undone at most once, later.
+-- whole
+SELECT 'reversal ' || CAST(i.payment_reversal_id AS TEXT), i.entry_on, r.entry_on
+FROM payment_reinstatements i LEFT JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+WHERE r.log_no IS NULL OR r.log_no > i.log_no OR i.entry_on < r.entry_on OR i.entry_on < i.reinstated_on
+UNION ALL
+SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT), count(*), 1 FROM payment_reinstatements
+GROUP BY payment_reversal_id HAVING count(*) > 1;
+
+-- duplicate_payment: A payment reversed as a duplicate has the amount, currency and payer of the other, and no circle of duplicates leaves none.
+-- whole
+WITH RECURSIVE chain(payment_id, leads_to) AS (
+  SELECT payment_id, duplicate_of FROM reversed WHERE kind = 'duplicate'
+  UNION
+  SELECT c.payment_id, r.duplicate_of FROM chain c JOIN reversed r ON r.payment_id = c.leads_to AND r.kind = 'duplicate')
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), r.duplicate_of, p.amount, o.amount
+FROM reversed r JOIN payments p ON p.payment_id = r.payment_id LEFT JOIN payments o ON o.payment_id = r.duplicate_of
+WHERE r.kind = 'duplicate' AND (o.log_no IS NULL OR p.amount <> o.amount OR p.currency <> o.currency
+  OR p.partner_id <> o.partner_id OR p.payment_id = o.payment_id)
+UNION ALL
+SELECT 'payment ' || CAST(payment_id AS TEXT), leads_to, 0, 0 FROM chain WHERE payment_id = leads_to;
+
+-- dispute_outcome: A processor's dispute names a payment; it takes at most the disputed amount, and gives the amount back exactly if the last outcome is not a loss.
+-- whole
+SELECT 'dispute ' || d.identity, d.amount, r.amount, o.outcome, i.payment_reversal_id
+FROM disputes d LEFT JOIN payments p ON p.payment_id = d.payment_id
+LEFT JOIN (SELECT dispute_id, outcome FROM (SELECT dispute_id, outcome, row_number() OVER (PARTITION BY dispute_id
+             ORDER BY log_no DESC) AS back FROM dispute_outcomes) w WHERE back = 1) o ON o.dispute_id = d.dispute_id
+LEFT JOIN payment_reversals r ON r.identity = d.identity
+LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id
+WHERE p.log_no IS NULL OR p.log_no > d.log_no OR d.currency <> p.currency OR d.amount <= 0 OR r.amount > d.amount
+   OR r.payment_id <> d.payment_id
+   OR (r.log_no IS NOT NULL AND (i.log_no IS NOT NULL) <> (coalesce(o.outcome, 'open') IN ('won', 'closed')))
+UNION ALL
+SELECT 'dispute ' || identity, count(*), 1, 'twice', 0 FROM disputes GROUP BY identity HAVING count(*) > 1
+UNION ALL
+SELECT 'dispute ' || CAST(o.dispute_id AS TEXT), 0, 0, o.outcome, 0
+FROM dispute_outcomes o LEFT JOIN disputes d ON d.dispute_id = o.dispute_id
+WHERE d.log_no IS NULL OR d.log_no > o.log_no OR o.decided_on < d.opened_on
+   OR o.outcome NOT IN ('won', 'lost', 'closed');
+
+-- bank_statement_adds_up: A bank statement has the lines that it states; they are its credits and debits, and these lead from its opening to its closing balance.
+-- whole
+SELECT 'statement ' || CAST(s.bank_statement_id AS TEXT), s.account, s.lines, coalesce(l.lines, 0), s.credits, s.debits
+FROM bank_statements s LEFT JOIN (
+  SELECT x.bank_statement_id, count(*) AS lines, count(DISTINCT x.position) AS places,
+         count(DISTINCT x.bank_line_id) AS once,
+         sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE 0 END) AS credits,
+         sum(CASE l.direction WHEN 'debit' THEN l.amount ELSE 0 END) AS debits
+  FROM bank_statement_lines x JOIN bank_lines l ON l.bank_line_id = x.bank_line_id GROUP BY x.bank_statement_id) l
+  ON l.bank_statement_id = s.bank_statement_id
+LEFT JOIN bank_files f ON f.bank_file_id = s.bank_file_id
+WHERE s.lines <> coalesce(l.lines, 0) OR s.credits <> coalesce(l.credits, 0) OR s.debits <> coalesce(l.debits, 0)
+   OR s.opening + s.credits - s.debits <> s.closing OR l.places <> l.lines OR l.once <> l.lines OR f.log_no IS NULL
+UNION ALL
+SELECT 'statement ' || CAST(bank_statement_id AS TEXT), 'twice', count(*), 1, 0, 0 FROM bank_statements
+GROUP BY bank_statement_id HAVING count(*) > 1
+UNION ALL
+SELECT 'file ' || CAST(bank_file_id AS TEXT), 'statement twice', position, count(*), 0, 0 FROM bank_statements
+GROUP BY bank_file_id, position HAVING count(*) > 1;
+
+-- bank_line_in_statement: A line of a statement has the statement's account and currency, and every bank line is in a statement.
+-- whole
+SELECT 'line ' || CAST(coalesce(x.bank_line_id, l.bank_line_id) AS TEXT), x.account, l.account, s.account
+FROM bank_lines l FULL JOIN bank_statement_lines x ON x.bank_line_id = l.bank_line_id
+LEFT JOIN bank_statements s ON s.bank_statement_id = x.bank_statement_id
+WHERE l.log_no IS NULL OR x.log_no IS NULL OR s.log_no IS NULL OR x.account <> l.account OR x.currency <> l.currency
+   OR x.account <> s.account OR x.currency <> s.currency OR l.amount <= 0 OR l.direction NOT IN ('credit', 'debit')
+UNION ALL
+SELECT 'line ' || identity, account, 'twice', '' FROM bank_lines GROUP BY identity, account HAVING count(*) > 1
+UNION ALL
+SELECT 'line ' || CAST(bank_line_id AS TEXT), 'twice', '', '' FROM bank_lines GROUP BY bank_line_id HAVING count(*) > 1;
+
+-- bank_file_imported: A bank file is imported once, with the hash, format and number of lines that its event states.
+-- whole
+SELECT 'file ' || CAST(f.bank_file_id AS TEXT), f.name, f.sha256, h.value
+FROM bank_files f LEFT JOIN details h ON h.event_id = f.event_id AND h.path = 'sha256'
+LEFT JOIN details m ON m.event_id = f.event_id AND m.path = 'format'
+LEFT JOIN details n ON n.event_id = f.event_id AND n.path = 'lines'
+LEFT JOIN (SELECT bank_file_id, sum(lines) AS lines FROM bank_statements GROUP BY bank_file_id) s
+  ON s.bank_file_id = f.bank_file_id
+WHERE h.value IS DISTINCT FROM f.sha256 OR m.value IS DISTINCT FROM f.format
+   OR n.value IS DISTINCT FROM CAST(coalesce(s.lines, 0) AS TEXT)
+UNION ALL
+SELECT 'hash ' || sha256, '', CAST(count(*) AS TEXT), '' FROM bank_files GROUP BY sha256 HAVING count(*) > 1;
+
+-- bank_line_outcome: Every bank line has one outcome: a payment or payout of a credit, a return or refund of a debit, each of its amount, or a reason to ignore it.
+-- whole
+SELECT 'line ' || CAST(l.bank_line_id AS TEXT), l.direction, l.amount, o.outcome
+FROM bank_lines l LEFT JOIN bank_line_outcomes o ON o.bank_line_id = l.bank_line_id
+LEFT JOIN payments p ON p.payment_id = o.payment_id
+LEFT JOIN payment_sources s ON s.bank_line_id = l.bank_line_id AND s.payment_id = o.payment_id
+LEFT JOIN payouts x ON x.payout_id = o.payout_id
+LEFT JOIN payment_reversals r ON r.payment_reversal_id = o.payment_reversal_id
+WHERE o.log_no IS NULL OR o.log_no < l.log_no OR o.reason = '' OR CASE o.outcome
+  WHEN 'payment' THEN s.log_no IS NULL OR l.direction <> 'credit' OR p.amount <> l.amount OR p.currency <> l.currency
+  WHEN 'payout' THEN x.bank_line_id IS DISTINCT FROM l.bank_line_id OR l.direction <> 'credit' OR x.amount <> l.amount
+    OR x.currency <> l.currency
+  WHEN 'return' THEN r.bank_line_id IS DISTINCT FROM l.bank_line_id OR l.direction <> 'debit' OR r.amount <> l.amount
+    OR r.currency <> l.currency
+  WHEN 'refund' THEN l.bank_line_id NOT IN (SELECT bank_line_id FROM refund_matches)
+  WHEN 'ignored' THEN o.payment_id IS NOT NULL OR o.payout_id IS NOT NULL OR o.payment_reversal_id IS NOT NULL
+  ELSE 1 = 1 END
+UNION ALL
+SELECT 'line ' || CAST(bank_line_id AS TEXT), 'twice', count(*), '' FROM bank_line_outcomes
+GROUP BY bank_line_id HAVING count(*) > 1;
+
+-- payout: A payout is a credit of the bank, of its amount, account and day.
+-- whole
+SELECT 'payout ' || CAST(o.payout_id AS TEXT), o.amount, l.amount, o.received_on
+FROM payouts o LEFT JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
+WHERE l.log_no IS NULL OR l.log_no > o.log_no OR l.direction <> 'credit' OR o.direction <> 'credit'
+   OR l.amount <> o.amount OR l.currency <> o.currency OR l.account <> o.account OR l.bank_booked_on <> o.received_on
+UNION ALL
+SELECT 'line ' || CAST(bank_line_id AS TEXT), count(*), 1, 0 FROM payouts GROUP BY bank_line_id HAVING count(*) > 1
+UNION ALL
+SELECT 'payout ' || CAST(payout_id AS TEXT), count(*), 1, 0 FROM payouts GROUP BY payout_id HAVING count(*) > 1;
+
+-- payout_adds_up: A payout and its fees equal the payments in it, or what the connected account paid out; each payment is by link, has the payout's currency, and came before.
+-- whole
+SELECT 'payout ' || CAST(t.payout_id AS TEXT), o.amount, t.fees, t.gross, coalesce(p.amount, 0)
+FROM payout_settlements t LEFT JOIN payouts o ON o.payout_id = t.payout_id
+LEFT JOIN (SELECT payout_id, sum(amount) AS amount FROM payout_payments GROUP BY payout_id) p ON p.payout_id = t.payout_id
+LEFT JOIN account_payouts a ON a.payout_id = t.payout_id
+WHERE o.log_no IS NULL OR o.amount + t.fees <> t.gross OR t.fees < 0 OR t.currency <> o.currency
+   OR (a.payout_id IS NULL AND coalesce(p.amount, 0) <> t.gross) OR (a.payout_id IS NOT NULL AND p.payout_id IS NOT NULL)
+UNION ALL
+SELECT 'payment ' || CAST(x.payment_id AS TEXT), x.amount, 0, p.amount, x.payout_id
+FROM payout_payments x LEFT JOIN payments p ON p.payment_id = x.payment_id
+LEFT JOIN payouts o ON o.payout_id = x.payout_id LEFT JOIN payout_settlements t ON t.payout_id = x.payout_id
+WHERE p.log_no IS NULL OR t.log_no IS NULL OR p.method <> 'link' OR p.currency <> o.currency OR x.currency <> o.currency
+   OR x.amount <= 0 OR x.amount > p.amount OR p.received_on > o.received_on
+UNION ALL
+SELECT 'payment ' || CAST(payment_id AS TEXT), count(*), 0, 1, 0 FROM payout_payments GROUP BY payment_id
+HAVING count(*) > 1
+UNION ALL
+SELECT 'payout ' || CAST(payout_id AS TEXT), count(*), 0, 1, 0 FROM payout_settlements GROUP BY payout_id
+HAVING count(*) > 1;
+
+-- account_payout: A bank receipt from a connected account is a payout of that account of its amount, and its fees are those of what the payout contains.
+-- whole
+SELECT 'payout ' || CAST(a.payout_id AS TEXT), o.amount, -m.net, s.fees, coalesce(k.kept, 0)
+FROM account_payouts a LEFT JOIN payouts o ON o.payout_id = a.payout_id
+LEFT JOIN payout_settlements s ON s.payout_id = a.payout_id
+LEFT JOIN balance_transactions m ON m.balance_transaction_id = a.balance_transaction_id
+LEFT JOIN (SELECT a.payout_id, sum(CASE WHEN p.kind = 'other' AND substr(p.type, 1, 6) <> 'payout' THEN -p.net ELSE 0 END)
+                    AS kept
+           FROM account_payouts a JOIN payout_settlements s ON s.payout_id = a.payout_id
+           JOIN payout_contents c ON c.payout_transaction_id = a.balance_transaction_id AND c.event_id <= s.event_id
+           JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id GROUP BY a.payout_id) k
+  ON k.payout_id = a.payout_id
+WHERE o.log_no IS NULL OR o.currency <> a.currency
+   OR s.fees <> CASE WHEN coalesce(k.kept, 0) > 0 THEN k.kept ELSE 0 END
+   OR (a.balance_transaction_id IS NOT NULL AND (m.log_no IS NULL OR m.type <> 'payout' OR -m.net <> o.amount
+       OR m.account <> a.account));
+
+-- payout_contains: The contents of a connected account's payout add up to it, have its account and currency, and were paid out once.
+-- whole
+SELECT 'transaction ' || CAST(m.balance_transaction_id AS TEXT), m.type, -m.net, sum(p.net)
+FROM payout_contents c JOIN balance_transactions m ON m.balance_transaction_id = c.payout_transaction_id
+JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id
+GROUP BY m.balance_transaction_id, m.type, m.net
+HAVING m.type <> 'payout' OR sum(p.net) <> -m.net
+    OR sum(CASE WHEN p.account = m.account AND p.currency = m.currency THEN 0 ELSE 1 END) > 0
+UNION ALL
+SELECT 'transaction ' || CAST(c.balance_transaction_id AS TEXT), c.account, count(*), 1
+FROM payout_contents c LEFT JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id
+GROUP BY c.balance_transaction_id, c.account, c.currency, p.account, p.currency
+HAVING count(*) > 1 OR p.account IS DISTINCT FROM c.account OR p.currency IS DISTINCT FROM c.currency;
+
+-- refund_match: A debit of the bank pays one refund in force, of its amount, currency and account.
+-- whole
+SELECT 'refund match ' || CAST(m.refund_match_id AS TEXT), m.amount, l.amount, coalesce(f.amount, r.amount)
+FROM refund_matches m LEFT JOIN bank_lines l ON l.bank_line_id = m.bank_line_id
+LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
+WHERE l.log_no IS NULL OR l.direction <> 'debit' OR m.direction <> 'debit' OR l.amount <> m.amount
+   OR l.currency <> m.currency OR l.account <> m.account OR l.bank_booked_on <> m.paid_on
+   OR (m.credit_refund_id IS NULL) = (m.payment_reversal_id IS NULL)
+   OR coalesce(f.amount, r.amount, -1) <> m.amount OR coalesce(f.currency, r.currency) <> m.currency
+   OR coalesce(f.log_no, r.log_no) > m.log_no
+UNION ALL
+SELECT 'line ' || CAST(m.bank_line_id AS TEXT), count(*), 1, 0
+FROM refund_matches m LEFT JOIN credit_refund_returns b ON b.credit_refund_id = m.credit_refund_id
+LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
+WHERE b.log_no IS NULL AND i.log_no IS NULL GROUP BY m.bank_line_id HAVING count(*) > 1
+UNION ALL
+SELECT 'refund ' || CAST(coalesce(credit_refund_id, payment_reversal_id) AS TEXT), count(*), 1, 0 FROM refund_matches
+GROUP BY credit_refund_id, payment_reversal_id HAVING count(*) > 1;
+
+-- share_transaction: A balance transaction is reported once, its net amount is its amount less its fee, and a converted one names what was sent.
+-- whole
+SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT), account, amount, fee, net
+FROM balance_transactions
+WHERE amount - fee <> net OR kind NOT IN ('share', 'misrouted', 'reversal', 'dispute', 'other')
+   OR reported_by NOT IN ('processor', 'settlement_file') OR (source_currency IS NULL) <> (source_amount IS NULL)
+   OR (source_currency IS NULL) <> (exchange_rate IS NULL) OR source_currency = currency
+   OR (source_amount > 0) <> (amount > 0)
+UNION ALL
+SELECT 'transaction ' || id, account, count(*), 0, 0 FROM balance_transactions GROUP BY account, id HAVING count(*) > 1
+UNION ALL
+SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT), '', count(*), 0, 0 FROM balance_transactions
+GROUP BY balance_transaction_id HAVING count(*) > 1;
+
+-- share_of_settlement_line: A transaction that a settlement file reported has the net amount and currency of its line.
+-- whole
+SELECT 'transaction ' || b.id, b.net, l.amount, b.currency, l.currency
+FROM balance_transactions b JOIN settlement_lines l ON b.id = 'line:' || CAST(l.settlement_line_id AS TEXT)
+WHERE b.reported_by = 'settlement_file' AND (l.amount <> b.net OR l.currency <> b.currency);
+
+-- settlement_line: A line of a settlement file is in its partner's file, has the sign of its kind, and occurs once.
+-- whole
+SELECT 'line ' || CAST(l.settlement_line_id AS TEXT), l.partner_id, l.kind, l.amount
+FROM settlement_lines l LEFT JOIN settlement_files f ON f.settlement_file_id = l.settlement_file_id
+WHERE f.log_no IS NULL OR f.log_no > l.log_no OR f.partner_id <> l.partner_id OR l.line > f.lines + 1
+   OR CASE l.kind WHEN 'share' THEN l.amount <= 0 WHEN 'reversal' THEN l.amount >= 0 WHEN 'dispute' THEN l.amount = 0
+                  ELSE 1 = 1 END OR l.refunded < 0 OR (l.transfer IS NULL AND l.payment IS NULL)
+UNION ALL
+SELECT 'line of ' || partner_id, quote_id, requote_id, count(*) FROM settlement_lines
+GROUP BY partner_id, payment, transfer, quote_id, requote_id HAVING count(*) > 1
+UNION ALL
+SELECT 'file of ' || partner_id, sha256, '', count(*) FROM settlement_files
+GROUP BY partner_id, sha256 HAVING count(*) > 1
+UNION ALL
+SELECT 'file ' || CAST(f.settlement_file_id AS TEXT), n.value, '', f.lines
+FROM settlement_files f JOIN details n ON n.event_id = f.event_id AND n.path = 'lines'
+WHERE n.value <> CAST(f.lines AS TEXT);
+
+-- share_of_quote: A share belongs to the sale in the row that it names, in the row's currency; the processor was to route at least part of the quote.
+-- whole
+SELECT 'share ' || CAST(s.share_allocation_id AS TEXT), s.partner_id, s.quote_id, s.amount, s.settled_amount
+FROM share_allocations s LEFT JOIN named_rows r ON r.log_no = s.entry_id
+LEFT JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
+LEFT JOIN settlement_lines l ON l.settlement_line_id = s.settlement_line_id
+WHERE r.kind IS DISTINCT FROM 'quote_accepted' OR r.partner_id <> s.partner_id OR r.quote_id <> s.quote_id
+   OR r.currency <> s.currency OR r.posted_month <> s.posted_month OR b.log_no IS NULL OR b.log_no > s.log_no
+   OR b.currency <> s.settled_currency OR s.amount = 0 OR s.entry_on < s.occurred_on
+   OR (s.currency = s.settled_currency AND s.amount <> s.settled_amount)
+   OR (s.settled_amount <> 0 AND (s.settled_amount > 0) <> (s.amount > 0))
+   OR (s.matched_by = 'settlement_file') <> (s.settlement_line_id IS NOT NULL)
+   OR s.matched_by NOT IN ('metadata', 'payment', 'settlement_file', 'finance')
+   OR (s.matched_by = 'finance' AND trim(s.reason) = '')
+   OR (s.settlement_line_id IS NOT NULL AND (l.log_no IS NULL OR l.partner_id <> s.partner_id
+       OR l.quote_id <> s.quote_id OR l.currency <> s.currency))
+   OR (r.arrangement <> 'connected_account' AND NOT EXISTS (
+         SELECT 1 FROM named_rows o WHERE o.partner_id = s.partner_id AND o.quote_id = s.quote_id
+           AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account'))
+UNION ALL
+SELECT 'share ' || CAST(share_allocation_id AS TEXT), 'twice', '', count(*), 0 FROM share_allocations
+GROUP BY share_allocation_id HAVING count(*) > 1
+UNION ALL
+SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT), 'matched twice', quote_id, count(*), 0
+FROM share_allocations WHERE matched_by <> 'finance' GROUP BY balance_transaction_id, quote_id, requote_id
+HAVING count(*) > 1;
+
+-- shares_within_transaction: The shares of a transaction have its sign and are no more than its net amount.
+-- whole
+SELECT 'transaction ' || CAST(b.balance_transaction_id AS TEXT), b.net, s.amount
+FROM balance_transactions b JOIN (SELECT balance_transaction_id, sum(settled_amount) AS amount FROM share_allocations
+  GROUP BY balance_transaction_id) s ON s.balance_transaction_id = b.balance_transaction_id
+WHERE abs(s.amount) > abs(b.net) OR (s.amount <> 0 AND (s.amount > 0) <> (b.net > 0));
+
+-- transaction_closed: Finance closed no more of a transaction than its net amount, with its sign and a reason.
+-- whole
+SELECT 'transaction ' || CAST(c.balance_transaction_id AS TEXT), c.amount, b.net
+FROM balance_transaction_closings c LEFT JOIN balance_transactions b ON b.balance_transaction_id = c.balance_transaction_id
+WHERE b.log_no IS NULL OR b.log_no > c.log_no OR b.currency <> c.currency OR abs(c.amount) > abs(b.net)
+   OR (c.amount > 0) <> (b.net > 0) OR c.amount = 0 OR trim(c.reason) = '';
+
+-- share_reversal: A ledger reversal for a reversed transfer has the quote, the amount and the routing of that transfer.
+-- whole
+SELECT 'share ' || CAST(v.share_allocation_id AS TEXT), s.quote_id, s.amount, r.quote_id, r.invoice_amount
+FROM reversal_evidence v LEFT JOIN share_allocations s ON s.share_allocation_id = v.share_allocation_id
+LEFT JOIN named_rows r ON r.log_no = v.entry_id
+WHERE r.kind IS DISTINCT FROM 'reversal' OR s.log_no IS NULL OR r.quote_id <> s.quote_id OR r.invoice_amount <> s.amount
+   OR r.partner_id <> v.partner_id OR r.partner_id <> s.partner_id OR r.posted_month <> v.posted_month
+   OR r.arrangement <> 'connected_account' OR v.price_from NOT IN ('whole', 'settlement_file', 'finance')
+   OR r.event_id <> v.event_id
+UNION ALL
+SELECT 'row ' || CAST(entry_id AS TEXT), '', count(*), '', 1 FROM reversal_evidence GROUP BY entry_id HAVING count(*) > 1;
+
+-- missing_shares: An invoice for missing shares is the sum of its quotes, and bills no quote beyond what was sold for the processor to route.
+-- whole
+SELECT coalesce(d.number, 'document ' || CAST(b.document_id AS TEXT)), d.invoice_amount, b.amount
+FROM (SELECT * FROM papers WHERE purpose = 'missing_shares') d
+FULL JOIN (SELECT document_id, sum(amount) AS amount FROM missing_shares GROUP BY document_id) b
+  ON b.document_id = d.document_id
+WHERE d.document_id IS NULL OR b.document_id IS NULL OR d.invoice_amount <> b.amount
+UNION ALL
+SELECT 'quote ' || b.quote_id, sum(b.amount), coalesce(r.amount, 0)
+FROM missing_shares b JOIN papers d ON d.document_id = b.document_id AND d.void_no IS NULL
+LEFT JOIN (SELECT partner_id, quote_id, currency, sum(invoice_amount) AS amount FROM named_rows
+           WHERE kind <> 'reversal' AND arrangement = 'connected_account' GROUP BY partner_id, quote_id, currency) r
+  ON r.partner_id = b.partner_id AND r.quote_id = b.quote_id AND r.currency = b.currency
+GROUP BY b.partner_id, b.quote_id, b.currency, r.amount HAVING sum(b.amount) > coalesce(r.amount, 0)
+UNION ALL
+SELECT 'quote ' || b.quote_id, b.amount, 0
+FROM missing_shares b JOIN papers d ON d.document_id = b.document_id
+WHERE b.partner_id <> d.partner_id OR b.month <> d.month OR b.currency <> d.currency OR b.amount <= 0
+   OR b.arrangement <> d.arrangement;
+
+-- share_payment: The part of a share that pays an invoice is a payment, or a reversal of one, of that amount, partner and currency.
+-- whole
+SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), x.amount, s.amount, p.amount, r.amount
+FROM share_payments x LEFT JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
+LEFT JOIN payments p ON p.payment_id = x.payment_id
+LEFT JOIN payment_reversals r ON r.payment_reversal_id = x.payment_reversal_id
+LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = x.payment_reversal_id
+WHERE s.log_no IS NULL OR p.log_no IS NULL OR x.currency <> s.currency OR x.currency <> p.currency
+   OR p.partner_id IS DISTINCT FROM s.partner_id OR (x.amount > 0) <> (s.amount > 0) OR x.amount = 0
+   OR NOT EXISTS (SELECT 1 FROM missing_shares b WHERE b.partner_id = s.partner_id AND b.quote_id = s.quote_id)
+   OR CASE WHEN x.payment_reversal_id IS NULL THEN x.amount <> p.amount
+           WHEN x.amount < 0 THEN r.amount IS DISTINCT FROM -x.amount OR r.payment_id <> x.payment_id
+           ELSE r.amount IS DISTINCT FROM x.amount OR r.payment_id <> x.payment_id OR i.log_no IS NULL END
+UNION ALL
+SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), sum(x.amount), s.amount, 0, 0
+FROM share_payments x JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
+GROUP BY x.share_allocation_id, s.amount HAVING abs(sum(x.amount)) > abs(s.amount);
+
+-- reading: A reading of an account goes forward, and reports no more new transactions than it read.
+SELECT 'reading ' || CAST(processor_reading_id AS TEXT), account, read_from, read_to
+FROM processor_readings
+WHERE read_from >= read_to OR new_balance_transactions < 0 OR new_balance_transactions > balance_transactions;
+
+-- readings_of_transactions: An import of an account's transactions recorded as many as its readings call new.
+-- whole
+SELECT 'event ' || CAST(r.event_id AS TEXT), r.new_transactions, coalesce(b.transactions, 0)
+FROM (SELECT event_id, sum(new_balance_transactions) AS new_transactions FROM processor_readings GROUP BY event_id) r
+LEFT JOIN (SELECT event_id, count(*) AS transactions FROM balance_transactions GROUP BY event_id) b
+  ON b.event_id = r.event_id
+WHERE r.new_transactions <> coalesce(b.transactions, 0);
+
+-- opening_adds_up: Items carried over add up to the totals and the control total of their opening, on the day of the cut-over.
+-- whole
+SELECT 'opening ' || CAST(coalesce(t.opening_id, s.opening_id) AS TEXT), coalesce(t.currency, s.currency), t.items,
+       s.items, t.control, s.invoices - s.credits - s.cash
+FROM opening_totals t FULL JOIN (
+  SELECT opening_id, currency, count(*) AS items, sum(invoices) AS invoices, sum(credits) AS credits, sum(cash) AS cash
+  FROM (SELECT opening_id, currency, CASE document WHEN 'invoice' THEN invoice_amount ELSE 0 END AS invoices,
+               CASE document WHEN 'credit_note' THEN invoice_amount ELSE 0 END AS credits, 0 AS cash
+        FROM documents WHERE opening_id IS NOT NULL
+        UNION ALL SELECT opening_id, currency, 0, 0, amount FROM payments WHERE opening_id IS NOT NULL) i
+  GROUP BY opening_id, currency) s ON s.opening_id = t.opening_id AND s.currency = t.currency
+WHERE t.items IS NULL OR s.items IS NULL OR t.items <> s.items OR t.invoices <> s.invoices OR t.credits <> s.credits
+   OR t.cash <> s.cash OR t.control <> t.invoices - t.credits - t.cash
+UNION ALL
+SELECT 'opening ' || CAST(opening_id AS TEXT), currency, count(*), 1, 0, 0 FROM opening_totals
+GROUP BY opening_id, currency HAVING count(*) > 1
+UNION ALL
+SELECT 'opening ' || CAST(o.opening_id AS TEXT), m.month, 0, 0, 0, 0
+FROM openings o JOIN days d ON d.n = o.cut_over_on JOIN closed_months m ON m.month > d.month AND m.log_no < o.log_no;
+
+-- opening_items: An item carried over is entered on the day of its opening's cut-over; a revision follows the void one with its number.
+-- whole
+SELECT d.number, d.entry_on, o.cut_over_on, d.opening_revision
+FROM documents d LEFT JOIN openings o ON o.opening_id = d.opening_id
+LEFT JOIN papers f ON f.document_id = d.opening_follows
+WHERE d.opening_id IS NOT NULL AND (o.log_no IS NULL OR o.log_no > d.log_no OR d.entry_on <> o.cut_over_on
+  OR d.issued_on > o.cut_over_on OR (d.opening_revision = 1) <> (d.opening_follows IS NULL)
+  OR (d.opening_follows IS NOT NULL AND (f.void_no IS NULL OR f.void_no > d.log_no)))
+UNION ALL
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.entry_on, o.cut_over_on, 0
+FROM payments p LEFT JOIN openings o ON o.opening_id = p.opening_id
+WHERE p.opening_id IS NOT NULL AND (o.log_no IS NULL OR p.entry_on <> o.cut_over_on OR p.method = 'link'
+  OR p.opening_number IS NULL);
+
+-- opening_of_event: An opening has the cut-over and the hash that its event states.
+-- whole
+SELECT 'opening ' || CAST(o.opening_id AS TEXT), o.sha256, h.value, c.value
+FROM openings o LEFT JOIN details h ON h.event_id = o.event_id AND h.path = 'sha256'
+LEFT JOIN details c ON c.event_id = o.event_id AND c.path = 'cut_over_on' LEFT JOIN days d ON d.n = o.cut_over_on
+WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day;
+
+-- books_in_order: The books of a month are closed once, one month after the other, after its billing close, by the event of that close.
+-- whole
+SELECT b.month, b.previous, b.before, e.subject
+FROM (SELECT c.*, lag(c.month) OVER (ORDER BY c.log_no) AS before FROM book_closes c) b
+LEFT JOIN months m ON m.month = b.month LEFT JOIN months p ON p.month = b.before
+LEFT JOIN closed_months c ON c.month = b.month LEFT JOIN audit_events e ON e.event_id = b.event_id
+WHERE m.n IS NULL OR m.n <> p.n + 1 OR b.previous IS DISTINCT FROM b.before OR c.log_no IS NULL OR c.log_no > b.log_no
+   OR e.action IS DISTINCT FROM 'books.close' OR e.subject <> b.month OR e.occurred_at <> b.closed_at
+   OR b.facts_to >= b.log_no;
+
+-- books_balance: The balances of closed books add up to zero in each currency; each names its account once and is not zero.
+SELECT month, currency, sum(amount) FROM book_balances GROUP BY month, currency HAVING sum(amount) <> 0
+UNION ALL
+SELECT month, account || ' ' || currency, count(*) FROM book_balances GROUP BY month, account, currency
+HAVING count(*) > 1 OR min(amount) = 0 AND max(amount) = 0
+UNION ALL
+SELECT month, account, 0 FROM book_balances
+WHERE substr(account, 1, length(control)) <> control OR (account <> control AND substr(account, length(control) + 1, 1) <> ':')
+   OR month NOT IN (SELECT month FROM book_closes);
+
+-- books_of_journal: The balances of closed books are those of the month before plus the month's journal, which the facts give by the posting rules.
+-- whole
+SELECT month, account, currency, sum(stated), sum(posted)
+FROM (SELECT b.month, b.account, b.currency, b.amount AS stated, 0 AS posted FROM book_balances b
+      UNION ALL SELECT n.month, b.account, b.currency, 0, b.amount
+      FROM book_balances b JOIN book_closes n ON n.previous = b.month
+      UNION ALL SELECT c.month, j.account, j.currency, 0, j.amount
+      FROM journal j JOIN book_closes c
+        ON c.month = CASE WHEN j.month < (SELECT min(month) FROM book_closes) THEN (SELECT min(month) FROM book_closes)
+                          ELSE j.month END) x
+GROUP BY month, account, currency HAVING sum(stated) <> sum(posted);
+
+-- journal_balances: The journal of every month is balanced in each currency.
+-- whole
+SELECT month, currency, sum(amount) FROM journal GROUP BY month, currency HAVING sum(amount) <> 0
+UNION ALL
+SELECT j.fact || ' ' || CAST(j.log_no AS TEXT), 'of a day that does not exist', j.entry_on
+FROM entries j LEFT JOIN days d ON d.n = j.entry_on WHERE d.n IS NULL;
+
+-- open_items_of_journal: What is open on documents and unapplied of payments are the balances of their accounts in the journal, by partner.
+-- whole
+SELECT account, currency, sum(items), sum(posted)
+FROM (SELECT CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed:' ELSE 'liabilities:partner-credit:' END
+               || d.partner_id AS account, d.currency,
+             CASE WHEN d.void_no IS NOT NULL THEN 0 WHEN d.document = 'invoice' THEN sum(m.amount) ELSE -sum(m.amount) END
+               AS items, 0 AS posted
+      FROM papers d JOIN document_moves m ON m.document_id = d.document_id
+      GROUP BY d.document, d.partner_id, d.currency, d.document_id, d.void_no
+      UNION ALL
+      SELECT 'liabilities:unapplied' || CASE c.partner_id WHEN '' THEN '' ELSE ':' || c.partner_id END, p.currency,
+             -c.amount, 0
+      FROM cash_moves c JOIN payments p ON p.payment_id = c.payment_id
+      UNION ALL
+      SELECT account, currency, 0, amount FROM journal
+      WHERE control IN ('assets:receivable:billed', 'liabilities:partner-credit', 'liabilities:unapplied')) x
+GROUP BY account, currency HAVING sum(items) <> sum(posted);
+
+-- entry_in_open_books: Nothing is dated in books that were closed before it was recorded, nor before the day on which it happened.
+-- whole
+SELECT f.fact || ' ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.opens_on
+FROM dated f WHERE f.entry_on < f.dated_on OR f.entry_on < f.opens_on;
+
+-- entry_dated_on_its_day: An entry is dated on its own day; or if the books of that day were closed, or what it settles was issued or opened again later, on that first possible day.
+-- whole
+SELECT f.fact || ' ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.reopened_on, f.opens_on
+FROM dated f
+WHERE f.states_reopened > 0
+  AND (f.entry_on <> CASE WHEN f.reopened_on > f.dated_on THEN f.reopened_on ELSE f.dated_on END
+       OR coalesce(f.reopened_on < f.opens_on, f.opens_on IS NOT NULL)
+       OR (f.states_reopened = 1 AND f.reopened_on IS DISTINCT FROM f.opens_on)
+       OR (f.reopened_on <> coalesce(f.opens_on, 0)
+           AND f.reopened_on NOT IN (SELECT entry_on FROM document_moves WHERE entry_on IS NOT NULL)));
+
+-- entry_not_late: A payment's entry that is dated after its own day is dated on the first open day, when it was recorded, or when its payment or document was opened again.
+-- whole
+SELECT f.fact || ' ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.opens_on
+FROM dated f LEFT JOIN days r ON r.day = substr(f.recorded_at, 1, 10)
+WHERE f.states_reopened = 0 AND f.entry_on > f.dated_on AND f.entry_on <> coalesce(f.opens_on, 0)
+  AND f.entry_on > r.n + 1 AND f.entry_on NOT IN (SELECT entry_on FROM document_moves WHERE entry_on IS NOT NULL)
+  AND f.entry_on NOT IN (SELECT entry_on FROM cash_moves WHERE log_no <> f.log_no AND entry_on IS NOT NULL);
+
+-- event_of_fact: A fact names an event that was recorded before it. The row of an acceptance may come just before its event.
+-- whole
+SELECT f.kind || ' ' || CAST(f.log_no AS TEXT), f.event_id, e.action
+FROM fact_events f LEFT JOIN audit_events e ON e.event_id = f.event_id
+WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
+  AND NOT coalesce(f.kind = 'ledger_rows' AND e.action IN ('quote.accept', 'requote.accept') AND e.log_no < f.log_no + 20,
+                   1 = 0);
+
+-- event_makes_fact: A fact names an event of an action that records such facts.
+-- whole
+SELECT f.kind || ' ' || CAST(min(f.log_no) AS TEXT), e.action, count(*)
+FROM fact_events f JOIN audit_events e ON e.event_id = f.event_id
+LEFT JOIN recording r ON r.kind = f.kind AND r.action = e.action
+WHERE r.kind IS NULL GROUP BY f.kind, e.action;
+
+-- event_has_fact: An event of an action that always records a fact has recorded it, but for a payment that was recorded already.
+-- whole
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, r.kind
+FROM audit_events e JOIN recording r ON r.action = e.action AND r.always = 1
+LEFT JOIN (SELECT DISTINCT kind, event_id FROM fact_events) f ON f.kind = r.kind AND f.event_id = e.event_id
+WHERE f.kind IS NULL AND NOT (e.action = 'payment.record' AND EXISTS (
+  SELECT 1 FROM details d WHERE d.event_id = e.event_id AND d.path = 'same_as' AND d.value IS NOT NULL));
+
+-- event_once: An event has one number, and numbers are given in the order of the log.
+SELECT 'event ' || CAST(event_id AS TEXT), count(*) FROM audit_events GROUP BY event_id HAVING count(*) > 1;
+
+-- event_in_order: An event is not recorded a day before one that is earlier in the log, except in a sandbox, whose clock may be set.
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.occurred_at, e.latest
+FROM (SELECT event_id, occurred_at, max(occurred_at) OVER (ORDER BY log_no ROWS BETWEEN UNBOUNDED PRECEDING
+             AND 1 PRECEDING) AS latest FROM audit_events) e
+JOIN days a ON a.day = substr(e.occurred_at, 1, 10) JOIN days b ON b.day = substr(e.latest, 1, 10)
+WHERE a.n < b.n - 1 AND (SELECT max(sandbox) FROM documents) = 0;
+
+-- fact_of_event_time: A fact was recorded at the time of the event that it names.
+-- whole
+SELECT f.kind || ' ' || CAST(f.log_no AS TEXT), f.recorded_at, e.occurred_at
+FROM fact_times f JOIN audit_events e ON e.event_id = f.event_id
+WHERE f.recorded_at <> e.occurred_at
+  AND f.kind NOT IN ('processor_readings', 'passkeys', 'passkey_ends', 'user_identities');
+
+-- reason_of_event: A void, write-off, hold, dispute or reversal has the reason that its event states.
+-- whole
+SELECT f.kind || ' ' || CAST(f.log_no AS TEXT), f.reason, d.value
+FROM fact_reasons f JOIN details d ON d.event_id = f.event_id AND d.path = 'reason'
+WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 'invoice.write_off_undone', 'invoice.hold',
+  'dispute.open', 'dispute.close', 'payment.reverse', 'processor.close', 'ledger.pause', 'user.deactivate', 'opening.reverse')
+  AND length(f.reason) * length(d.value) > 0
+  AND NOT (substr(f.reason, 1, 1) = '#' AND length(f.reason) = 45) AND NOT (substr(d.value, 1, 1) = '#' AND length(d.value) = 45);
+
+-- event_subject: An event names what its fact is about: the document, and the amount that was written off, refunded, disputed or credited.
+-- whole
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, x.number
+FROM event_subjects x JOIN audit_events e ON e.event_id = x.event_id AND e.action = x.action
+WHERE e.subject IS DISTINCT FROM x.number
+UNION ALL
+SELECT 'event ' || CAST(x.event_id AS TEXT), x.action, v.value, x.value
+FROM event_amounts x LEFT JOIN details v ON v.event_id = x.event_id AND v.path = 'amount'
+WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtrim(v.value, '0'), '.') END
+  IS DISTINCT FROM x.value
+  AND NOT EXISTS (SELECT 1 FROM details m WHERE m.event_id = x.event_id AND m.path = 'amounts.0');
+
+-- document_of_event: A document was issued by the close of its month, a rerun, a credit, a bill of missing shares or an opening, at that time.
+-- whole
+SELECT d.number, d.purpose, d.issued_at, d.log_no
+FROM documents d LEFT JOIN papers i ON i.document_id = d.credits LEFT JOIN openings o ON o.opening_id = d.opening_id
+LEFT JOIN currencies c ON c.code = d.currency
+LEFT JOIN numerals n ON n.amount = d.invoice_amount AND n.digits = c.digits
+WHERE NOT EXISTS (
+  SELECT 1 FROM audit_events e WHERE e.log_no < d.log_no AND e.occurred_at = d.issued_at AND CASE
+    WHEN d.purpose = 'month' AND d.replaces IS NULL THEN e.action = 'month.close' AND e.subject = d.month
+    WHEN d.purpose = 'month' THEN e.action = 'invoice.rerun'
+    WHEN d.purpose = 'adjustment' THEN e.action = 'invoice.credit' AND e.subject = i.number AND EXISTS (
+      SELECT 1 FROM details v WHERE v.log_no = e.log_no AND v.path = 'amount'
+        AND CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtrim(v.value, '0'), '.') END = n.text)
+    WHEN d.purpose = 'missing_shares' THEN e.action = 'shares.bill' AND e.subject = d.month
+    ELSE e.event_id = o.event_id END);
+
+-- event_counts: An event that says how many items it recorded recorded as many.
+-- whole
+SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.value, count(f.log_no)
+FROM details d JOIN (
+  SELECT 'processor_event.erase' AS action, 'erased' AS path, 'processor_event_erasures' AS kind
+  UNION ALL SELECT 'person.erase', 'texts', 'erasures'
+  UNION ALL SELECT 'email.bounces', 'bounces', 'email_bounces') c ON c.action = d.action AND c.path = d.path
+LEFT JOIN fact_events f ON f.kind = c.kind AND f.event_id = d.event_id
+GROUP BY d.event_id, d.action, d.value HAVING d.value <> CAST(count(f.log_no) AS TEXT);
+
+-- erasure_once: A personal text is erased at most once, and its erasure has the form of a commitment.
+-- whole
+SELECT commitment, count(*), 0 FROM erasures GROUP BY commitment HAVING count(*) > 1
+UNION ALL SELECT commitment, 0, log_no FROM erasures WHERE length(commitment) <> 45 OR substr(commitment, 1, 1) <> '#';
+
+-- user_known: Who acted is a user who was recorded before and had not been deactivated.
+-- whole
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.user_id
+FROM audit_events e LEFT JOIN users u ON u.user_id = e.user_id LEFT JOIN user_ends x ON x.user_id = e.user_id
+WHERE e.user_id IS NOT NULL AND (u.log_no IS NULL OR u.log_no > e.log_no OR x.log_no < e.log_no);
+
+-- user_once: A user is recorded once, is deactivated at most once, and a login follows a user who had ended.
+-- whole
+SELECT 'user ' || CAST(u.user_id AS TEXT), u.login, u.follows
+FROM users u LEFT JOIN user_ends x ON x.user_id = u.follows
+WHERE u.follows IS NOT NULL AND (x.log_no IS NULL OR x.log_no > u.log_no)
+UNION ALL
+SELECT 'user ' || CAST(user_id AS TEXT), 'twice', count(*) FROM users GROUP BY user_id HAVING count(*) > 1
+UNION ALL
+SELECT 'user ' || CAST(user_id AS TEXT), 'ended twice', count(*) FROM user_ends GROUP BY user_id HAVING count(*) > 1
+UNION ALL
+SELECT 'user ' || CAST(x.user_id AS TEXT), 'unknown', 0 FROM user_ends x LEFT JOIN users u ON u.user_id = x.user_id
+WHERE u.log_no IS NULL OR u.log_no > x.log_no
+UNION ALL
+SELECT 'role of user ' || CAST(r.user_id AS TEXT), r.role, 0 FROM user_roles r LEFT JOIN users u ON u.user_id = r.user_id
+WHERE u.log_no IS NULL OR u.log_no > r.log_no OR r.action NOT IN ('grant', 'revoke')
+   OR r.role NOT IN ('viewer', 'finance', 'approver', 'administrator', 'operations', 'auditor', 'program')
+UNION ALL
+SELECT 'passkey ' || CAST(p.passkey_id AS TEXT), p.credential_id, 0 FROM passkeys p LEFT JOIN users u ON u.user_id = p.user_id
+WHERE u.log_no IS NULL OR u.log_no > p.log_no
+UNION ALL
+SELECT 'passkey ' || CAST(x.passkey_id AS TEXT), 'unknown', 0 FROM passkey_ends x LEFT JOIN passkeys p ON p.passkey_id = x.passkey_id
+WHERE p.log_no IS NULL OR p.log_no > x.log_no
+UNION ALL
+SELECT 'identity of user ' || CAST(i.user_id AS TEXT), i.issuer, 0 FROM user_identities i LEFT JOIN users u ON u.user_id = i.user_id
+WHERE u.log_no IS NULL OR u.log_no > i.log_no;
+
+-- role_of_event: A user or a role was recorded by the event about that user, which names the role.
+-- whole
+SELECT 'user ' || CAST(u.user_id AS TEXT), u.login, e.action, e.subject
+FROM users u JOIN audit_events e ON e.event_id = u.event_id
+WHERE u.kind = 'person' AND u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45)
+UNION ALL
+SELECT 'role of user ' || CAST(r.user_id AS TEXT), r.role, e.action, e.subject
+FROM user_roles r JOIN audit_events e ON e.event_id = r.event_id JOIN users u ON u.user_id = r.user_id
+WHERE e.action IN ('user.invite', 'user.role')
+  AND ((u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45))
+       OR NOT EXISTS (SELECT 1 FROM details d WHERE d.log_no = e.log_no AND d.value = r.role))
+UNION ALL
+SELECT 'role ' || CAST(user_role_id AS TEXT), 'twice', '', '' FROM user_roles GROUP BY user_role_id HAVING count(*) > 1;
+
+-- approval_by_another: A request is approved or rejected by another user, and withdrawn by its own; approved before it expired.
+-- whole
+SELECT 'request ' || CAST(d.request_id AS TEXT), d.decision, d.decided_by, r.requested_by, d.recorded_at
+FROM approval_decisions d LEFT JOIN approval_requests r ON r.request_id = d.request_id
+WHERE r.log_no IS NULL OR r.log_no > d.log_no OR r.requested_by <> d.requested_by
+   OR (d.decision = 'withdraw') <> (d.decided_by = r.requested_by) OR d.decision NOT IN ('approve', 'reject', 'withdraw')
+   OR (d.decision = 'approve' AND d.recorded_at >= r.expires_at)
+UNION ALL
+SELECT 'request ' || CAST(request_id AS TEXT), 'decided twice', count(*), 0, '' FROM approval_decisions
+GROUP BY request_id HAVING count(*) > 1
+UNION ALL
+SELECT 'request ' || CAST(request_id AS TEXT), 'twice', count(*), 0, '' FROM approval_requests
+GROUP BY request_id HAVING count(*) > 1;
+
+-- approval_by_approver: Who approved or rejected was an approver for all partners, or for each that the request touches.
+-- whole
+SELECT 'request ' || CAST(d.request_id AS TEXT), d.decision, d.decided_by, t.partner_id
+FROM approval_decisions d JOIN (
+  SELECT r.request_id, coalesce(v.value, '') AS partner_id FROM approval_requests r
+  LEFT JOIN map_values v ON v.log_no = r.log_no AND v.column_name = 'partner_ids' AND v.path <> '') t
+  ON t.request_id = d.request_id
+WHERE d.decision <> 'withdraw' AND NOT EXISTS (
+  SELECT 1 FROM (SELECT g.user_id, g.partner_id, g.action, g.log_no,
+                        lead(g.log_no) OVER (PARTITION BY g.user_id, g.partner_id, g.source ORDER BY g.user_role_id)
+                          AS until_no
+                 FROM user_roles g WHERE g.role = 'approver') a
+  LEFT JOIN user_ends x ON x.user_id = a.user_id
+  WHERE a.user_id = d.decided_by AND a.action = 'grant' AND a.log_no < d.log_no
+    AND (a.until_no IS NULL OR a.until_no > d.log_no) AND (x.log_no IS NULL OR x.log_no > d.log_no)
+    AND (a.partner_id IS NULL OR a.partner_id = t.partner_id));
+
+-- approval_of_event: Requests and decisions are recorded by the events of their users, and these have their requests and decisions.
+-- whole
+SELECT 'request ' || CAST(r.request_id AS TEXT), e.action, e.subject, e.user_id
+FROM approval_requests r LEFT JOIN audit_events e ON e.event_id = r.event_id
+LEFT JOIN details a ON a.event_id = r.event_id AND a.path = 'action'
+WHERE e.user_id IS DISTINCT FROM r.requested_by OR e.subject IS DISTINCT FROM r.subject
+   OR a.value IS DISTINCT FROM r.action
+UNION ALL
+SELECT 'decision on request ' || CAST(d.request_id AS TEXT), e.action, e.subject, e.user_id
+FROM approval_decisions d LEFT JOIN audit_events e ON e.event_id = d.event_id
+LEFT JOIN details a ON a.event_id = d.event_id AND a.path = 'request'
+WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'approval.' || d.decision
+   OR a.value IS DISTINCT FROM CAST(d.request_id AS TEXT);
+
+-- act_approved: An act done under an approval names a request for it, by the same user, that was approved before.
+-- whole
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, a.value, e.user_id
+FROM details a JOIN audit_events e ON e.event_id = a.event_id
+LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
+LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = 'approve'
+WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no);
+
+-- act_needed_approval: An act that the settings gave to two people states its approval, the amounts compared, or that no one else could approve.
+-- whole
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
+FROM audit_events e JOIN (
+  SELECT DISTINCT log_no, until_no, substr(field, 11) AS rule FROM fields
+  WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.' AND value IS NOT NULL) r
+  ON substr(r.rule, 1, length(e.action) + 1) = e.action || '.'
+JOIN audit_events c ON c.log_no = r.log_no
+LEFT JOIN days a ON a.day = substr(c.occurred_at, 1, 10) LEFT JOIN days b ON b.day = substr(e.occurred_at, 1, 10)
+WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no) AND a.n < b.n
+  AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'
+                    OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
+
+-- close_states_approvals: The close of a month states the approval rules that the settings had.
+-- whole
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject, r.rule
+FROM audit_events e JOIN (
+  SELECT v.event_id, v.value AS rule FROM details v WHERE v.action = 'month.close'
+    AND substr(v.path, 1, 15) = 'approval_rules.') r ON r.event_id = e.event_id
+WHERE EXISTS (SELECT 1 FROM fields WHERE subject = 'settings') AND NOT EXISTS (
+  SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.value IS NOT NULL AND f.log_no < e.log_no
+    AND (f.until_no IS NULL OR f.until_no > e.log_no)
+    AND substr(f.field, 1, length(r.rule) + 11) = 'approvals.' || r.rule || '.');
+
+-- pause_ended: A ledger was paused and resumed by its events, one after the other.
+-- whole
+SELECT 'pause ' || CAST(coalesce(p.pause_id, r.pause_id) AS TEXT), p.paused_at, r.resumed_at
+FROM pauses p FULL JOIN resumptions r ON r.pause_id = p.pause_id
+WHERE p.log_no IS NULL OR r.log_no < p.log_no
+UNION ALL
+SELECT 'pause ' || CAST(pause_id AS TEXT), 'resumed twice', '' FROM resumptions GROUP BY pause_id HAVING count(*) > 1;
+
+-- client_secret: The secrets of a client are numbered from 1, each made for a client that was not revoked.
+-- whole
+SELECT 'client ' || s.client_id, s.sequence, s.previous_sequence
+FROM client_secrets s LEFT JOIN api_clients c ON c.client_id = s.client_id
+LEFT JOIN client_revocations r ON r.client_id = s.client_id
+LEFT JOIN client_secrets p ON p.client_id = s.client_id AND p.sequence = s.previous_sequence
+WHERE c.log_no IS NULL OR c.log_no > s.log_no OR r.log_no < s.log_no OR s.sequence < 1
+   OR s.sequence <> coalesce(s.previous_sequence, 0) + 1 OR (s.previous_sequence IS NOT NULL AND p.log_no IS NULL)
+UNION ALL
+SELECT 'client ' || client_id, count(*), 1 FROM client_secrets GROUP BY client_id, sequence HAVING count(*) > 1
+UNION ALL
+SELECT 'client ' || client_id, count(*), 1 FROM client_revocations GROUP BY client_id HAVING count(*) > 1
+UNION ALL
+SELECT 'client ' || client_id, count(*), 1 FROM api_clients GROUP BY client_id HAVING count(*) > 1;
+
+-- log_key: A new key of the log follows the one before and is signed by it.
+-- whole
+SELECT key_name || ' ' || public_key, previous, before
+FROM (SELECT k.*, lag(k.public_key) OVER (ORDER BY k.log_no) AS before FROM log_keys k) k
+WHERE (before IS NOT NULL AND previous IS DISTINCT FROM before) OR (previous IS NULL) <> (signature IS NULL);
+
+-- exception_closed: An exception that finance closed is one known thing, with a reason.
+-- whole
+SELECT 'closing ' || CAST(c.payment_exception_closing_id AS TEXT), c.reason
+FROM payment_exception_closings c LEFT JOIN bank_line_outcomes o ON o.bank_line_id = c.bank_line_id
+LEFT JOIN bank_statements s ON s.bank_statement_id = c.bank_statement_id LEFT JOIN payments p ON p.payment_id = c.payment_id
+LEFT JOIN processor_event_outcomes x ON x.processor_event_id = c.processor_event_id
+WHERE trim(c.reason) = '' OR CASE WHEN c.bank_line_id IS NULL THEN 0 ELSE 1 END
+  + CASE WHEN c.bank_statement_id IS NULL THEN 0 ELSE 1 END + CASE WHEN c.payment_id IS NULL THEN 0 ELSE 1 END
+  + CASE WHEN c.processor_event_id IS NULL THEN 0 ELSE 1 END <> 1
+   OR coalesce(o.log_no, s.log_no, p.log_no, x.log_no, c.log_no) >= c.log_no;
+
+-- processor_event: An event of the processor has one outcome; one that changed something names its payment; only one with an outcome was erased.
+-- whole
+SELECT 'processor event ' || CAST(o.processor_event_id AS TEXT), o.outcome, o.payment_id
+FROM processor_event_outcomes o LEFT JOIN payments p ON p.payment_id = o.payment_id
+WHERE o.outcome NOT IN ('effect', 'nothing', 'manual_review') OR o.reason = '' OR (o.outcome = 'effect' AND o.payment_id IS NULL)
+   OR (o.payment_id IS NOT NULL AND o.payment_id NOT IN (SELECT payment_id FROM payment_sources WHERE source = 'processor'))
+UNION ALL
+SELECT 'processor event ' || CAST(processor_event_id AS TEXT), 'twice', count(*) FROM processor_event_outcomes
+GROUP BY processor_event_id HAVING count(*) > 1
+UNION ALL
+SELECT 'processor event ' || CAST(x.processor_event_id AS TEXT), 'erased without an outcome', 0
+FROM processor_event_erasures x LEFT JOIN processor_event_outcomes o ON o.processor_event_id = x.processor_event_id
+WHERE o.log_no IS NULL OR o.log_no > x.log_no;
+
+-- pdf_of_document: A document has one PDF, of its own, made after its issue; nothing carried over has one.
+-- whole
+SELECT 'document ' || CAST(w.document_id AS TEXT), w.sha256, d.number
+FROM document_pdfs w LEFT JOIN documents d ON d.document_id = w.document_id
+WHERE d.log_no IS NULL OR d.log_no > w.log_no OR d.purpose = 'opening' OR length(w.sha256) <> 64
+UNION ALL
+SELECT 'document ' || CAST(document_id AS TEXT), 'two PDFs', '' FROM document_pdfs GROUP BY document_id HAVING count(*) > 1
+UNION ALL
+SELECT 'PDF ' || sha256, 'of two documents', '' FROM document_pdfs GROUP BY sha256 HAVING count(DISTINCT document_id) > 1;
+
+-- pdf_prints_instructions: A PDF prints bank details of its document's currency, which were recorded before it.
+-- whole
+SELECT d.number, w.instruction_version_id, v.currency
+FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
+LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
+WHERE w.instruction_version_id IS NOT NULL AND (v.log_no IS NULL OR v.log_no > w.log_no OR v.currency <> d.currency);
+
+-- bank_details_in_force: The bank details that a PDF prints are those of the last adoption before it: each of their texts is in it.
+-- whole
+SELECT d.number, v.instruction_version_id, t.path, t.value
+FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
+JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
+JOIN map_values t ON t.log_no = v.log_no AND t.column_name = 'content'
+JOIN (SELECT w.log_no, max(e.log_no) AS adopted FROM document_pdfs w JOIN audit_events e
+        ON e.action = 'instructions.adopt' AND e.log_no < w.log_no GROUP BY w.log_no) a ON a.log_no = w.log_no
+WHERE NOT EXISTS (SELECT 1 FROM details x WHERE x.log_no = a.adopted AND x.value = t.value
+  AND x.path IN ('instructions.' || d.currency || '.' || t.path, 'instructions.*.' || t.path));
+
+-- e_invoice: An e-invoice belongs to a document that was to have one and whose PDF exists.
+-- whole
+SELECT 'document ' || CAST(x.document_id AS TEXT), d.e_invoice, x.sha256
+FROM document_e_invoices x LEFT JOIN documents d ON d.document_id = x.document_id
+LEFT JOIN document_pdfs w ON w.document_id = x.document_id
+WHERE d.e_invoice IS NULL OR d.e_invoice = 'none' OR w.log_no IS NULL OR length(x.sha256) <> 64
+UNION ALL
+SELECT 'document ' || CAST(document_id AS TEXT), 'two e-invoices', '' FROM document_e_invoices
+GROUP BY document_id HAVING count(*) > 1;
+
+-- email_attempt: The attempts of an e-mail are numbered from 1 and end after they began; a PDF sent with one is that of a document.
+-- whole
+SELECT 'e-mail ' || CAST(email_id AS TEXT), attempt, before, pdf_sha256
+FROM (SELECT a.*, lag(a.attempt) OVER (PARTITION BY a.email_id ORDER BY a.attempt) AS before,
+             lag(a.message_id) OVER (PARTITION BY a.email_id ORDER BY a.attempt) AS message_before FROM email_attempts a) a
+WHERE attempt <> coalesce(before, 0) + 1 OR ended_at < started_at OR message_id <> message_before
+   OR outcome NOT IN ('sent', 'refused', 'deferred', 'unclear') OR length(message_sha256) <> 64
+   OR (pdf_sha256 IS NOT NULL AND kind IN ('invoice', 'credit_note', 'statement')
+       AND pdf_sha256 NOT IN (SELECT sha256 FROM document_pdfs));
+
+-- email_sent_once: After an e-mail was sent it was not attempted again, and two e-mails have no message id in common.
+-- whole
+SELECT 'e-mail ' || CAST(a.email_id AS TEXT), a.attempt, b.attempt
+FROM email_attempts a JOIN email_attempts b ON b.email_id = a.email_id AND b.attempt > a.attempt WHERE a.outcome = 'sent'
+UNION ALL
+SELECT 'message ' || message_id, count(DISTINCT email_id), 1 FROM email_attempts GROUP BY message_id
+HAVING count(DISTINCT email_id) > 1;
+
+-- email_bounced: A bounce names an e-mail that was attempted and one of its recipients, once each.
+-- whole
+SELECT 'e-mail ' || CAST(b.email_id AS TEXT), b.recipient, b.status
+FROM email_bounces b
+WHERE b.email_id NOT IN (SELECT email_id FROM email_attempts)
+UNION ALL
+SELECT 'e-mail ' || CAST(email_id AS TEXT), recipient, 'twice' FROM email_bounces
+GROUP BY email_id, recipient HAVING count(*) > 1;
+
+-- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once.
+-- whole
+SELECT 'reminder of document ' || CAST(r.document_id AS TEXT), r.dunning_level, r.counted_from, d.due_on
+FROM reminders r LEFT JOIN documents d ON d.document_id = r.document_id
+WHERE d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> r.partner_id OR d.currency <> r.currency
+   OR r.counted_from < d.due_on OR d.log_no > r.log_no
+UNION ALL
+SELECT 'reminder of document ' || CAST(document_id AS TEXT), dunning_level, counted_from, count(*) FROM reminders
+GROUP BY document_id, dunning_level, counted_from HAVING count(*) > 1;
+
+-- gl_part: An exported journal is balanced in each currency, has its lines and files, and its parts are numbered from 1.
+-- whole
+SELECT 'export ' || CAST(l.gl_export_id AS TEXT), l.currency, sum(l.amount), 0 FROM gl_export_lines l
+GROUP BY l.gl_export_id, l.currency HAVING sum(l.amount) <> 0
+UNION ALL
+SELECT 'export ' || CAST(e.gl_export_id AS TEXT), e.format, e.part, e.previous
+FROM (SELECT x.*, lag(x.part) OVER (PARTITION BY x.month, x.format ORDER BY x.log_no) AS before FROM gl_exports x) e
+LEFT JOIN closed_months c ON c.month = e.month
+WHERE e.part <> coalesce(e.before, 0) + 1 OR e.previous IS DISTINCT FROM e.before OR (e.part = 1) <> (e.kind = 'journal')
+   OR e.gl_export_id NOT IN (SELECT gl_export_id FROM gl_export_lines)
+   OR e.gl_export_id NOT IN (SELECT gl_export_id FROM gl_export_files) OR c.log_no IS NULL OR c.log_no > e.log_no
+   OR (e.books_closed = 1) <> EXISTS (SELECT 1 FROM book_closes b WHERE b.month = e.month AND b.log_no < e.log_no)
+UNION ALL
+SELECT 'export ' || CAST(l.gl_export_id AS TEXT), 'lines', count(*), max(l.line)
+FROM gl_export_lines l LEFT JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+LEFT JOIN details n ON n.event_id = e.event_id AND n.path = 'lines'
+GROUP BY l.gl_export_id, n.value
+HAVING count(*) <> max(l.line) OR count(DISTINCT l.line) <> count(*) OR n.value IS DISTINCT FROM CAST(count(*) AS TEXT)
+UNION ALL
+SELECT 'file ' || f.name, f.sha256, f.gl_export_id, f.position FROM gl_export_files f
+WHERE length(f.sha256) <> 64 OR f.gl_export_id NOT IN (SELECT gl_export_id FROM gl_exports);
+
+-- gl_of_event: An exported journal has the month, format and part that its event states.
+-- whole
+SELECT 'export ' || CAST(e.gl_export_id AS TEXT), a.subject, f.value, p.value, k.value
+FROM gl_exports e LEFT JOIN audit_events a ON a.event_id = e.event_id
+LEFT JOIN details f ON f.event_id = e.event_id AND f.path = 'format'
+LEFT JOIN details p ON p.event_id = e.event_id AND p.path = 'part'
+LEFT JOIN details k ON k.event_id = e.event_id AND k.path = 'kind'
+WHERE a.subject IS DISTINCT FROM e.month OR f.value IS DISTINCT FROM e.format OR k.value IS DISTINCT FROM e.kind
+   OR p.value IS DISTINCT FROM CAST(e.part AS TEXT);
+
+-- gl_of_books: The parts of a month that was exported from closed books are together its journal, account by account.
+-- whole
+SELECT month, format, account, currency, sum(exported), sum(posted)
+FROM (SELECT t.month, t.format, l.account, l.currency, l.amount AS exported, 0 AS posted
+      FROM gl_last t JOIN gl_exports e ON e.month = t.month AND e.format = t.format
+      JOIN gl_export_lines l ON l.gl_export_id = e.gl_export_id
+      UNION ALL SELECT t.month, t.format, b.account, b.currency, 0, b.amount
+      FROM gl_last t JOIN book_balances b ON b.month = t.month
+      UNION ALL SELECT t.month, t.format, b.account, b.currency, 0, -b.amount
+      FROM gl_last t JOIN book_closes c ON c.month = t.month JOIN book_balances b ON b.month = c.previous) x
+GROUP BY month, format, account, currency HAVING sum(exported) <> sum(posted);
+
+-- VIEWS
+-- The data files of packs. Each is what its query returns, column by column; amounts and days are written for people.
+-- Balances and states are those at the last checkpoint of the pack.
+
+-- VIEW ledger: The rows that the months of the pack bill, with the document that bills them.
+-- columns kind partner_id quote_id requote_id reversal_id enrollment_id policy_id currency accepted_at:time
+-- columns spotPrice:amount partnerCut:amount invoiceAmount:amount entry_id:int posted_month recorded_at:time document
+SELECT r.kind, r.partner_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
+       r.accepted_at, r.spot_price, r.partner_cut, r.invoice_amount, r.log_no, r.billed_month, r.recorded_at, d.number
+FROM (SELECT l.*, CASE WHEN l.posted_month < f.month THEN f.month ELSE l.posted_month END AS billed_month
+      FROM ledger_rows l CROSS JOIN first_close f) r
+JOIN pack k ON r.billed_month BETWEEN k.from_month AND k.to_month
+LEFT JOIN (SELECT number, month, partner_id, currency, arrangement FROM papers
+           WHERE purpose = 'month' AND document_id NOT IN (SELECT replaces FROM papers WHERE replaces IS NOT NULL)) d
+  ON d.month = r.billed_month AND d.partner_id = r.partner_id AND d.currency = r.currency
+ AND d.arrangement = r.arrangement
+ORDER BY r.billed_month, r.log_no;
+
+-- VIEW invoices: The documents of the months of the pack, without the amounts of tax.
+-- whole
+-- columns number series sequence:int document purpose status partner_id partner_name month currency arrangement
+-- columns issued_on:day due_on:day enrollments:int spotPrice:amount partnerCut:amount invoiceAmount:amount
+-- columns credit_applied:amount amount_due:amount credited:amount amount_paid:amount balance:amount pdf_sha256
+-- columns email_status sent_at:time replaces replaced_by credits reason voided_on:day void_reason
+WITH settled AS (
+  SELECT document_id, sum(CASE WHEN what IN ('credit', 'write-off', 'difference') THEN -amount ELSE 0 END) AS credited,
+         sum(CASE WHEN what IN ('payment', 'refund') THEN -amount ELSE 0 END) AS paid
+  FROM document_moves GROUP BY document_id),
+state AS (
+  SELECT p.*, CASE p.document WHEN 'statement' THEN 0 ELSE p.gross - p.credit_applied END AS due,
+         coalesce(s.credited, 0) - CASE WHEN p.void_no IS NULL THEN p.credit_applied ELSE 0 END AS credited,
+         coalesce(s.paid, 0) AS paid
+  FROM papers p LEFT JOIN settled s ON s.document_id = p.document_id),
+mails AS (
+  SELECT pdf_sha256, email_id, ended_at, row_number() OVER (PARTITION BY pdf_sha256 ORDER BY log_no DESC) AS back
+  FROM email_attempts WHERE outcome = 'sent' AND kind IN ('invoice', 'credit_note', 'statement'))
+SELECT d.number, d.series, d.sequence, d.document, d.purpose,
+       CASE WHEN s.void_no IS NOT NULL THEN 'void' WHEN s.due - s.credited - s.paid = 0 THEN 'paid' ELSE 'open' END,
+       d.partner_id, d.partner_name, d.month, d.currency, d.arrangement, d.issued_on, d.due_on, d.enrollments,
+       d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, s.due, s.credited, s.paid,
+       CASE WHEN s.void_no IS NULL THEN s.due - s.credited - s.paid ELSE 0 END, w.sha256,
+       CASE WHEN m.email_id IN (SELECT email_id FROM email_bounces) THEN 'bounced'
+            WHEN m.email_id IS NOT NULL THEN 'sent' END, m.ended_at,
+       former.number, successor.number, credited.number, d.reason, v.voided_on, v.reason
+FROM documents d JOIN state s ON s.document_id = d.document_id
+JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
+LEFT JOIN document_pdfs w ON w.document_id = d.document_id
+LEFT JOIN mails m ON m.pdf_sha256 = w.sha256 AND m.back = 1
+LEFT JOIN papers former ON former.document_id = d.replaces
+LEFT JOIN papers successor ON successor.replaces = d.document_id
+LEFT JOIN papers credited ON credited.document_id = d.credits
+LEFT JOIN voids v ON v.document_id = d.document_id
+WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence;
+
+-- VIEW invoice-lines: The lines of these documents.
+-- columns number position:int policy_id policy_name kind month count:int currency
+-- columns spotPrice:amount partnerCut:amount invoiceAmount:amount
+SELECT d.number, l.position, l.policy_id, l.policy_name, l.kind, l.month, l.count, l.currency, l.spot_price,
+       l.partner_cut, l.invoice_amount
+FROM document_lines l JOIN documents d ON d.document_id = l.document_id
+JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
+WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence, l.position;
+
+-- VIEW voids: The voids of these documents.
+-- columns number document_id:int partner_id month currency arrangement reason voided_on:day entry_on:day
+-- columns recorded_at:time event_id:int
+SELECT d.number, v.document_id, v.partner_id, v.month, v.currency, v.arrangement, v.reason, v.voided_on, v.entry_on,
+       v.recorded_at, v.event_id
+FROM voids v JOIN documents d ON d.document_id = v.document_id
+JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
+WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence;
+
+-- VIEW write-offs: The write-offs by entry date; one that was undone has a second row with the amount below zero.
+-- whole
+-- columns log_no:int write_off_id:int move document partner_id currency amount:amount reason dated_on:day
+-- columns entry_on:day recorded_at:time event_id:int
+SELECT w.log_no, w.write_off_id, w.move, d.number, d.partner_id, d.currency, w.amount, w.reason, w.dated_on, w.entry_on,
+       w.recorded_at, w.event_id
+FROM (SELECT log_no, write_off_id, 'written_off' AS move, document_id, amount, reason, written_off_on AS dated_on,
+             entry_on, recorded_at, event_id
+      FROM write_offs
+      UNION ALL
+      SELECT r.log_no, r.write_off_id, 'reversed', o.document_id, -o.amount, r.reason, r.reversed_on, r.entry_on,
+             r.recorded_at, r.event_id
+      FROM write_off_reversals r JOIN write_offs o ON o.write_off_id = r.write_off_id) w
+JOIN papers d ON d.document_id = w.document_id JOIN days t ON t.n = w.entry_on
+JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+ORDER BY w.log_no;
+
+-- VIEW openings: The items of the previous system that were carried over before the months closed.
+-- whole
+-- columns log_no:int opening_id:int cut_over_on:day kind number partner_id date:day due_on:day currency
+-- columns original_amount:amount amount:amount status balance:amount
+WITH span AS (
+  SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
+         CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
+              END AS until_no
+  FROM pack k LEFT JOIN closed_months c ON 1 = 1),
+items AS (
+  SELECT d.log_no, d.opening_id, d.entry_on AS cut_over_on,
+         CASE d.document WHEN 'invoice' THEN 'invoice' ELSE 'credit' END AS kind, d.number, d.partner_id,
+         d.issued_on AS day, d.due_on, d.currency, d.original_amount, d.invoice_amount AS amount,
+         CASE WHEN p.void_no IS NULL THEN 0 ELSE 1 END AS reversed,
+         CASE WHEN p.void_no IS NULL THEN m.balance ELSE 0 END AS balance
+  FROM documents d JOIN papers p ON p.document_id = d.document_id
+  JOIN (SELECT document_id, sum(amount) AS balance FROM document_moves GROUP BY document_id) m
+    ON m.document_id = d.document_id
+  WHERE d.opening_id IS NOT NULL
+  UNION ALL
+  SELECT p.log_no, p.opening_id, p.entry_on, 'cash', p.opening_number, p.partner_id, p.received_on, NULL, p.currency,
+         p.amount, p.amount, CASE r.amount WHEN p.amount THEN 1 ELSE 0 END,
+         p.amount - coalesce(a.amount, 0) - coalesce(r.amount, 0)
+  FROM payments p
+  LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM applied GROUP BY payment_id) a ON a.payment_id = p.payment_id
+  LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM reversed GROUP BY payment_id) r ON r.payment_id = p.payment_id
+  WHERE p.opening_id IS NOT NULL)
+SELECT i.log_no, i.opening_id, i.cut_over_on, i.kind, i.number, i.partner_id, i.day, i.due_on, i.currency,
+       i.original_amount, i.amount,
+       CASE WHEN i.reversed = 1 THEN 'reversed' WHEN i.balance = 0 THEN 'settled' ELSE 'open' END, i.balance
+FROM items i JOIN span s ON i.log_no > s.after_no AND (s.until_no IS NULL OR i.log_no <= s.until_no)
+ORDER BY i.log_no;
+
+-- VIEW payments: The payments by entry date.
+-- whole
+-- columns payment_id:int received_on:day entry_on:day partner_id currency amount:amount method account reference
+-- columns payer_name payer_account source identity recorded_at:time applied:amount reversed:amount unapplied:amount
+-- columns status
+SELECT p.payment_id, p.received_on, p.entry_on, coalesce(g.partner_id, p.partner_id), p.currency, p.amount, p.method,
+       p.account, p.reference, p.payer_name, p.payer_account, p.source, p.identity, p.recorded_at,
+       coalesce(a.amount, 0), coalesce(r.amount, 0), p.amount - coalesce(a.amount, 0) - coalesce(r.amount, 0),
+       CASE WHEN r.amount = p.amount THEN 'reversed'
+            WHEN coalesce(a.amount, 0) = p.amount - coalesce(r.amount, 0) THEN 'applied'
+            WHEN coalesce(a.amount, 0) = 0 THEN 'unapplied' ELSE 'partly_applied' END
+FROM payments p JOIN days t ON t.n = p.entry_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+LEFT JOIN (SELECT payment_id, partner_id, row_number() OVER (PARTITION BY payment_id
+             ORDER BY payment_assignment_id DESC) AS back
+           FROM payment_assignments WHERE kind <> 'part') g ON g.payment_id = p.payment_id AND g.back = 1
+LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM applied GROUP BY payment_id) a ON a.payment_id = p.payment_id
+LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM reversed GROUP BY payment_id) r ON r.payment_id = p.payment_id
+ORDER BY p.payment_id;
+
+-- VIEW payment-moves: What was applied, taken off again, reversed and assigned, by entry date.
+-- whole
+-- columns payment_id:int move document currency amount:amount dated_on:day entry_on:day why recorded_at:time
+SELECT m.payment_id, m.move, d.number, m.currency, m.amount, m.dated_on, m.entry_on, m.why, m.recorded_at
+FROM (SELECT a.log_no, a.payment_id, 'applied' AS move, a.document_id, a.currency, a.amount, a.applied_on AS dated_on,
+             a.entry_on, v.value AS why, a.recorded_at
+      FROM payment_applications a
+      LEFT JOIN map_values v ON v.log_no = a.log_no AND v.column_name = 'evidence' AND v.path = 'why'
+      UNION ALL
+      SELECT u.log_no, a.payment_id, 'unapplied', a.document_id, a.currency, -a.amount, u.unapplied_on, u.entry_on,
+             CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
+             u.recorded_at
+      FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+      UNION ALL
+      SELECT s.log_no, a.payment_id, 'bank_charges', s.document_id, s.currency, s.amount, a.applied_on, s.entry_on,
+             'a difference too small to pursue', s.recorded_at
+      FROM small_differences s JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+      UNION ALL
+      SELECT u.log_no, a.payment_id, 'bank_charges_reversed', s.document_id, s.currency, -s.amount, u.unapplied_on,
+             u.entry_on,
+             CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
+             u.recorded_at
+      FROM payment_unapplications u JOIN small_differences s ON s.payment_application_id = u.payment_application_id
+      JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+      UNION ALL
+      SELECT r.log_no, r.payment_id, r.kind, NULL, r.currency, -r.amount, r.reversed_on, r.entry_on,
+             CASE WHEN r.code IS NULL THEN r.reason ELSE r.code || ': ' || r.reason END, r.recorded_at
+      FROM payment_reversals r
+      UNION ALL
+      SELECT i.log_no, r.payment_id, 'reinstated', NULL, r.currency, r.amount, i.reinstated_on, i.entry_on,
+             'its reversal was taken back', i.recorded_at
+      FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+      UNION ALL
+      SELECT g.log_no, g.payment_id, 'assigned', NULL, g.currency, g.amount, g.assigned_on, g.entry_on,
+             'from ' || coalesce(g.from_partner_id, 'an unknown payer') || ' to ' || g.partner_id, g.recorded_at
+      FROM payment_assignments g) m
+LEFT JOIN papers d ON d.document_id = m.document_id JOIN days t ON t.n = m.entry_on
+JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+ORDER BY m.log_no, m.move;
+
+-- VIEW credit-moves: Uses of open credit by entry date: above zero when used, below zero when open again.
+-- whole
+-- columns credit_note move document currency amount:amount dated_on:day entry_on:day why recorded_at:time
+SELECT n.number, m.move, d.number, n.currency, m.amount, m.dated_on, m.entry_on, m.why, m.recorded_at
+FROM (SELECT a.log_no, a.credit_note_id, 'applied' AS move, a.invoice_id, a.amount, a.applied_on AS dated_on, a.entry_on,
+             e.action AS why, a.recorded_at
+      FROM credit_applications a JOIN audit_events e ON e.event_id = a.event_id
+      UNION ALL
+      SELECT r.log_no, a.credit_note_id, 'released', a.invoice_id, -a.amount, r.released_on, r.entry_on, e.action,
+             r.recorded_at
+      FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+      JOIN audit_events e ON e.event_id = r.event_id
+      UNION ALL
+      SELECT f.log_no, f.document_id, 'refunded', NULL, f.amount, f.refunded_on, f.entry_on, f.reference, f.recorded_at
+      FROM credit_refunds f
+      UNION ALL
+      SELECT b.log_no, f.document_id, 'refund_returned', NULL, -f.amount, b.returned_on, b.entry_on, b.reason,
+             b.recorded_at
+      FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id) m
+JOIN papers n ON n.document_id = m.credit_note_id LEFT JOIN papers d ON d.document_id = m.invoice_id
+JOIN days t ON t.n = m.entry_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+ORDER BY m.log_no;
+
+-- VIEW bank-lines: The lines of bank statements by the day of the bank, each with its outcome.
+-- whole
+-- columns bank_statement_id:int position:int bank_line_id:int account currency direction amount:amount
+-- columns bank_booked_on:day value_on:day bank_reference text payer_name payer_account type is_reversal:flag
+-- columns return_code outcome payment_id:int payout_id:int payment_reversal_id:int needs_review:flag reason statement file
+-- columns file_sha256 recorded_at:time
+SELECT x.bank_statement_id, x.position, l.bank_line_id, l.account, l.currency, l.direction, l.amount, l.bank_booked_on,
+       l.value_on, l.bank_reference, l.text, l.payer_name, l.payer_account, l.type, l.is_reversal, l.return_code,
+       o.outcome, o.payment_id, o.payout_id, o.payment_reversal_id, o.needs_review, o.reason, s.reference, f.name,
+       f.sha256, f.recorded_at
+FROM bank_statement_lines x JOIN bank_lines l ON l.bank_line_id = x.bank_line_id
+JOIN bank_statements s ON s.bank_statement_id = x.bank_statement_id
+JOIN bank_files f ON f.bank_file_id = s.bank_file_id
+LEFT JOIN bank_line_outcomes o ON o.bank_line_id = l.bank_line_id
+JOIN days t ON t.n = l.bank_booked_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+ORDER BY x.bank_statement_id, x.position;
+
+-- VIEW partners: The partners as the changes so far leave them. Values of a list are separated by blanks.
+-- whole
+-- columns partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country
+-- columns invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days
+-- columns active:flag tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference
+-- columns electronic_address arrangement arrangement_from connected_account_id merchant_of_record split
+-- columns settlement_currencies connected_account_type connected_account_state balance_transactions_from
+WITH RECURSIVE lists(subject, field, log_no, stem, n, text) AS (
+  SELECT f.subject, f.field, f.log_no, f.stem, 0, v.value
+  FROM fields f JOIN details v ON v.log_no = f.log_no AND v.path = f.stem || '.new.0' WHERE f.until_no IS NULL
+  UNION ALL
+  SELECT l.subject, l.field, l.log_no, l.stem, l.n + 1, l.text || ' ' || v.value
+  FROM lists l JOIN details v ON v.log_no = l.log_no AND v.path = l.stem || '.new.' || CAST(l.n + 1 AS TEXT)),
+present AS (
+  SELECT subject, field, value FROM fields WHERE until_no IS NULL AND value <> '[]'
+  UNION ALL
+  SELECT l.subject, l.field, l.text FROM lists l
+  WHERE NOT EXISTS (SELECT 1 FROM lists m WHERE m.subject = l.subject AND m.field = l.field AND m.n > l.n))
+SELECT p.partner_id, max(CASE c.field WHEN 'name' THEN c.value END),
+       max(CASE c.field WHEN 'address.line1' THEN c.value END), max(CASE c.field WHEN 'address.line2' THEN c.value END),
+       max(CASE c.field WHEN 'address.city' THEN c.value END), max(CASE c.field WHEN 'address.region' THEN c.value END),
+       max(CASE c.field WHEN 'address.postal_code' THEN c.value END),
+       max(CASE c.field WHEN 'address.country' THEN c.value END),
+       max(CASE c.field WHEN 'invoicing_contact.name' THEN c.value END),
+       max(CASE c.field WHEN 'invoicing_contact.email' THEN c.value END),
+       max(CASE c.field WHEN 'invoicing_contact.cc' THEN c.value END),
+       max(CASE c.field WHEN 'currency' THEN c.value END), max(CASE c.field WHEN 'time_zone' THEN c.value END),
+       max(CASE c.field WHEN 'payment_terms_days' THEN c.value END),
+       max(CASE c.field WHEN 'active' THEN CASE c.value WHEN 'true' THEN 1 ELSE 0 END END),
+       max(CASE c.field WHEN 'tax_id' THEN c.value END), max(CASE c.field WHEN 'purchase_order' THEN c.value END),
+       max(CASE c.field WHEN 'legal_note' THEN c.value END), max(CASE c.field WHEN 'parent' THEN c.value END),
+       max(CASE c.field WHEN 'account_statement' THEN c.value END),
+       max(CASE c.field WHEN 'e_invoice' THEN c.value END), max(CASE c.field WHEN 'buyer_reference' THEN c.value END),
+       max(CASE c.field WHEN 'electronic_address' THEN c.value END),
+       max(CASE c.field WHEN 'arrangement' THEN c.value END),
+       max(CASE c.field WHEN 'arrangement_from' THEN c.value END),
+       max(CASE c.field WHEN 'connected_account_id' THEN c.value END),
+       max(CASE c.field WHEN 'merchant_of_record' THEN c.value END), max(CASE c.field WHEN 'split' THEN c.value END),
+       max(CASE c.field WHEN 'settlement_currencies' THEN c.value END),
+       max(CASE c.field WHEN 'connected_account_type' THEN c.value END),
+       max(CASE c.field WHEN 'connected_account_state' THEN c.value END),
+       max(CASE c.field WHEN 'balance_transactions_from' THEN c.value END)
+FROM (SELECT DISTINCT subject AS partner_id FROM audit_events WHERE action = 'partner.create') p
+LEFT JOIN present c ON c.subject = 'partner ' || p.partner_id
+GROUP BY p.partner_id ORDER BY p.partner_id;
+
+-- VIEW policies: The policies of the partners as the changes so far leave them.
+-- whole
+-- columns partner_id policy_id name kind active:flag partner_cut_rate price.rate price.minimum largest_price
+SELECT substr(n.subject, 9), substr(n.field, 10, length(n.field) - 14), n.value,
+       max(CASE c.field WHEN n.stem || '.kind' THEN c.value END),
+       max(CASE c.field WHEN n.stem || '.active' THEN CASE c.value WHEN 'true' THEN 1 ELSE 0 END END),
+       max(CASE c.field WHEN n.stem || '.partner_cut_rate' THEN c.value END),
+       max(CASE c.field WHEN n.stem || '.price.rate' THEN c.value END),
+       max(CASE c.field WHEN n.stem || '.price.minimum' THEN c.value END),
+       max(CASE c.field WHEN n.stem || '.largest_price' THEN c.value END)
+FROM (SELECT subject, field, value, substr(field, 1, length(field) - 5) AS stem FROM fields
+      WHERE until_no IS NULL AND value IS NOT NULL AND substr(subject, 1, 8) = 'partner '
+        AND substr(field, 1, 9) = 'policies.' AND substr(field, length(field) - 4) = '.name') n
+LEFT JOIN fields c ON c.subject = n.subject AND c.until_no IS NULL
+  AND c.field IN (n.stem || '.kind', n.stem || '.active', n.stem || '.partner_cut_rate', n.stem || '.price.rate',
+                  n.stem || '.price.minimum', n.stem || '.largest_price')
+GROUP BY n.subject, n.field, n.value ORDER BY n.subject, n.field;
+
+-- VIEW partner-changes: Every changed value of a partner or policy that was recorded before the months closed.
+-- columns event_id:int occurred_at:time partner_id action field part old new import_event_id claimed_by os_user host
+-- columns via
+WITH span AS (
+  SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
+         CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
+              END AS until_no
+  FROM pack k LEFT JOIN closed_months c ON 1 = 1),
+changed AS (
+  SELECT d.log_no, d.value AS field, substr(d.path, 1, length(d.path) - 6) AS stem FROM details d
+  WHERE d.action IN ('partner.create', 'partner.update') AND substr(d.path, 1, 8) = 'changes.'
+    AND substr(d.path, length(d.path) - 5) = '.field'),
+parts AS (
+  SELECT c.log_no, c.field, substr(d.path, length(c.stem) + 6) AS part,
+         max(CASE substr(d.path, length(c.stem) + 2, 3) WHEN 'old' THEN d.value END) AS was,
+         max(CASE substr(d.path, length(c.stem) + 2, 3) WHEN 'new' THEN d.value END) AS becomes
+  FROM changed c JOIN details d ON d.log_no = c.log_no
+    AND substr(d.path, 1, length(c.stem) + 4) IN (c.stem || '.old', c.stem || '.new')
+    AND substr(d.path, length(c.stem) + 5, 1) IN ('', '.')
+  GROUP BY c.log_no, c.field, substr(d.path, length(c.stem) + 6))
+SELECT e.event_id, e.occurred_at, e.subject, e.action, p.field, p.part, p.was, p.becomes, i.value, e.claimed_by,
+       e.os_user, e.host, e.via
+FROM parts p JOIN audit_events e ON e.log_no = p.log_no
+JOIN span s ON p.log_no > s.after_no AND (s.until_no IS NULL OR p.log_no <= s.until_no)
+LEFT JOIN details i ON i.log_no = p.log_no AND i.path = 'import_event_id'
+WHERE p.was IS NOT NULL OR p.becomes IS NOT NULL ORDER BY p.log_no, p.field, p.part;
+
+-- VIEW events: What was done before the months closed, by whom and from where.
+-- columns event_id:int occurred_at:time action subject claimed_by os_user host via user_id:int
+WITH span AS (
+  SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
+         CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
+              END AS until_no
+  FROM pack k LEFT JOIN closed_months c ON 1 = 1)
+SELECT e.event_id, e.occurred_at, e.action, e.subject, e.claimed_by, e.os_user, e.host, e.via, e.user_id
+FROM audit_events e JOIN span s ON e.log_no > s.after_no AND (s.until_no IS NULL OR e.log_no <= s.until_no)
+ORDER BY e.log_no;
+
+-- VIEW event-details: The details of these events, one value in a row.
+-- columns event_id:int path value
+WITH span AS (
+  SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
+         CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
+              END AS until_no
+  FROM pack k LEFT JOIN closed_months c ON 1 = 1)
+SELECT d.event_id, d.path, d.value
+FROM details d JOIN span s ON d.log_no > s.after_no AND (s.until_no IS NULL OR d.log_no <= s.until_no)
+ORDER BY d.log_no, d.path;
+
+-- VIEW opening-balances: The balances of the accounts before the first month: debits above zero, credits below.
+-- whole
+-- columns account currency amount:amount
+SELECT j.account, j.currency, sum(j.amount) FROM journal j JOIN pack k ON j.month < k.from_month
+GROUP BY j.control, j.account, j.currency HAVING sum(j.amount) <> 0 ORDER BY j.account, j.currency;
+
+-- VIEW journal: Every posting by entry date: debits above zero, credits below. Rows are dated on their day in UTC.
+-- whole
+-- columns entry_on:day dated_on:day fact log_no:int account partner_id policy_id currency amount:amount document
+-- columns reference
+WITH named(log_no, document, reference) AS (
+  SELECT log_no, number, NULL FROM papers
+  UNION ALL SELECT void_no, number, NULL FROM papers WHERE void_no IS NOT NULL
+  UNION ALL SELECT a.log_no, d.number, n.number
+  FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
+  JOIN papers n ON n.document_id = a.credit_note_id
+  UNION ALL SELECT r.log_no, d.number, n.number
+  FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+  JOIN papers d ON d.document_id = a.invoice_id JOIN papers n ON n.document_id = a.credit_note_id
+  UNION ALL SELECT w.log_no, d.number, NULL FROM write_offs w JOIN papers d ON d.document_id = w.document_id
+  UNION ALL SELECT r.log_no, d.number, NULL
+  FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+  JOIN papers d ON d.document_id = w.document_id
+  UNION ALL SELECT a.log_no, d.number, p.reference
+  FROM payment_applications a JOIN papers d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
+  UNION ALL SELECT u.log_no, d.number, p.reference
+  FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+  JOIN papers d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
+  UNION ALL SELECT s.log_no, d.number, p.reference
+  FROM small_differences s JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+  JOIN papers d ON d.document_id = s.document_id JOIN payments p ON p.payment_id = a.payment_id
+  UNION ALL SELECT f.log_no, d.number, f.reference FROM credit_refunds f JOIN papers d ON d.document_id = f.document_id
+  UNION ALL SELECT b.log_no, d.number, f.reference
+  FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+  JOIN papers d ON d.document_id = f.document_id
+  UNION ALL SELECT log_no, NULL, reference FROM payments
+  UNION ALL SELECT g.log_no, NULL, p.reference FROM payment_assignments g JOIN payments p ON p.payment_id = g.payment_id
+  UNION ALL SELECT r.log_no, NULL, p.reference FROM payment_reversals r JOIN payments p ON p.payment_id = r.payment_id
+  UNION ALL SELECT i.log_no, NULL, p.reference
+  FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+  JOIN payments p ON p.payment_id = r.payment_id
+  UNION ALL SELECT o.log_no, NULL, l.bank_reference FROM payouts o JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
+  UNION ALL SELECT t.log_no, NULL, l.bank_reference
+  FROM payout_settlements t JOIN payouts o ON o.payout_id = t.payout_id
+  JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
+  UNION ALL SELECT m.log_no, d.number, coalesce(f.reference, p.reference)
+  FROM refund_matches m LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+  LEFT JOIN papers d ON d.document_id = f.document_id
+  LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
+  LEFT JOIN payments p ON p.payment_id = r.payment_id
+  UNION ALL SELECT s.log_no, NULL, b.id
+  FROM share_allocations s JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id),
+dated AS (
+  SELECT r.log_no, r.kind, r.partner_id, r.policy_id, r.currency, r.spot_price, r.partner_cut, r.invoice_amount,
+         r.arrangement, coalesce(r.reversal_id, r.requote_id, r.quote_id) AS own_id, t.n AS dated_on,
+         CASE WHEN r.posted_month > r.month OR t.n < m.first_day THEN m.first_day WHEN t.n > m.last_day THEN m.last_day
+              ELSE t.n END AS entry_on
+  FROM ledger_rows r JOIN pack k ON r.posted_month BETWEEN k.from_month AND k.to_month
+  JOIN months m ON m.month = r.posted_month JOIN days t ON t.day = substr(r.accepted_at, 1, 10)),
+postings AS (
+  SELECT e.entry_on, e.dated_on, e.fact, e.log_no, e.debit AS control, e.debit_part AS part,
+         CASE e.fact WHEN 'payment_assigned' THEN nullif(e.debit_part, '') ELSE e.partner_id END AS partner_id,
+         NULL AS policy_id, e.currency, e.amount, n.document, n.reference
+  FROM entries e LEFT JOIN named n ON n.log_no = e.log_no JOIN days t ON t.n = e.entry_on
+  JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+  WHERE e.debit <> e.credit OR e.debit_part <> e.credit_part
+  UNION ALL
+  SELECT e.entry_on, e.dated_on, e.fact, e.log_no, e.credit, e.credit_part, e.partner_id, NULL, e.currency, -e.amount,
+         n.document, n.reference
+  FROM entries e LEFT JOIN named n ON n.log_no = e.log_no JOIN days t ON t.n = e.entry_on
+  JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+  WHERE e.debit <> e.credit OR e.debit_part <> e.credit_part
+  UNION ALL
+  SELECT entry_on, dated_on, kind, log_no,
+         CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
+         partner_id, partner_id, policy_id, currency, invoice_amount, NULL, own_id
+  FROM dated
+  UNION ALL
+  SELECT entry_on, dated_on, kind, log_no, 'expenses:partner-cut', partner_id, partner_id, policy_id, currency,
+         partner_cut, NULL, own_id
+  FROM dated CROSS JOIN we_are WHERE principal = 1
+  UNION ALL
+  SELECT entry_on, dated_on, kind, log_no, 'income:sales', policy_id, partner_id, policy_id, currency,
+         -CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END, NULL, own_id
+  FROM dated CROSS JOIN we_are)
+SELECT entry_on, dated_on, fact, log_no, control || CASE part WHEN '' THEN '' ELSE ':' || part END AS account, partner_id,
+       policy_id, currency, amount, document, reference
+FROM postings WHERE amount <> 0 ORDER BY entry_on, fact, log_no, amount DESC, account;
+
+-- VIEW gl-exports: The journals of the months that went to the general ledger, one file in a row.
+-- columns gl_export_id:int month format part:int kind checkpoint books_closed:flag position:int file sha256
+-- columns recorded_at:time event_id:int
+SELECT e.gl_export_id, e.month, e.format, e.part, e.kind, e.checkpoint, e.books_closed, f.position, f.name, f.sha256,
+       e.recorded_at, e.event_id
+FROM gl_exports e JOIN gl_export_files f ON f.gl_export_id = e.gl_export_id
+JOIN pack k ON e.month BETWEEN k.from_month AND k.to_month
+ORDER BY e.gl_export_id, f.position;
+
+-- VIEW gl-lines: The lines of these journals, and the external id of their journal.
+-- columns gl_export_id:int line:int month format part:int external_id control account partner_id policy_id currency
+-- columns amount:amount to_account class location name memo
+SELECT l.gl_export_id, l.line, e.month, e.format, e.part,
+       e.month || '-' || CAST(e.part AS TEXT) || '-' || l.currency || '-' || substr(e.checkpoint, 1, 6), l.control,
+       l.account, l.partner_id, l.policy_id, l.currency, l.amount, l.to_account, l.class, l.location, l.name, l.memo
+FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+JOIN pack k ON e.month BETWEEN k.from_month AND k.to_month
+ORDER BY l.gl_export_id, l.line;

@@ -1,0 +1,80 @@
+/** The engines in which the rules of checks.sql must give the same answers: SQLite, DuckDB and PostgreSQL. */
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { tool } from '../../support/tools.ts';
+import { answerLines, type Checks, logTables, type Table } from './log-tables.ts';
+
+const definition = ({ name, columns }: Table, [whole, text]: readonly [string, string]) =>
+  `CREATE TABLE "${name}" (${columns.map((column) => `"${column.name}" ${column.isText ? text : whole}`).join(', ')})`;
+
+/** By Python's own SQLite, which reads the files itself. */
+export function inSqlite(checks: string, log: string): string[] {
+  const program = join(import.meta.dirname, 'sqlite.py');
+  const answer = execFileSync(tool('python3'), [program, checks, log], { encoding: 'utf8', maxBuffer: 1e9 });
+  return answer.split('\n').slice(0, -1).sort();
+}
+
+export async function inDuckDb(checks: Checks, log: string): Promise<string[]> {
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  try {
+    for (const table of logTables(checks, log)) {
+      await connection.run(definition(table, ['BIGINT', 'VARCHAR']));
+      const appender = await connection.createAppender(table.name);
+      for (const row of table.rows) {
+        for (const value of row) {
+          if (value === null) appender.appendNull();
+          else if (typeof value === 'bigint') appender.appendBigInt(value);
+          else appender.appendVarchar(value);
+        }
+        appender.endRow();
+      }
+      appender.closeSync();
+    }
+    for (const statement of checks.prepare) await connection.run(statement);
+    const lines: string[] = [];
+    for (const rule of checks.rules) {
+      const answer = await connection.runAndReadAll(rule.query);
+      lines.push(...answerLines(rule, answer.getRows()));
+    }
+    return lines.sort();
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
+
+const inCopy = (value: string | bigint | null) =>
+  value === null ? '\\N' : String(value).replace(/[\\\t\n\r]/g, (found) => COPIED[found] as string);
+const COPIED: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+
+/** In an empty database. */
+export async function inPostgres(url: string, checks: Checks, log: string): Promise<string[]> {
+  // Numbers of any size as text, as the other engines print them.
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    for (const table of logTables(checks, log)) {
+      await client.query(definition(table, ['bigint', 'text COLLATE "C"']));
+      const stream = client.query(copyFrom(`COPY "${table.name}" FROM STDIN`));
+      await new Promise<void>((resolve, reject) => {
+        stream.on('error', reject).on('finish', resolve);
+        stream.end(table.rows.map((row) => `${row.map(inCopy).join('\t')}\n`).join(''));
+      });
+    }
+    await client.query('ANALYZE');
+    for (const statement of checks.prepare) await client.query(statement);
+    await client.query('ANALYZE');
+    const lines: string[] = [];
+    for (const rule of checks.rules) {
+      const answer = await client.query({ text: rule.query, rowMode: 'array' });
+      lines.push(...answerLines(rule, answer.rows));
+    }
+    return lines.sort();
+  } finally {
+    await client.end();
+  }
+}

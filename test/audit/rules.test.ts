@@ -1,0 +1,42 @@
+/** The rules that packs carry, over the live tables. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeLiveViews, ROW_TABLES } from '../../src/audit/live.sql.ts';
+import { findBrokenRules, readRules } from '../../src/audit/rules.ts';
+import { execute, query } from '../../src/database/transaction.ts';
+import type { World } from '../support/world.ts';
+import { openBooks } from './books.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openBooks();
+});
+afterAll(() => world.end());
+
+test('all rules hold over books with every kind of correction', async () => {
+  const { inspected, differences, note } = await world.database.preview(findBrokenRules);
+  expect(differences).toEqual([]);
+  expect(note).toBeUndefined();
+  expect(inspected).toBe(readRules().rules.length);
+  expect(inspected).toBeGreaterThan(80);
+});
+
+test('a transaction that only reads says that the rules were not run', async () => {
+  const { note, inspected } = await world.database.reading(findBrokenRules);
+  expect([inspected, note]).toEqual([0, expect.stringContaining('the rules were not run')]);
+});
+
+test.each(Object.keys(ROW_TABLES))('the table %s made from the rows is that of the rules', async (name) => {
+  const rows = await world.database.preview(async (tx) => {
+    const home = await makeLiveViews(tx);
+    const made: unknown[] = [];
+    const statement = readRules().prepare.find((each) => each.includes(`CREATE TABLE ${name} AS`)) ?? '';
+    for (const sql of [statement, ROW_TABLES[name]?.(home) ?? '']) {
+      await execute(tx, sql);
+      made.push(await query(tx, `SELECT ${name}::text AS line FROM ${name} ORDER BY line`));
+      await execute(tx, `DROP TABLE ${name}`);
+    }
+    return made;
+  });
+  expect(rows[1]).toEqual(rows[0]);
+  expect((rows[0] as unknown[]).length).toBeGreaterThan(0);
+});
