@@ -2,7 +2,7 @@
  * Ledger rows as CSV or JSON, generated from their lines in the log. (Formatting in the database took three times as
  * much CPU for a million rows.)
  */
-
+import { RECORDED_FIELDS, ROW_FIELDS } from '../ledger/row.ts';
 import { LOG_FORMS } from '../log/forms.ts';
 import { minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
@@ -11,24 +11,7 @@ import { csvLine } from './csv.ts';
 import type { TableFormat } from './views.sql.ts';
 
 /** Those of the view `ledger`: the columns of a ledger import and four further ones. */
-const COLUMNS = [
-  'kind',
-  'partner_id',
-  'quote_id',
-  'requote_id',
-  'reversal_id',
-  'enrollment_id',
-  'policy_id',
-  'currency',
-  'accepted_at',
-  'spotPrice',
-  'partnerCut',
-  'invoiceAmount',
-  'entry_id',
-  'posted_month',
-  'recorded_at',
-  'document',
-] as const;
+const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
 
 export const LEDGER_HEADER = csvLine([...COLUMNS]);
 

@@ -1,17 +1,16 @@
 /** The log in a pack: its leaves, its checkpoints and their proofs (docs/log-format.md). */
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
 import { readLines } from '../log/lines.sql.ts';
 import { noteOf, vkeyOf } from '../log/note.ts';
 import { noteKeyOf, readLatestKey, readSignatureLines, readStamps } from '../log/signatures.sql.ts';
-import { consistencyProof, type KnownNodes, LeafRange } from '../log/tree.ts';
+import { consistencyProof, hashLines, knownNodes, LeafRange } from '../log/tree.ts';
 import type { Month } from '../month.ts';
-import { packageRoot } from '../package.ts';
 import { readFirstRow } from './exports.sql.ts';
 import type { Pack } from './pack.ts';
+import { CHECKS_SQL } from './rules.ts';
 
 /** The leaves of a pack: from one checkpoint (if none is given, from the first leaf) to another checkpoint. */
 export interface LogOfPack {
@@ -89,32 +88,21 @@ export async function writeLog(
   }
   if (from !== undefined) {
     const edge = LeafRange.read(0, from.size, from.edge).hashes();
-    await write(
-      'edge',
-      [`${from.size}\n`, ...edge.map((hash) => `${hash.toString('base64')}\n`)].join(''),
-      edge.length,
-    );
+    await write('edge', `${from.size}\n${hashLines(edge)}`, edge.length);
     for (const [size, proof] of proofsTo(checkpoints, from)) {
-      await write(`consistency/${size}`, proof.map((hash) => `${hash.toString('base64')}\n`).join(''), proof.length);
+      await write(`consistency/${size}`, hashLines(proof), proof.length);
     }
   }
   const key = await readLatestKey(tx);
   if (key !== undefined) await write('vkey', `${vkeyOf({ ...noteKeyOf(key), name: to.origin })}\n`, 1);
-  const rules = await readFile(join(packageRoot, 'templates', 'export', 'checks.sql'));
-  await write('checks.sql', rules, 0);
+  await write('checks.sql', await readFile(CHECKS_SQL), 0);
 }
 
 /** The proofs that the log at a checkpoint continues the closes of earlier months. */
 function* proofsTo(checkpoints: readonly Checkpoint[], to: Checkpoint): Generator<readonly [number, Buffer[]]> {
-  const known: KnownNodes = new Map();
-  let before = 0;
-  for (const { size, span } of checkpoints.filter((each) => each.size <= to.size)) {
-    LeafRange.read(before, size, span).enter(known);
-    before = size;
-  }
-  for (const { size, edge, closes } of checkpoints) {
+  const known = knownNodes(checkpoints);
+  for (const { size, closes } of checkpoints) {
     if (size >= to.size || closes === null || !closes.startsWith('month ')) continue;
-    LeafRange.read(0, size, edge).enter(known);
     yield [size, consistencyProof(known, size, to.size)];
   }
 }

@@ -42,7 +42,7 @@ export async function makeViews(
   return new Map(chosen.map((view) => [view.name, view]));
 }
 
-/** The statements that make or fill a table of which a view, or a later statement of these, has the name. */
+/** The statements that make or fill a table, if a view or a later statement of these names the table. */
 function tablesFor(views: readonly View[], prepare: readonly string[]) {
   const words = new Set<string>();
   const read = (sql: string) => {

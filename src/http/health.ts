@@ -4,7 +4,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { migrationName, missingMigrations } from '../database/migrate.ts';
 import { refuse } from '../errors/refusals.ts';
-import { readProofFrom } from '../log/witness.ts';
+import { readProver } from '../log/witness.ts';
 import { packageVersion } from '../package.ts';
 import { readPauses } from '../people/pauses.sql.ts';
 import { countOther } from './limits.ts';
@@ -45,7 +45,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   app.get('/log/checkpoint', { ...fixed, onRequest: countOther(limits) }, async (request, reply) => {
     const { old = '0' } = request.query as Readonly<Record<string, string>>;
     if (!/^(0|[1-9]\d{0,14})$/.test(old)) throw refuse('checkpoint_unknown', { size: 0, last: null });
-    const proof = await database.reading((tx) => readProofFrom(tx, Number(old)));
+    const proof = await database.reading(async (tx) => (await readProver(tx)).proofFrom(Number(old)));
     return reply.type('text/plain; charset=utf-8').send(proof);
   });
 

@@ -163,10 +163,7 @@ export async function checkpointMonth(
   context: Installation,
   { month, previous, now }: { readonly month: Month; readonly previous: Month | null; readonly now: string },
 ): Promise<Checkpoint> {
-  await refuseFork(tx, context);
-  const leaves = await NewLeaves.begin(tx);
-  await refuseEarlier(context, leaves.previous);
-  await recordMonthZones(tx, leaves.previous?.last_no ?? 0);
+  const leaves = await beginClose(tx, context);
   await leaves.readTo(tx, await readLastNumber(tx));
   const roots = await partnerRoots(tx, leaves, { after: previous ?? '', to: month });
   await insertMonthPartners(tx, { month, keys: [...roots.keys()], roots: [...roots.values()] });
@@ -181,11 +178,15 @@ export async function checkpointBooks(
   context: Installation,
   { month, now }: { readonly month: Month; readonly now: string },
 ): Promise<Checkpoint> {
+  return endWith(tx, await beginClose(tx, context), now, `books ${month}`);
+}
+
+async function beginClose(tx: Transaction, context: Installation): Promise<NewLeaves> {
   await refuseFork(tx, context);
   const leaves = await NewLeaves.begin(tx);
   await refuseEarlier(context, leaves.previous);
   await recordMonthZones(tx, leaves.previous?.last_no ?? 0);
-  return endWith(tx, leaves, now, `books ${month}`);
+  return leaves;
 }
 
 async function endWith(tx: Transaction, leaves: NewLeaves, now: string, closes: Closes): Promise<Checkpoint> {

@@ -19,8 +19,8 @@ import {
   readOrigin,
 } from './checkpoints.sql.ts';
 import { readLeaves } from './lines.sql.ts';
-import { type Note, noteOf, readNote, type TreeHead } from './note.ts';
-import { readSignatureLines } from './signatures.sql.ts';
+import { type Note, readNote, type TreeHead } from './note.ts';
+import { readNoteOf } from './signatures.sql.ts';
 import { LeafRange } from './tree.ts';
 
 const fileOf = ({ home }: Pick<Environment, 'home'>): string => join(home, 'log-head');
@@ -39,8 +39,7 @@ export async function keepHead(tx: Transaction, environment: Pick<Environment, '
   const last = await readLastCheckpoint(tx);
   const kept = readHead(environment)?.head;
   if (last === undefined || (kept?.origin === last.origin && kept.size > last.size)) return;
-  const lines = (await readSignatureLines(tx, [last.size])).get(last.size) ?? [];
-  await writeWhole(fileOf(environment), noteOf(last, lines), 'replace');
+  await writeWhole(fileOf(environment), await readNoteOf(tx, last), 'replace');
 }
 
 /** Whether this log begins with the leaves that a checkpoint covers. */
@@ -63,11 +62,7 @@ export async function refuseFork(tx: Transaction, { environment }: Pick<Installa
   const head = readHead(environment)?.head;
   if (head === undefined || head.origin !== (await readOrigin(tx))) return;
   const last = await readLastCheckpoint(tx);
-  if (last !== undefined && last.size >= head.size) {
-    const same = last.size === head.size ? last.root.equals(head.root) : await continues(tx, head);
-    if (same) return;
-  }
-  if (last === undefined || last.size < head.size) if (await continues(tx, head)) return;
+  if (last?.size === head.size ? last.root.equals(head.root) : await continues(tx, head)) return;
   throw refuse('log_forked', { origin: head.origin, seen: head.size, here: last?.size ?? 0 });
 }
 

@@ -216,18 +216,23 @@ export const readMonthPartnerLines = (
     given,
   );
 
-/** Reads the lines of a partner's rows of a month in one currency and arrangement, in the order of the log. */
+/** Reads the lines of a partner's rows of a month, in the order of the log, by currency and arrangement. */
 export async function readPartnerLines(
   tx: Transaction,
   { after, to }: PostedMonths,
-  partner: { readonly partnerId: string; readonly currency: string; readonly arrangement: string },
-): Promise<string[]> {
-  const rows = await query<{ line: string }>(
+  partnerId: string,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await query<{ billed_as: string; line: string }>(
     tx,
-    `SELECT ${LINE_OF_ROW} AS line FROM ledger_rows f
-     WHERE partner_id = :partnerId AND posted_month > :after AND posted_month <= :to AND currency = :currency
-       AND arrangement = :arrangement ORDER BY entry_id`,
-    { after, to, ...partner },
+    `SELECT currency || ' ' || arrangement AS billed_as, ${LINE_OF_ROW} AS line FROM ledger_rows f
+     WHERE partner_id = :partnerId AND posted_month > :after AND posted_month <= :to ORDER BY entry_id`,
+    { after, to, partnerId },
   );
-  return rows.map(({ line }) => line);
+  const lines = new Map<string, string[]>();
+  for (const { billed_as, line } of rows) {
+    const known = lines.get(billed_as);
+    if (known === undefined) lines.set(billed_as, [line]);
+    else known.push(line);
+  }
+  return lines;
 }

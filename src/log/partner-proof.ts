@@ -8,11 +8,10 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
 import type { Month } from '../month.ts';
-import { type Checkpoint, readCheckpoints } from './checkpoints.sql.ts';
+import { readCheckpoints } from './checkpoints.sql.ts';
 import { type NumberRange, readLeaves, readMonthPartnerLines, readPartnerLines } from './lines.sql.ts';
-import { noteOf } from './note.ts';
-import { readSignatureLines } from './signatures.sql.ts';
-import { inclusionProof, type KnownNodes, LeafRange } from './tree.ts';
+import { readNoteOf } from './signatures.sql.ts';
+import { hashLines, inclusionProof, knownNodes } from './tree.ts';
 
 export interface PartnerProof {
   readonly currency: string;
@@ -37,21 +36,17 @@ export async function provePartner(
   const facts = await readMonthPartnerLines(tx, { month, partnerId });
   if (facts.length === 0) throw refuse('partner_without_rows', { partner_id: partnerId, month });
   const { hashes, numbers } = await leavesOf(tx, { after: before?.last_no ?? 0, to: own.last_no });
-  const known = knownNodes(checkpoints, own, hashes);
-  const note = noteOf(last, (await readSignatureLines(tx, [last.size])).get(last.size) ?? []);
-  const proofs: PartnerProof[] = [];
-  for (const { number, line, currency, arrangement } of facts) {
+  const known = knownNodes(checkpoints);
+  for (const [at, hash] of hashes.entries()) known.set(`0 ${own.size - hashes.length + at}`, hash.toString('latin1'));
+  const note = await readNoteOf(tx, last);
+  const lines = await readPartnerLines(tx, { after: closed.previous ?? '', to: month }, partnerId);
+  return facts.map(({ number, line, currency, arrangement }) => {
     const index = own.size - numbers.length + numbers.indexOf(number);
-    const path = inclusionProof(known, index, last.size).map((hash) => `${hash.toString('base64')}\n`);
-    const proof = [
-      ...['c2sp.org/tlog-proof@v1\n', `extra ${Buffer.from(line).toString('base64')}\n`, `index ${index}\n`],
-      ...[...path, '\n', note],
-    ].join('');
-    const months = { after: closed.previous ?? '', to: month };
-    const rows = await readPartnerLines(tx, months, { partnerId, currency, arrangement });
-    proofs.push({ currency, arrangement, rows, proof });
-  }
-  return proofs;
+    const path = hashLines(inclusionProof(known, index, last.size));
+    const extra = Buffer.from(line).toString('base64');
+    const proof = `c2sp.org/tlog-proof@v1\nextra ${extra}\nindex ${index}\n${path}\n${note}`;
+    return { currency, arrangement, rows: lines.get(`${currency} ${arrangement}`) ?? [], proof };
+  });
 }
 
 /** The leaf hashes of a range, and the numbers of its facts. */
@@ -64,17 +59,4 @@ async function leavesOf(tx: Transaction, range: NumberRange): Promise<{ hashes: 
   };
   await readLeaves(tx, range, { onFact: take, onRow: take });
   return { hashes, numbers };
-}
-
-/** The subtrees of all checkpoints, and the single leaves of the checkpoint `own`. */
-function knownNodes(checkpoints: readonly Checkpoint[], own: Checkpoint, hashes: readonly Buffer[]): KnownNodes {
-  const known: KnownNodes = new Map();
-  let before = 0;
-  for (const { size, span, edge } of checkpoints) {
-    LeafRange.read(before, size, span).enter(known);
-    if (size <= own.size) LeafRange.read(0, size, edge).enter(known);
-    before = size;
-  }
-  for (const [at, hash] of hashes.entries()) known.set(`0 ${own.size - hashes.length + at}`, hash.toString('latin1'));
-  return known;
 }

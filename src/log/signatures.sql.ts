@@ -1,7 +1,7 @@
 /** SQL of the signatures and time stamps of checkpoints. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Checkpoint } from './checkpoints.sql.ts';
-import type { NoteKey, TreeHead } from './note.ts';
+import { type NoteKey, noteOf, type TreeHead } from './note.ts';
 
 /** A recorded key, in Base64. */
 export interface LogKey {
@@ -75,6 +75,10 @@ export async function readSignatureLines(
   );
   return new Map(rows.map(({ size, lines }) => [size, lines]));
 }
+
+/** A checkpoint as a note with all its signatures. */
+export const readNoteOf = async (tx: Transaction, head: TreeHead): Promise<string> =>
+  noteOf(head, (await readSignatureLines(tx, [head.size])).get(head.size) ?? []);
 
 /** The time stamps of checkpoints by size. */
 export async function readStamps(tx: Transaction, sizes: readonly number[]): Promise<ReadonlyMap<number, Buffer>> {

@@ -12,8 +12,6 @@ const bufferOf = (text: Hash): Buffer => Buffer.from(text, 'latin1');
 // For such a short input, this function takes half the time of a Hash object.
 const sha256 = (content: Buffer): Hash => hash('sha256', content, 'binary');
 
-export const leafHash = (content: Buffer): Buffer => bufferOf(sha256(Buffer.concat([Buffer.of(0), content])));
-
 const node = Buffer.alloc(1 + 2 * HASH_BYTES);
 node[0] = 1;
 
@@ -129,6 +127,24 @@ function decompose(from: number, to: number): Omit<Subtree, 'hash'>[] {
 /** Hashes of subtrees by level and index. */
 export type KnownNodes = Map<string, Hash>;
 
+/** The subtrees that checkpoints store: `edge` covers all leaves, `span` covers those after the previous checkpoint. */
+export function knownNodes(
+  checkpoints: readonly { readonly size: number; readonly span: Buffer; readonly edge: Buffer }[],
+): KnownNodes {
+  const known: KnownNodes = new Map();
+  let before = 0;
+  for (const { size, span, edge } of checkpoints) {
+    LeafRange.read(before, size, span).enter(known);
+    LeafRange.read(0, size, edge).enter(known);
+    before = size;
+  }
+  return known;
+}
+
+/** A proof as text: each hash in Base64 on a line. */
+export const hashLines = (hashes: readonly Buffer[]): string =>
+  hashes.map((each) => `${each.toString('base64')}\n`).join('');
+
 /** The largest power of two that is less than the number of leaves, which is at least 2. */
 function splitOf(leaves: number): number {
   let left = 1;
@@ -175,30 +191,6 @@ export function inclusionProof(known: KnownNodes, leaf: number, size: number): B
 function climb(place: { node: number; last: number }): void {
   place.node = Math.floor(place.node / 2);
   place.last = Math.floor(place.last / 2);
-}
-
-/** The root that an inclusion proof leads to (RFC 9162, 2.1.3.2). Undefined if the proof has the wrong length. */
-export function rootOfInclusion(
-  leaf: number,
-  size: number,
-  hashOfLeaf: Buffer,
-  proof: readonly Buffer[],
-): Buffer | undefined {
-  if (leaf >= size) return undefined;
-  const place = { node: leaf, last: size - 1 };
-  let root = hashOfLeaf.toString('latin1');
-  for (const each of proof) {
-    if (place.last === 0) return undefined;
-    const sibling = each.toString('latin1');
-    if (place.node % 2 === 1 || place.node === place.last) {
-      root = nodeHash(sibling, root);
-      while (place.node % 2 === 0 && place.node !== 0) climb(place);
-    } else {
-      root = nodeHash(root, sibling);
-    }
-    climb(place);
-  }
-  return place.last === 0 ? bufferOf(root) : undefined;
 }
 
 /**

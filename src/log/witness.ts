@@ -5,36 +5,31 @@
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Checkpoint, readCheckpointOf, readCheckpoints } from './checkpoints.sql.ts';
-import { isSignedBy, type NoteKey, noteOf, readKey, readNote, type TreeHead } from './note.ts';
-import { insertSignatures, readSignatureLines } from './signatures.sql.ts';
-import { consistencyProof, isConsistent, type KnownNodes, LeafRange } from './tree.ts';
+import { readCheckpointOf, readCheckpoints } from './checkpoints.sql.ts';
+import { isSignedBy, type NoteKey, readKey, readNote, type TreeHead } from './note.ts';
+import { insertSignatures, readNoteOf } from './signatures.sql.ts';
+import { consistencyProof, hashLines, isConsistent, knownNodes } from './tree.ts';
 
 /**
- * Writes the last checkpoint, with the proof that it continues the checkpoint of `old` facts. This is the body of the
- * request add-checkpoint of https://c2sp.org/tlog-witness. `old` is 0 for a witness that has seen no checkpoint.
- * Refuses `old` if no checkpoint has this size.
+ * Reads the log once, and returns a function that writes the last checkpoint with the proof that it continues the
+ * checkpoint of `old` facts. This is the body of the request add-checkpoint of https://c2sp.org/tlog-witness. `old` is
+ * 0 for a witness that has seen no checkpoint. The function refuses `old` if no checkpoint has this size.
  */
-export async function readProofFrom(tx: Transaction, old: number): Promise<string> {
+export async function readProver(
+  tx: Transaction,
+): Promise<{ readonly sizes: readonly number[]; readonly proofFrom: (old: number) => string }> {
   const checkpoints = await readCheckpoints(tx);
   const last = checkpoints.at(-1);
   if (last === undefined) throw refuse('no_checkpoint', {});
-  const before = checkpoints.find(({ size }) => size === old);
-  if (before === undefined && old !== 0) throw refuse('checkpoint_unknown', { size: old, last: last.size });
-  const proof = before === undefined || before === last ? [] : proofBetween(checkpoints, before, last);
-  const note = noteOf(last, (await readSignatureLines(tx, [last.size])).get(last.size) ?? []);
-  return `old ${old}\n${proof.map((hash) => `${hash.toString('base64')}\n`).join('')}\n${note}`;
-}
-
-function proofBetween(checkpoints: readonly Checkpoint[], before: Checkpoint, last: Checkpoint): Buffer[] {
-  const known: KnownNodes = new Map();
-  LeafRange.read(0, before.size, before.edge).enter(known);
-  let from = before.size;
-  for (const { size, span } of checkpoints.filter((each) => each.size > before.size)) {
-    LeafRange.read(from, size, span).enter(known);
-    from = size;
-  }
-  return consistencyProof(known, before.size, last.size);
+  const known = knownNodes(checkpoints);
+  const note = await readNoteOf(tx, last);
+  const sizes = checkpoints.map(({ size }) => size);
+  const proofFrom = (old: number) => {
+    if (old !== 0 && !sizes.includes(old)) throw refuse('checkpoint_unknown', { size: old, last: last.size });
+    const proof = old === 0 ? [] : consistencyProof(known, old, last.size);
+    return `old ${old}\n${hashLines(proof)}\n${note}`;
+  };
+  return { sizes, proofFrom };
 }
 
 /** The data that a witness keeps of a log: the last checkpoint that the witness cosigned, and the log's public key. */

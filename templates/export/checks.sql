@@ -1034,9 +1034,8 @@ WHERE d.sequence < 1
    OR (d.purpose <> 'opening' AND (d.opening_number IS NOT NULL
        OR d.series IS DISTINCT FROM CASE d.document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
           || substr(y.day, 1, 4)
-       OR d.number <> d.series || '-' || CASE WHEN d.sequence < 10 THEN '00000' WHEN d.sequence < 100 THEN '0000'
-            WHEN d.sequence < 1000 THEN '000' WHEN d.sequence < 10000 THEN '00' WHEN d.sequence < 100000 THEN '0' ELSE '' END
-          || CAST(d.sequence AS TEXT)))
+       OR d.number <> d.series || '-'
+          || substr('00000' || CAST(d.sequence AS TEXT), CASE WHEN d.sequence < 100000 THEN length(CAST(d.sequence AS TEXT)) ELSE 6 END)))
    OR (d.purpose = 'opening' AND (d.series <> 'OPENING' OR d.number IS DISTINCT FROM d.opening_number
        || CASE d.opening_revision WHEN 1 THEN '' ELSE '~' || CAST(d.opening_revision AS TEXT) END))
 UNION ALL
@@ -1049,14 +1048,10 @@ FROM skipped_numbers s LEFT JOIN resumptions r ON r.pause_id = s.pause_id
 WHERE r.event_id IS DISTINCT FROM s.event_id OR s.last_sequence < s.first_sequence OR s.first_sequence < 1
    OR 2 <> (SELECT count(*) FROM details d WHERE d.event_id = s.event_id AND d.action = 'ledger.resume'
               AND substr(d.path, 1, 8) = 'skipped.'
-              AND ((substr(d.path, length(d.path) - 4) = '.from' AND d.value = s.series || '-' || CASE
-                      WHEN s.first_sequence < 10 THEN '00000' WHEN s.first_sequence < 100 THEN '0000'
-                      WHEN s.first_sequence < 1000 THEN '000' WHEN s.first_sequence < 10000 THEN '00'
-                      WHEN s.first_sequence < 100000 THEN '0' ELSE '' END || CAST(s.first_sequence AS TEXT))
-                OR (substr(d.path, length(d.path) - 2) = '.to' AND d.value = s.series || '-' || CASE
-                      WHEN s.last_sequence < 10 THEN '00000' WHEN s.last_sequence < 100 THEN '0000'
-                      WHEN s.last_sequence < 1000 THEN '000' WHEN s.last_sequence < 10000 THEN '00'
-                      WHEN s.last_sequence < 100000 THEN '0' ELSE '' END || CAST(s.last_sequence AS TEXT))))
+              AND ((substr(d.path, length(d.path) - 4) = '.from' AND d.value = s.series || '-'
+                    || substr('00000' || CAST(s.first_sequence AS TEXT), CASE WHEN s.first_sequence < 100000 THEN length(CAST(s.first_sequence AS TEXT)) ELSE 6 END))
+                OR (substr(d.path, length(d.path) - 2) = '.to' AND d.value = s.series || '-'
+                    || substr('00000' || CAST(s.last_sequence AS TEXT), CASE WHEN s.last_sequence < 100000 THEN length(CAST(s.last_sequence AS TEXT)) ELSE 6 END))))
 UNION ALL
 SELECT 'event ' || CAST(d.event_id AS TEXT), count(*), 0, 0 FROM details d
 WHERE d.action = 'ledger.resume' AND substr(d.path, 1, 8) = 'skipped.' AND substr(d.path, length(d.path) - 4) = '.from'

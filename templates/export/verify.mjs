@@ -245,7 +245,7 @@ const withoutEscapes = (text) =>
 
 // ---- checks.sql: forms, rules and views ------------------------------------------------------------------------------
 const COLUMN = whole(
-  '([a-z][A-Za-z0-9_.]*)(\\??)(?::(int|amount|rate|number|day|time|instant|flag|hex|map|personal))?(?:@([a-z_]+))?',
+  '([a-z][A-Za-z0-9_.]*)(\\??)(?::(int|amount|rate|number|day|time|flag|hex|map|personal))?(?:@([a-z_]+))?',
 );
 
 /** How the lines of one kind of fact are written, and the table that they fill. */
@@ -761,7 +761,6 @@ function written(value, type, currency) {
   if (value === null) return null;
   if (type === 'amount') return decimal(value, CURRENCIES.get(currency) ?? malformed());
   if (type === 'rate') return decimal(value, 4).replace(/\.?0+$/, '');
-  if (type === 'instant') return value.replace(/\.?0+Z$/, 'Z');
   if (type === 'day') return new Date(Number(value) * 86_400_000).toISOString().slice(0, 10);
   return type === 'flag' ? Boolean(value) : value;
 }

@@ -174,7 +174,7 @@ READERS = {'int': Known(fitting('0|-?[1-9][0-9]{0,17}', int)).__getitem__, 'rate
 INTEGERS = ('int', 'amount', 'rate', 'day', 'flag')
 
 # ---- checks.sql: forms, rules and views ------------------------------------------------------------------------------
-TYPES = 'int|amount|rate|number|day|time|instant|flag|hex|map|personal'
+TYPES = 'int|amount|rate|number|day|time|flag|hex|map|personal'
 COLUMN = re.compile('([a-z][A-Za-z0-9_.]*)(\\??)(?::(%s))?(?:@([a-z_]+))?' % TYPES)
 
 class Form:
@@ -473,7 +473,6 @@ def written(value, kind, currency):
     if value is None: return None
     if kind == 'amount': return decimal(value, CURRENCIES[currency])
     if kind == 'rate': return re.sub('\\.?0+$', '', decimal(value, 4))
-    if kind == 'instant': return re.sub('\\.?0+Z$', 'Z', value)
     if kind == 'day': return date.fromordinal(value + DAY_ZERO).isoformat()
     return bool(value) if kind == 'flag' else value
 def cell(value, kind):

@@ -4,9 +4,10 @@ import { takeCheckpoint, takeDueCheckpoint } from '../../src/log/checkpoint.ts';
 import { readCheckpoints } from '../../src/log/checkpoints.sql.ts';
 import { deriveLog } from '../../src/log/derive.ts';
 import { readLines } from '../../src/log/lines.sql.ts';
-import { LeafRange, leafHash } from '../../src/log/tree.ts';
+import { LeafRange } from '../../src/log/tree.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { leafHash } from './inclusion.ts';
 
 let world: World;
 beforeEach(async () => {

@@ -4,11 +4,12 @@ import { LOG_FORMS } from '../../src/log/forms.ts';
 import { isSignedBy, readNote } from '../../src/log/note.ts';
 import { type PartnerProof, provePartner } from '../../src/log/partner-proof.ts';
 import { signCheckpoints } from '../../src/log/sign.ts';
-import { LeafRange, leafHash, rootOfInclusion } from '../../src/log/tree.ts';
+import { LeafRange } from '../../src/log/tree.ts';
 import type { Month } from '../../src/month.ts';
 import { checkpoint, openBooks } from '../audit/books.ts';
 import { LOG_KEY } from '../support/log-keys.ts';
 import type { World } from '../support/world.ts';
+import { leafHash, rootOfInclusion } from './inclusion.ts';
 
 let world: World;
 beforeAll(async () => {

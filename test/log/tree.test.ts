@@ -1,14 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import {
-  consistencyProof,
-  inclusionProof,
-  isConsistent,
-  type KnownNodes,
-  LeafRange,
-  leafHash,
-  rootOfInclusion,
-} from '../../src/log/tree.ts';
+import { consistencyProof, inclusionProof, isConsistent, type KnownNodes, LeafRange } from '../../src/log/tree.ts';
+import { leafHash, rootOfInclusion } from './inclusion.ts';
 
 const leaves = Array.from({ length: 70 }, (_, at) => leafHash(Buffer.from(`leaf ${at}`)));
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { cosignHead, type NoteKey, readKey, readNote, vkeyOf, witnessKeyOf } from '../../src/log/note.ts';
 import { signCheckpoints } from '../../src/log/sign.ts';
-import { acceptCheckpoint, readProofFrom, recordCosignatures } from '../../src/log/witness.ts';
+import { acceptCheckpoint, readProver, recordCosignatures } from '../../src/log/witness.ts';
 import { LOG_KEY } from '../support/log-keys.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -18,7 +18,7 @@ const witness = {
   name: 'audit.example.org/witness',
   publicKey: pair.publicKey.export({ format: 'der', type: 'spki' }).subarray(-32),
 };
-const proofFrom = (old: number) => world.database.reading((tx) => readProofFrom(tx, old));
+const proofFrom = (old: number) => world.database.reading(async (tx) => (await readProver(tx)).proofFrom(old));
 
 beforeAll(async () => {
   world = await openWorld({ logKey: LOG_KEY });

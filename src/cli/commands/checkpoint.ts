@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { refuse } from '../../errors/refusals.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
-import { readCheckpoints } from '../../log/checkpoints.sql.ts';
 import { readNote } from '../../log/note.ts';
-import { readProofFrom, recordCosignatures } from '../../log/witness.ts';
+import { readProver, recordCosignatures } from '../../log/witness.ts';
 import { plural } from '../../text.ts';
 import { acting, type CommandContext, type Definition, reading } from '../define.ts';
 import { readInput } from '../fields.ts';
@@ -24,10 +23,8 @@ export const define: Definition = (group, action) => {
 async function publish({ database, output }: CommandContext, folder: string): Promise<void> {
   await makeFolder(folder);
   const files = await database.reading(async (tx) => {
-    const sizes = [0, ...(await readCheckpoints(tx)).map(({ size }) => size)];
-    const proofs: { size: number; text: string }[] = [];
-    for (const size of sizes) proofs.push({ size, text: await readProofFrom(tx, size) });
-    return proofs;
+    const { sizes, proofFrom } = await readProver(tx);
+    return [0, ...sizes].map((size) => ({ size, text: proofFrom(size) }));
   });
   for (const { size, text } of files) await writeWhole(join(folder, `from-${size}`), text, 'replace');
   output.print({ folder, files: files.length }, () => `Wrote ${plural(files.length, 'file')} to ${folder}.`);

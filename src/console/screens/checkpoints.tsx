@@ -2,8 +2,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { readCheckpoints } from '../../log/checkpoints.sql.ts';
-import { noteOf } from '../../log/note.ts';
-import { readSignatureLines } from '../../log/signatures.sql.ts';
+import { readNoteOf } from '../../log/signatures.sql.ts';
 import { checkpointTitle, closedBy, factsOf } from '../../log/text.ts';
 import { type CheckpointLetter, readCheckpointLetters } from '../../reports/checkpoint-letters.sql.ts';
 import { ActionLink, type Seer } from '../action-link.tsx';
@@ -36,8 +35,7 @@ export async function readCheckpoint(tx: Transaction, size: string): Promise<Che
   }
   const [head] = await readCheckpoints(tx, checkpoint.size);
   if (head === undefined) throw new Error(`no checkpoint of ${size} facts`);
-  const lines = (await readSignatureLines(tx, [checkpoint.size])).get(checkpoint.size) ?? [];
-  return { checkpoint, previous: letters[at - 1], note: noteOf(head, lines) };
+  return { checkpoint, previous: letters[at - 1], note: await readNoteOf(tx, head) };
 }
 
 export function checkpointScreen({ checkpoint, previous, note }: CheckpointView): Screen {
