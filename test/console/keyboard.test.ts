@@ -112,8 +112,11 @@ class Keys {
     await this.page.getByRole('heading', { name }).first().waitFor();
   }
 
+  /** Goes to a page by its letter. The page before may have the same heading. */
   async goTo(letter: string, heading: string | RegExp): Promise<void> {
+    await this.page.evaluate("document.getElementById('main').dataset.left = ''");
     await this.press('g', letter);
+    await this.page.locator('#main:not([data-left])').waitFor();
     await this.heading(heading);
   }
 

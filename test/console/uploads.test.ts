@@ -127,12 +127,16 @@ test.each([
   },
 );
 
-/** Stops the process that reads for the server, as soon as there is one. */
+/**
+ * Stops the process that reads for the server, as soon as it runs its own program. Before that, the server waits for it
+ * without end.
+ */
 async function stopReader(): Promise<void> {
   const { pid } = server as ChildProcess;
+  const commandOf = (process: unknown) => readFileSync(`/proc/${process}/cmdline`, 'utf8');
   for (;;) {
     const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? [];
-    if (child !== undefined) return void process.kill(Number(child), 'SIGSTOP');
+    if (child !== undefined && commandOf(child) !== commandOf(pid)) return void process.kill(Number(child), 'SIGSTOP');
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -5,6 +5,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { checkpointTake } from '../../src/actions/ledger.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { readBooksState } from '../../src/close/books.sql.ts';
 import { bankFeedsAt, openBooks, runCloseBooks } from '../../src/close/books.ts';
@@ -30,7 +32,6 @@ import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
 import { GL_FORMATS, type GlFormat } from '../../src/general-ledger/accounts.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import { readParts } from '../../src/general-ledger/exports.sql.ts';
-import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { bouncesIn } from '../../src/mail/bounce-report.ts';
 import { recordBounces } from '../../src/mail/bounces.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';
@@ -614,7 +615,8 @@ export const ACTIONS: readonly Action[] = [
     name: 'a checkpoint is taken',
     weight: 2,
     async run({ world }) {
-      return (await takeCheckpoint(world.database, world)) !== undefined;
+      const { json } = await runAction(world, checkpointTake, {}, { deliver: false });
+      return json.taken;
     },
   },
   {
