@@ -69,6 +69,8 @@ export const FAILPOINTS = [
   'resend.committed',
   'bounces.recorded',
   'bounces.committed',
+  'erasure.recorded',
+  'erasure.committed',
   'payments.read',
   'payments.locked',
   'payments.recorded',

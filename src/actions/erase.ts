@@ -3,6 +3,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { erasePerson, type Person, subjectOf, textsOf } from '../erasures/erase.ts';
 import { keepErasures } from '../erasures/file.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { countPlaces } from '../log/personal.sql.ts';
 import { plural } from '../text.ts';
@@ -59,7 +60,10 @@ It cannot be undone. Try --dry-run first.`,
   subject: (input) => subjectOf(personOf(input)),
   partners: async () => 'all',
   perform: (tx, context, { reason, ...input }) => erasePerson(tx, context, { person: personOf(input), reason }),
-  committed: ({ database, environment }) => keepErasures(database, environment),
+  committed: ({ database, environment }) => {
+    failpoint('erasure.committed');
+    return keepErasures(database, environment);
+  },
   facts: (tx, { reason: _, ...input }, done) => factsOf(tx, personOf(input), done !== undefined),
   amounts: () => [],
   report: async (_tx, _context, { result: erased, preview }) => ({

@@ -5,6 +5,7 @@
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { loginOf, readActiveUser } from '../people/users.sql.ts';
@@ -99,6 +100,7 @@ export async function erasePerson(
     of: person.of,
   });
   await eraseBesideFacts(tx, person);
+  failpoint('erasure.recorded');
   return erased;
 }
 

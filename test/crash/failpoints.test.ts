@@ -55,6 +55,8 @@ const COMMANDS = {
   write_off: () => ['invoice', 'write-off', 'INV-2026-000002', '--reason', 'insolvent'],
   write_off_undo: () => ['invoice', 'write-off', 'INV-2026-000002', '--undo', '--reason', 'they pay after all'],
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
+  erasure: () => ['erase', '--payer-account', 'ACC-1', '--reason', 'they asked'],
+  backup: ({ world }: Story) => ['backup', join(world.home, 'after-erasure.backup')],
   books: () => ['books', 'close', '2026-07'],
   gl: ({ world }: Story) => [
     ...['export', 'gl', '--month', '2026-07', '--format', 'generic', '--out', join(world.home, 'gl')],
@@ -87,16 +89,18 @@ const WITH_STATEMENTS: readonly Command[] = [...TO_THE_CLOSE, 'prepaid', 'statem
 const WITH_A_CHECKPOINT: readonly Command[] = [...TO_THE_CLOSE, 'checkpoint', 'deliver'];
 const WITH_A_BOUNCE: readonly Command[] = [...TO_THE_CLOSE, 'bounces', 'deliver'];
 const WITH_A_PAUSE: readonly Command[] = [...TO_THE_CLOSE, 'pause', 'resume', 'deliver'];
+/** A kill after the commit keeps an erasure from the file of the home; the next backup adds it. */
+const WITH_AN_ERASURE: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'erasure', 'backup', 'deliver'];
 const WITH_A_PURGE: readonly Command[] = [...TO_THE_CLOSE, 'purge'];
 const WITH_AN_OPENING: readonly Command[] = ['partners', 'opening', 'opening_reversal', 'import', 'close', 'deliver'];
 const STORIES = [
   ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
   ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF, WITH_A_CHECKPOINT, WITH_A_PAUSE],
-  ...[WITH_A_BOUNCE, WITH_A_PURGE, WITH_AN_OPENING],
+  ...[WITH_A_BOUNCE, WITH_AN_ERASURE, WITH_A_PURGE, WITH_AN_OPENING],
 ];
 
 /**
- * Not repeated after their commits: a checkpoint would be taken twice; a pause, the reversal of an opening, its end, a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
+ * Not repeated after their commits: a checkpoint would be taken twice; a pause, an erasure, the reversal of an opening, its end, a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
  * placed twice, and an e-mail resent twice.
  */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
@@ -105,7 +109,7 @@ const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   ...(['placement.committed', 'release.committed', 'assignment.committed'] as const),
   'write_off_undo.committed',
   'opening_reversal.committed',
-  ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed'] as const),
+  ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed', 'erasure.committed'] as const),
 ]);
 
 /** The files beside this one that kill at these failpoints, by the first word of their names. */

@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';
+import { readErasureFile } from '../../src/erasures/file.ts';
 import { Amount } from '../../src/money.ts';
 import { stripeAmount } from '../../src/processors/stripe/amounts.ts';
 import { writeAccounts } from '../general-ledger/months.ts';
@@ -213,6 +214,11 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     `SELECT t.amount, t.reason, c.reason AS closed FROM invoice_disputes t
      LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id) ORDER BY invoice_dispute_id`,
   );
+  const erased = await world.sql('SELECT personal(p.payer_account) AS payer FROM payments p ORDER BY payer');
+  const erasures = await world.sql<{ commitment: string }>('SELECT commitment FROM erasures');
+  // The file of the home has each of them.
+  const kept = new Set(readErasureFile(world));
+  expect(erasures.filter(({ commitment }) => !kept.has(commitment))).toEqual([]);
   const runs = await world.sql(`SELECT finished_at FROM job_runs WHERE job = 'purge' ORDER BY job_run_id`);
   return {
     documents,
@@ -222,6 +228,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     statements,
     disputes,
     bounces,
+    erased: [...erased, erasures.length],
     rows,
     payments,
     lines,
