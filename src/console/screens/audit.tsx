@@ -226,12 +226,12 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
           <ul class="ticks plain">
             <li>manifest.json with the SHA-256, size and number of rows of every file</li>
             <li>the checkpoints of the log, with their signatures and time stamps</li>
-            <li>README.txt and a dictionary of every column</li>
+            <li>the log of all facts (log.tsv), the rules that must hold over it (checks.sql), and README.txt</li>
           </ul>
           <p class="soft">
             A pack is one snapshot of the ledger; verify.mjs or verify.py of a release checks it without Reckoner. Packs
             are made in the background, one at a time. Each may have up to 2 GB uncompressed and is recorded as an audit
-            event. The command has no size limit and can also write several months, or Parquet.
+            event. The command has no size limit and can also write several months.
           </p>
         </Card>
       </div>
