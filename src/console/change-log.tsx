@@ -1,7 +1,7 @@
 import type { ChangeEvent } from '../people/audit-events.sql.ts';
 import type { FieldChange } from '../people/field-changes.ts';
 import { plural } from '../text.ts';
-import { Instant } from './kit.tsx';
+import { Instant, inWords } from './kit.tsx';
 
 /** Changes of more fields than this, as in a first import, are collapsed. */
 const UNFOLDED = 6;
@@ -39,15 +39,12 @@ const Fields = ({ changes }: { changes: readonly FieldChange[] }) => (
         <dd>
           {change.old !== null && (
             <>
-              <del>{shown(change.old)}</del>{' '}
+              <del>{inWords(change.old)}</del>{' '}
             </>
           )}
-          {change.new === null ? <span class="soft">removed</span> : <ins>{shown(change.new)}</ins>}
+          {change.new === null ? <span class="soft">removed</span> : <ins>{inWords(change.new)}</ins>}
         </dd>
       </>
     ))}
   </dl>
 );
-
-const shown = (value: NonNullable<FieldChange['old']>): string =>
-  typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -265,3 +265,13 @@ export const inOneLine = (text: string): ComponentChildren[] =>
   text
     .split(/\b([A-Z]{1,10}-\d{4}-\d{4,})\b/)
     .map((part, at) => (at % 2 === 1 ? <span class="number">{part}</span> : part));
+
+/** A value as words: the items of a list are separated by semicolons, the fields of an object by commas. */
+export function inWords(value: unknown): string {
+  if (Array.isArray(value)) return value.map(inWords).join('; ');
+  if (typeof value !== 'object' || value === null) return String(value ?? '');
+  return Object.entries(value)
+    .filter(([, each]) => each !== null)
+    .map(([name, each]) => `${name} ${inWords(each)}`)
+    .join(', ');
+}

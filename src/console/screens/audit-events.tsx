@@ -3,7 +3,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
 import type { Seer } from '../action-link.tsx';
-import { addressOf, Card, type Column, DataTable, Instant, Pager } from '../kit.tsx';
+import { addressOf, Card, type Column, DataTable, Instant, inWords, Pager } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { dayAsked, idAsked, textAsked } from '../parameters.ts';
 import { type Filter, type ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
@@ -160,7 +160,7 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
       ))}
     </dl>
   );
-  const isPlain = entries.length <= PLAIN && entries.every(([, value]) => shown(value).length <= 40);
+  const isPlain = entries.length <= PLAIN && entries.every(([, value]) => shown(value).length <= 24);
   if (isPlain) return facts;
   return (
     <details>
@@ -174,6 +174,6 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
 const LONGEST = 2000;
 
 function shown(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = inWords(value);
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
