@@ -353,6 +353,7 @@ export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 
 const isAmounts = (value: Value): value is readonly Amount[] => Array.isArray(value) && value[0] instanceof Amount;
 
 function Looking({ look, children }: { look: Described<unknown>['look']; children: ComponentChildren }) {
+  if (look === 'hash') return <code class="hash">{children}</code>;
   return look === undefined ? children : <span class={look === 'wrap' ? 'soft wrap' : look}>{children}</span>;
 }
 

@@ -48,7 +48,7 @@ export const checkpoints = defineList({
     size: { heading: 'Facts', type: 'count', to: ({ size }) => ['audit/checkpoints', String(size)] },
     closes: { heading: 'Closes', type: 'text' },
     closes_text: { heading: 'Closes', type: 'text', value: ({ closes }) => closedBy(closes) },
-    root: { heading: 'Root', type: 'text', look: 'wrap' },
+    root: { heading: 'Root', type: 'text', look: 'hash' },
     root_start: { heading: 'Root', type: 'text', value: ({ root }) => root.slice(0, 16) },
     taken_at: { heading: 'Taken', type: 'instant' },
     taken_on: { heading: 'Taken (UTC)', type: 'date', value: ({ taken_at }) => taken_at },

@@ -33,9 +33,9 @@ export interface Column<Row> {
   to?(row: Row): Link | null;
   /**
    * `soft`: a paler color. `quiet`: zero is shown as a dash on pages, and as nothing in a terminal. `wrap`: the value
-   * may break at any character.
+   * may break at any character. `hash`: a hash, in two short lines.
    */
-  readonly look?: 'soft' | 'quiet' | 'wrap';
+  readonly look?: 'soft' | 'quiet' | 'wrap' | 'hash';
   /**
    * For terminals. `cut` shortens the column if the table is too wide. `width` is the narrowest terminal that shows the
    * column. `unlessSame` hides the column if all rows have the same value.
