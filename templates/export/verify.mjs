@@ -318,8 +318,9 @@ function readChecks(text) {
     const isColumns = (line) => line.startsWith('columns ');
     const columns = more.filter(isColumns).flatMap((line) => line.slice(8).split(' '));
     const words = more.filter((line) => line !== 'whole' && !isColumns(line));
-    const part = { name, sentence: [sentence, ...words].join(' '), looksBack: more.includes('whole'), query };
-    if (view) checks.views.set(name, { form: new Form('view', ...columns), ...part });
+    const form = new Form('query', ...columns);
+    const part = { name, sentence: [sentence, ...words].join(' '), looksBack: more.includes('whole'), form, query };
+    if (view) checks.views.set(name, part);
     else if (name) checks.rules.push(part);
   }
   return checks;
@@ -634,9 +635,18 @@ const HIDDEN = /[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
 const printable = (value) =>
   typeof value === 'number' ? '(inexact)' : [...String(value).replace(HIDDEN, '?')].slice(0, 100).join('');
 const count = { ok: 0, WRONG: 0, open: 0 };
+function wrapped(text, indent) {
+  const [lines, width] = [[''], 80 - indent];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== '' && [...last].length + [...word].length >= width) lines.push(word);
+    else lines[lines.length - 1] += last === '' ? word : ` ${word}`;
+  }
+  return lines.join(`\n${' '.repeat(indent)}`);
+}
 const say = (verdict, text) => {
   count[verdict] += 1;
-  console.log(`${verdict.padEnd(5)} ${text}`);
+  console.log(`${verdict.padEnd(5)} ${wrapped(text, 6)}`);
 };
 const check = (name, faults, text) =>
   say(faults.length > 0 ? 'WRONG' : 'ok', `${name}: ${faults.slice(0, 5).join('; ') || text}`);
@@ -742,12 +752,16 @@ function compareHeld(note, log, pack, keys, origin) {
   const path = note.size < log.first ? pack.proofs.get(note.size) : undefined;
   if (path !== undefined) {
     const isOurs = isConsistent(note.size, note.root, log.first, log.marks.get(log.first), path);
-    return isOurs ? ['ok', 'a beginning of this log'] : ['WRONG', 'NOT A BEGINNING OF THIS LOG'];
+    return isOurs
+      ? ['ok', `its ${note.size} leaves are a beginning of this log`]
+      : ['WRONG', 'NOT A BEGINNING OF THIS LOG'];
   }
   if (note.origin !== origin) return ['WRONG', `of another log, ${note.origin}`];
   if (note.size < log.first) return ['open', 'earlier than these packs, without a proof'];
   if (note.size > log.tree.size) return ['open', 'later than these packs'];
-  return log.marks.get(note.size) === note.root ? ['ok', 'of these leaves'] : ['WRONG', 'NOT OF THESE LEAVES'];
+  return log.marks.get(note.size) === note.root
+    ? ['ok', `its ${note.size} leaves belong to this log`]
+    : ['WRONG', 'NOT OF THESE LEAVES'];
 }
 
 // ---- Rules and data files --------------------------------------------------------------------------------------------
@@ -827,27 +841,39 @@ function compareViews(pack, views, db) {
     check(path, faults, 'as in the log');
   }
 }
+/** What a rule found: where, then its columns by name, with amounts and days as people write them. */
+function finding({ names, types, amounts }, row) {
+  const shown = (value) => (value === null ? '-' : printable(value));
+  if (names.length !== row.length) return row.map(shown).join(' ');
+  const currencies = new Map(amounts);
+  let values = row;
+  try {
+    values = types.map((type, i) => written(row[i], type, row[currencies.get(i)]));
+  } catch {}
+  const [place, ...others] = values.map(shown);
+  return others.length === 0 ? place : `${place}: ${others.map((value, i) => `${names[i + 1]} ${value}`).join(', ')}`;
+}
 function runRules(rules, first, db) {
   if (!db) return say('open', 'rules: not run, as this needs Node 22.13 or later, or the program sqlite3');
-  for (const { name, sentence, looksBack, query } of rules) {
-    if (looksBack && first > 0) {
-      say('open', `${name}: ${sentence} Not decidable from this pack.`);
-      continue;
-    }
+  const decided = rules.filter(({ looksBack }) => !looksBack || first === 0);
+  let broken = 0;
+  for (const { name, sentence, form, query } of decided) {
     let rows;
     try {
       rows = [...db.rows(`SELECT *, count(*) OVER () FROM (${query}) LIMIT 5`)];
     } catch (error) {
-      rows = [[`the query failed, ${error.message}`, 1]];
+      rows = [[`the query failed, ${error.message}`, 1n]];
     }
-    const items = rows.map((row) =>
-      row
-        .slice(0, -1)
-        .map((value) => (value === null ? '-' : printable(value)))
-        .join(' '),
-    );
-    check(name, rows.length > 0 ? [`${sentence} ${rows[0].at(-1)} found: ${items.join('; ')}`] : [], sentence);
+    if (rows.length === 0) continue;
+    broken += 1;
+    say('WRONG', `${name}: ${sentence}`);
+    for (const row of rows) console.log(`      - ${wrapped(finding(form, row.slice(0, -1)), 8)}`);
+    const more = rows[0].at(-1) - BigInt(rows.length);
+    if (more > 0n) console.log(`        and ${more} more`);
   }
+  const back = rules.length - decided.length;
+  if (back > 0) say('open', `rules: ${back} look back before this pack: Not decidable from this pack.`);
+  say('ok', `rules: ${decided.length - broken} of ${rules.length} hold`);
 }
 
 async function verify(paths, options) {
@@ -858,7 +884,8 @@ async function verify(paths, options) {
   const held = options.held.map((each) => new Note(readText(each).replaceAll('\r\n', '\n')));
   const packs = paths.map((path) => new Pack(path));
   for (const { path } of packs) {
-    if (readText(`${path}/checks.sql`) !== text) console.log(`note  ${path}/checks.sql differs and is not used`);
+    const other = `${path}/checks.sql has other rules; those of this verifier are used`;
+    if (readText(`${path}/checks.sql`) !== text) console.log(`note  ${wrapped(other, 6)}`);
   }
   const db = await openDatabase(options.db);
   try {

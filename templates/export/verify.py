@@ -230,7 +230,7 @@ class Checks:
             columns = [column for line in more if line.startswith('columns ') for column in line[8:].split(' ')]
             words = [line for line in more if line != 'whole' and not line.startswith('columns ')]
             if query and name and name[1]: self.views[name[2]] = Form('view', *columns), 'whole' in more, query
-            elif query and name: self.rules.append((name[2], ' '.join([name[3], *words]), 'whole' in more, query))
+            elif query and name: self.rules.append((name[2], ' '.join([name[3], *words]), 'whole' in more, Form('rule', *columns), query))
 
 # ---- Packs -----------------------------------------------------------------------------------------------------------
 FILE = ('(?:log\\.tsv|edge|vkey|checks\\.sql|README\\.txt|dictionary\\.csv|consistency/[1-9][0-9]{0,14}|'
@@ -391,9 +391,15 @@ class Log:
 COUNT_OF = {'ok': 0, 'WRONG': 0, 'open': 0}
 HIDDEN = re.compile('[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]')
 printable = lambda value: '(inexact)' if isinstance(value, float) else HIDDEN.sub('?', str(value))[:100]
+def wrapped(text, indent):
+    lines, width = [''], 80 - indent
+    for word in text.split(' '):
+        if lines[-1] and len(lines[-1]) + len(word) >= width: lines.append(word)
+        else: lines[-1] += ' ' * bool(lines[-1]) + word
+    return ('\n' + ' ' * indent).join(lines)
 def say(verdict, text):
     COUNT_OF[verdict] += 1
-    print('%-5s %s' % (verdict, text))
+    print('%-5s %s' % (verdict, wrapped(text, 6)))
 def check(name, wrong, text): say('WRONG' if wrong else 'ok', '%s: %s' % (name, '; '.join(wrong[:5]) or text))
 
 def check_log(packs, log, held, keys, witnesses):
@@ -458,11 +464,11 @@ def compare_held(note, log, pack, keys, origin):
             return 'WRONG', 'not of the leaves that the log says were lost'
     if note.size < log.first and note.size in pack.proofs:
         is_ours = is_consistent(note.size, note.root, log.first, log.marks[log.first], pack.proofs[note.size])
-        return ('ok', 'a beginning of this log') if is_ours else ('WRONG', 'NOT A BEGINNING OF THIS LOG')
+        return ('ok', 'its %d leaves are a beginning of this log' % note.size) if is_ours else ('WRONG', 'NOT A BEGINNING OF THIS LOG')
     if note.origin != origin: return 'WRONG', 'of another log, %s' % note.origin
     if note.size < log.first: return 'open', 'earlier than these packs, without a proof'
     if note.size > log.tree.size: return 'open', 'later than these packs'
-    return ('ok', 'of these leaves') if log.marks[note.size] == note.root else ('WRONG', 'NOT OF THESE LEAVES')
+    return ('ok', 'its %d leaves belong to this log' % note.size) if log.marks[note.size] == note.root else ('WRONG', 'NOT OF THESE LEAVES')
 
 # ---- Rules and data files --------------------------------------------------------------------------------------------
 to_json = lambda value: json.dumps(value, ensure_ascii=False)
@@ -511,15 +517,28 @@ def compare_views(pack, checks, db):
             try: wrong = compare_view(file, form, db.execute(query), kind == 'csv', rows, totals)
             except (sqlite3.Error, TypeError, KeyError): wrong = ['the query failed']
         check('%s/%s' % (pack.path, name), wrong, 'as in the log')
+def finding(form, row):
+    """What a rule found: where, then its columns by name, with amounts and days as people write them."""
+    currencies = dict(form.amounts)
+    if len(form.names) != len(row): return ' '.join('-' if value is None else printable(value) for value in row)
+    try: row = [written(value, kind, row[currencies.get(i, 0)]) for i, (value, kind) in enumerate(zip(row, form.types))]
+    except (KeyError, TypeError, ValueError, OverflowError): pass
+    place, *values = ['-' if value is None else printable(value) for value in row]
+    return '%s: %s' % (place, ', '.join(map(' '.join, zip(form.names[1:], values)))) if values else place
 def run_rules(rules, first, db):
-    for name, sentence, whole, query in rules:
-        if whole and first:
-            say('open', '%s: %s Not decidable from this pack.' % (name, sentence))
-            continue
+    decided = [rule for rule in rules if not (rule[2] and first)]
+    broken = 0
+    for name, sentence, _, form, query in decided:
         try: rows = db.execute('SELECT *, count(*) OVER () FROM (%s) LIMIT 5' % query).fetchall()
         except sqlite3.Error as error: rows = [('the query failed, %s' % error, 1)]
-        items = '; '.join(' '.join('-' if value is None else printable(value) for value in row[:-1]) for row in rows)
-        check(name, rows and ['%s %d found: %s' % (sentence, rows[0][-1], items)], sentence)
+        if not rows: continue
+        broken += 1
+        say('WRONG', '%s: %s' % (name, sentence))
+        for row in rows: print(' ' * 6 + '- ' + wrapped(finding(form, row[:-1]), 8))
+        if rows[0][-1] > len(rows): print('        and %d more' % (rows[0][-1] - len(rows)))
+    if len(decided) < len(rules):
+        say('open', 'rules: %d look back before this pack: Not decidable from this pack.' % (len(rules) - len(decided)))
+    say('ok', 'rules: %d of %d hold' % (len(decided) - broken, len(rules)))
 
 def verify(options):
     checks, text = Checks(read_text(options.checks)), read_text(options.checks)
@@ -528,7 +547,7 @@ def verify(options):
     held = [Note(read_text(each).replace('\r\n', '\n')) for each in options.held]
     packs = [Pack(path) for path in options.packs]
     for path in (pack.path + '/checks.sql' for pack in packs):
-        if read_text(path) != text: print('note  %s differs and is not used' % path)
+        if read_text(path) != text: print('note  ' + wrapped('%s has other rules; those of this verifier are used' % path, 6))
     db = sqlite3.connect(options.db, isolation_level=None)
     db.execute('PRAGMA synchronous=OFF')
     db.execute('BEGIN')

@@ -19,6 +19,7 @@ import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { JOURNAL_PROGRAMS } from '../support/journal-programs.ts';
 import { LOG_KEY } from '../support/log-keys.ts';
 import { tool } from '../support/tools.ts';
+import { unwrapped } from '../support/verifiers.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 export const month = (text: string): Month => text as Month;
@@ -110,14 +111,14 @@ export function verifyPack(
   verifier = join(packageRoot, 'templates/export/verify.mjs'),
 ): Verified {
   const { status, stdout, stderr } = spawnSync(process.execPath, [verifier, ...args], { encoding: 'utf8', env: {} });
-  return { status, output: `${stdout}${stderr}` };
+  return { status, output: unwrapped(`${stdout}${stderr}`) };
 }
 
 const PYTHON = join(packageRoot, 'templates/export/verify.py');
 
 export function verifyByPython(args: readonly string[]): Verified {
   const { status, stdout, stderr } = spawnSync(tool('python3'), [PYTHON, ...args], { encoding: 'utf8' });
-  return { status, output: `${stdout}${stderr}` };
+  return { status, output: unwrapped(`${stdout}${stderr}`) };
 }
 
 /** Runs both verifiers, which must say the same, and gives what they said. */

@@ -146,21 +146,21 @@ describe('a pack of a later month', () => {
 
 describe('a forgery in the right form that was sealed again', () => {
   const forgeries: readonly (readonly [name: string, lines: readonly string[], says: string])[] = [
-    ['a sale twice', line(17, 'q-6', 'q-5')(LINES), 'sold_once: A quote is sold once. 1 found: q-5 2'],
+    ['a sale twice', line(17, 'q-6', 'q-5')(LINES), 'sold_once: A quote is sold once.\n      - q-5: sales 2\n'],
     [
       'a row of no event',
       line(3, '\t1', '\t9').length ? LINES.map((each, at) => (at === 21 ? each.replace(/1$/, '9') : each)) : [],
-      'event_known: A row names an event of this log. 1 found: 44 9',
+      'event_known: A row names an event of this log.\n      - 44 9\n',
     ],
     [
       'another tax',
       line(8, '11.59', '11.58')(LINES),
-      'tax_is_rounded: Tax is the rate of what is taxable, rounded half up. 1 found: 1 6102 1158',
+      'tax_is_rounded: Tax is the rate of what is taxable, rounded half up.\n      - 1: currency EUR, taxable 61.02, tax 11.58\n',
     ],
     [
       'another value of an event',
       line(1, 'rows:3', 'rows:4')(LINES),
-      'named_values: The values of an event are those of its map. 1 found: 2 rows 4',
+      'named_values: The values of an event are those of its map.\n      - 2 rows 4\n',
     ],
     [
       'a row of another price under a closed month',

@@ -97,6 +97,7 @@ CREATE INDEX per_quote_by ON per_quote (quote_id);
 -- CHECKS
 
 -- sold_once: A quote is sold once.
+-- columns at sales:int
 SELECT quote_id, n FROM per_quote WHERE n > 1 ORDER BY log_no;
 
 -- event_known: A row names an event
@@ -106,7 +107,8 @@ SELECT r.log_no, r.event_id FROM ledger_rows r LEFT JOIN audit_events e ON e.eve
 WHERE e.event_id IS NULL ORDER BY r.log_no;
 
 -- tax_is_rounded: Tax is the rate of what is taxable, rounded half up.
-SELECT document_id, taxable, tax FROM document_taxes
+-- columns at currency taxable:amount tax:amount
+SELECT document_id, currency, taxable, tax FROM document_taxes
 WHERE 2 * (tax * 1000000 - taxable * rate) NOT BETWEEN -999999 AND 1000000;
 
 -- named_values: The values of an event are those of its map.

@@ -17,6 +17,9 @@ export interface Answer {
   readonly output: string;
 }
 
+/** Verifiers write at most 80 columns: this joins the lines of a sentence again. */
+export const unwrapped = (output: string): string => output.replaceAll(/\n {6}(?: {2})?(?=[^ -])/g, ' ');
+
 const FOLDER = 'templates/export';
 
 /** In a thread of its own, with an empty environment. */
