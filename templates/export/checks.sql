@@ -222,7 +222,7 @@ SELECT t.document_id, t.position, v.value AS line
 FROM document_taxes t JOIN map_values v ON v.log_no = t.log_no AND v.column_name = 'line_positions' WHERE v.path <> '';
 
 -- Amounts as events state them: the totals of rows, and sums of what else an event recorded; each as text without
--- trailing zeros.
+-- trailing zeros, and with all decimals (plain).
 CREATE TABLE stated_totals AS
 SELECT event_id, substr(path, 8, 3) AS currency, substr(path, 12) AS field,
        CASE WHEN replace(value, '.', '') = value THEN value ELSE rtrim(rtrim(value, '0'), '.') END AS value
@@ -245,7 +245,8 @@ FROM (SELECT event_id, 'invoice.write_off' AS action, currency, amount FROM writ
 GROUP BY event_id, action, currency;
 CREATE TABLE numerals AS
 SELECT amount, digits,
-       CASE WHEN digits = 0 THEN sign || text WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text
+       CASE WHEN digits = 0 THEN sign || text WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text,
+       CASE WHEN digits = 0 THEN sign || text ELSE sign || whole || '.' || substr(text, length(text) - digits + 1) END AS plain
 FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) AS whole,
              rtrim(substr(text, length(text) - digits + 1), '0') AS part
       FROM (SELECT amount, CAST(digits AS INTEGER) AS digits, CASE WHEN amount < 0 THEN '-' ELSE '' END AS sign,
@@ -260,8 +261,37 @@ FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) 
                   UNION SELECT invoice_amount, digits FROM row_events JOIN currencies ON code = currency
                   UNION SELECT amount, digits FROM event_sums JOIN currencies ON code = currency
                   UNION SELECT d.invoice_amount, digits FROM documents d JOIN currencies ON code = d.currency
-                  WHERE d.purpose = 'adjustment') a) t) w;
+                  WHERE d.purpose = 'adjustment'
+                  UNION SELECT amount, digits FROM payments JOIN currencies ON code = currency
+                  UNION SELECT amount, digits FROM bank_lines JOIN currencies ON code = currency
+                  UNION SELECT invoices, digits FROM opening_totals JOIN currencies ON code = currency
+                  UNION SELECT credits, digits FROM opening_totals JOIN currencies ON code = currency
+                  UNION SELECT cash, digits FROM opening_totals JOIN currencies ON code = currency
+                  UNION SELECT control, digits FROM opening_totals JOIN currencies ON code = currency
+                  UNION SELECT r.amount, c.digits FROM payment_reversals r JOIN currencies c ON c.code = r.currency
+                  UNION SELECT amount, digits FROM credit_applications JOIN currencies ON code = currency
+                  UNION SELECT amount, digits FROM payment_applications JOIN currencies ON code = currency
+                  UNION SELECT sum(l.amount), c.digits FROM gl_export_lines l JOIN currencies c ON c.code = l.currency
+                  WHERE l.amount > 0 GROUP BY l.gl_export_id, l.currency, c.digits) a) t) w;
 CREATE INDEX numerals_by ON numerals (amount, digits);
+-- The limits that the settings and comparisons state, by currency, in its smallest unit: as text without leading zeros.
+CREATE TABLE limits AS
+SELECT t.code, t.value, ltrim(replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places), '0') AS units
+FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
+             CASE WHEN replace(v.value, '.', '') = v.value THEN 0
+                  WHEN substr(v.value, length(v.value) - 1, 1) = '.' THEN 1
+                  WHEN substr(v.value, length(v.value) - 2, 1) = '.' THEN 2
+                  WHEN substr(v.value, length(v.value) - 3, 1) = '.' THEN 3 ELSE 4 END AS places
+      FROM (SELECT substr(field, 18) AS code, value FROM fields
+            WHERE subject = 'settings' AND substr(field, 1, 17) = 'small_difference.'
+            UNION SELECT substr(field, length(field) - 2), value FROM fields
+            WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.'
+            UNION SELECT c.value, a.value FROM details c
+            JOIN details a ON a.log_no = c.log_no AND a.path IN (substr(c.path, 1, length(c.path) - 8) || 'above',
+                                                                 substr(c.path, 1, length(c.path) - 8) || 'amount')
+            WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND substr(c.path, length(c.path) - 8) = '.currency') v
+      JOIN currencies c ON c.code = v.code WHERE v.value IS NOT NULL) t
+WHERE t.places <= t.digits;
 CREATE TABLE row_totals AS
 SELECT r.event_id, r.currency, r.field, n.text AS value
 FROM (SELECT event_id, currency, 'rows' AS field, entries AS amount, 0 AS digits FROM row_events
@@ -335,6 +365,18 @@ FROM payment_unapplications u JOIN small_differences s ON s.payment_application_
 UNION ALL SELECT document_id, 'refund', entry_on, -amount, log_no FROM credit_refunds
 UNION ALL SELECT f.document_id, 'refund', b.entry_on, f.amount, b.log_no
 FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id;
+
+CREATE INDEX document_moves_by ON document_moves (document_id);
+-- The event before each document and the one after it: between them are the facts of one act.
+CREATE TABLE paper_events AS
+SELECT document_id, event_no, next_no
+FROM (SELECT document_id, max(CASE WHEN document_id IS NULL THEN log_no END) OVER (
+               ORDER BY log_no ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS event_no,
+             min(CASE WHEN document_id IS NULL THEN log_no END) OVER (
+               ORDER BY log_no ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_no
+      FROM (SELECT document_id, log_no FROM documents UNION ALL SELECT NULL, log_no FROM audit_events) f) f
+WHERE document_id IS NOT NULL;
+CREATE INDEX paper_events_by ON paper_events (document_id);
 
 -- Every change of the unapplied cash of a payment, by the partner that owns it ('' while the owner is not known).
 CREATE TABLE cash_moves AS
@@ -910,6 +952,36 @@ LEFT JOIN months m ON m.month = c.month LEFT JOIN days d ON d.day = substr(c.clo
 WHERE e.event_id IS NULL OR e.occurred_at <> c.closed_at OR coalesce(c.issued_on <= m.last_day, 1 = 1)
    OR coalesce(c.issued_on - d.n NOT IN (-1, 0, 1), 1 = 1);
 
+-- month_ended_everywhere: A month is closed when it has ended in the time zones of all active partners.
+-- whole
+SELECT c.month, c.closed_at, z.time_zone, z.begins_at
+FROM closed_months c JOIN months m ON m.month = c.month JOIN month_zones z ON z.month = m.next
+JOIN fields f ON f.field = 'time_zone' AND f.value = z.time_zone AND f.subject <> 'settings' AND f.log_no < c.log_no
+  AND (f.until_no IS NULL OR f.until_no > c.log_no)
+JOIN fields a ON a.field = 'active' AND a.value = 'true' AND a.subject = f.subject AND a.log_no < c.log_no
+  AND (a.until_no IS NULL OR a.until_no > c.log_no)
+WHERE c.closed_at < z.begins_at;
+
+-- close_names_missing_feeds: The close of a month names the active partners that had rows in the two months before and none in it.
+-- whole
+WITH closes AS (
+  SELECT c.month, e.log_no, lag(c.month) OVER (ORDER BY c.log_no) AS before,
+         lag(c.month, 2) OVER (ORDER BY c.log_no) AS before_that
+  FROM closed_months c JOIN audit_events e ON e.action = 'month.close' AND e.subject = c.month),
+own AS (SELECT partner_id, month, min(first_no) AS first_no FROM row_groups GROUP BY partner_id, month)
+SELECT c.month, b.partner_id, c.before, c.before_that
+FROM closes c
+JOIN fields s ON s.subject = 'settings' AND s.field = 'allow_empty' AND s.value = 'false' AND s.log_no < c.log_no
+  AND (s.until_no IS NULL OR s.until_no > c.log_no)
+JOIN own b ON b.month = c.before AND b.first_no < c.log_no
+JOIN fields f ON f.subject = 'partner ' || b.partner_id AND f.field = 'active' AND f.value = 'true' AND f.log_no < c.log_no
+  AND (f.until_no IS NULL OR f.until_no > c.log_no)
+LEFT JOIN own t ON t.partner_id = b.partner_id AND t.month = c.before_that AND t.first_no < c.log_no
+LEFT JOIN own n ON n.partner_id = b.partner_id AND n.month = c.month AND n.first_no < c.log_no
+WHERE (c.before_that IS NULL OR t.month IS NOT NULL) AND n.month IS NULL
+  AND NOT EXISTS (SELECT 1 FROM details d WHERE d.log_no = c.log_no AND substr(d.path, 1, 8) = 'without.'
+                    AND d.value = b.partner_id);
+
 -- every_close_recorded: Every event of a close has closed its month.
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject
 FROM audit_events e LEFT JOIN closed_months c ON c.month = e.subject AND c.log_no > e.log_no
@@ -1058,13 +1130,14 @@ WHERE d.action = 'ledger.resume' AND substr(d.path, 1, 8) = 'skipped.' AND subst
 GROUP BY d.event_id
 HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.event_id);
 
--- document_days: A document is issued after its month has ended, on the day of its record, and is due after its terms.
+-- document_days: A document is issued after its month has ended, on the day of its record, and is due after its terms, or when what it replaces was due.
 SELECT d.number, d.issued_on, d.due_on, d.terms_days, d.issued_at
 FROM documents d LEFT JOIN months m ON m.month = d.month LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
 WHERE d.purpose <> 'opening'
   AND ((d.document = 'invoice') <> (d.due_on IS NOT NULL) OR (d.due_on IS NULL) <> (d.terms_days IS NULL)
        OR d.due_on < CASE WHEN d.replaces IS NULL THEN d.issued_on ELSE 0 END OR d.terms_days < 0
-       OR (d.replaces IS NULL AND d.due_on <> d.issued_on + d.terms_days)
+       OR (d.due_on <> d.issued_on + d.terms_days
+           AND NOT EXISTS (SELECT 1 FROM documents o WHERE o.document_id = d.replaces AND o.due_on = d.due_on))
        OR (d.purpose = 'month' AND coalesce(d.issued_on <= m.last_day, 1 = 1))
        OR coalesce(x.n - d.issued_on NOT IN (-1, 0, 1), 1 = 1));
 
@@ -1134,6 +1207,16 @@ WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
 SELECT d.number, d.issuer_version_id, d.sandbox
 FROM documents d LEFT JOIN issuer_versions v ON v.issuer_version_id = d.issuer_version_id
 WHERE v.log_no IS NULL OR v.log_no > d.log_no OR d.sandbox <> (SELECT min(sandbox) FROM documents);
+
+-- issuer_of_settings: Documents print the issuer that the settings had.
+-- whole
+SELECT 'version ' || CAST(i.issuer_version_id AS TEXT), v.path, v.value, f.value
+FROM issuer_versions i JOIN map_values v ON v.log_no = i.log_no AND v.column_name = 'content'
+JOIN fields f ON f.subject = 'settings' AND f.field = 'issuer.' || v.path AND f.log_no < i.log_no
+  AND (f.until_no IS NULL OR f.until_no > i.log_no)
+WHERE v.path IN ('legal_name', 'tax_id', 'email', 'phone', 'address.line1', 'address.line2', 'address.city',
+                 'address.region', 'address.postal_code', 'address.country')
+  AND f.value IS DISTINCT FROM v.value AND substr(coalesce(f.value, ''), 1, 1) <> '#';
 
 -- void_of_document: A document is voided once, after its issue, and the void repeats what it was for.
 -- whole
@@ -1315,6 +1398,20 @@ WHERE f.place = 1 AND (f.category IS DISTINCT FROM f.rule_category OR f.country 
   OR n.text IS DISTINCT FROM coalesce(f.rule_rate, '0')
   OR f.reduced <> CASE WHEN f.rule_reduced = 'true' THEN 1 ELSE 0 END);
 
+-- tax_registration: A tax total prints a registration number that the settings had for its country, and the reason of a tax rule.
+-- whole
+WITH reasons AS (
+  SELECT value, min(log_no) AS log_no FROM details
+  WHERE action = 'settings.change' AND value <> '' AND substr(path, length(path) - 6) = '.reason' GROUP BY value)
+SELECT d.number, t.position, t.country, t.registration
+FROM document_taxes t JOIN documents d ON d.document_id = t.document_id
+WHERE d.purpose = 'month' AND EXISTS (SELECT 1 FROM tax_settings s WHERE s.log_no < d.log_no)
+  AND ((t.registration <> '' AND NOT EXISTS (
+          SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'tax.countries.' || t.country || '.registration'
+            AND f.value = t.registration AND f.log_no < d.log_no))
+       OR (t.category IN ('exempt', 'outside_scope') AND NOT EXISTS (
+          SELECT 1 FROM reasons r WHERE r.log_no < d.log_no AND replace(t.reason, r.value, '') <> t.reason)));
+
 -- tax_of_reversals: A reversal has a country, category and rate with which an earlier document of the partner billed that policy, or a rule in force.
 -- whole
 SELECT d.number, l.policy_id, t.country, t.category, t.rate
@@ -1354,6 +1451,19 @@ SELECT d.number, d.credit_applied, coalesce(sum(a.amount), 0)
 FROM papers d LEFT JOIN credit_applications a ON a.invoice_id = d.document_id AND a.at_issue = 1
 WHERE d.document <> 'credit_note' GROUP BY d.number, d.credit_applied HAVING coalesce(sum(a.amount), 0) <> d.credit_applied;
 
+-- credit_at_close: While the settings apply all open credit at the close, an invoice is issued with none of it left, or with nothing to pay.
+-- whole
+SELECT d.number, d.gross - d.credit_applied, n.number, sum(m.amount)
+FROM (SELECT p.*, x.event_no, x.next_no FROM papers p JOIN paper_events x ON x.document_id = p.document_id
+      WHERE p.document = 'invoice' AND p.purpose = 'month') d
+JOIN fields s ON s.subject = 'settings' AND s.field = 'credit_at_close' AND s.value = 'all' AND s.log_no < d.event_no
+  AND (s.until_no IS NULL OR s.until_no > d.event_no)
+JOIN papers n ON n.document = 'credit_note' AND n.partner_id = d.partner_id AND n.currency = d.currency
+  AND n.arrangement = d.arrangement AND n.log_no < d.event_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
+JOIN document_moves m ON m.document_id = n.document_id AND (m.log_no < d.next_no OR d.next_no IS NULL)
+WHERE d.gross > d.credit_applied
+GROUP BY d.number, d.gross, d.credit_applied, n.number HAVING sum(m.amount) > 0;
+
 -- credit_released: Credit is released once, after it was applied; by a void, only that of the invoice that it voids.
 -- whole
 SELECT 'credit application ' || CAST(r.credit_application_id AS TEXT), r.released_on, a.applied_on
@@ -1374,6 +1484,22 @@ LEFT JOIN credit_applications a ON a.credit_note_id = d.document_id AND a.invoic
 WHERE d.purpose = 'adjustment' GROUP BY d.number, f.invoice_lowered_by
 HAVING coalesce(sum(a.amount), 0) <> coalesce(f.invoice_lowered_by, -1);
 
+-- credit_states_rest: A credit note against an invoice states what it left to pay on that invoice.
+-- whole
+SELECT n.number, n.invoice_left, sum(m.amount)
+FROM (SELECT d.number, d.credits, d.invoice_left, x.next_no
+      FROM documents d JOIN paper_events x ON x.document_id = d.document_id
+      WHERE d.invoice_left IS NOT NULL AND d.credits IS NOT NULL) n
+JOIN document_moves m ON m.document_id = n.credits AND (m.log_no < n.next_no OR n.next_no IS NULL)
+GROUP BY n.number, n.invoice_left HAVING sum(m.amount) <> n.invoice_left;
+
+-- correction_dated: A void, a release of credit or a write-off is dated on the day of its record, or on that of the latest document.
+-- whole
+SELECT f.fact || ' ' || CAST(f.log_no AS TEXT), f.dated_on, f.recorded_at
+FROM dated f JOIN days r ON r.day = substr(f.recorded_at, 1, 10)
+WHERE f.fact IN ('document_voided', 'credit_released', 'written_off', 'write_off_undone') AND f.dated_on - r.n NOT IN (-1, 0, 1)
+  AND f.dated_on NOT IN (SELECT d.issued_on FROM documents d WHERE d.log_no < f.log_no);
+
 -- never_overpaid: On no day was a document settled for more than its amount with tax, nor credit taken from a credit note beyond it.
 -- whole
 SELECT d.number, m.entry_on, m.balance
@@ -1389,12 +1515,13 @@ UNION ALL
 SELECT d.number, m.what, m.amount FROM document_moves m JOIN papers d ON d.document_id = m.document_id
 WHERE m.log_no > d.void_no AND m.amount < 0 AND m.what <> 'issue';
 
--- write_off: A write-off names an issued invoice, in the invoice's currency, and is later undone at most once.
+-- write_off: A write-off is all that is open on an issued invoice, in the invoice's currency, and is later undone at most once.
 -- whole
 SELECT 'write-off ' || CAST(w.write_off_id AS TEXT), d.number, w.amount
 FROM write_offs w LEFT JOIN papers d ON d.document_id = w.document_id
 WHERE d.document IS DISTINCT FROM 'invoice' OR d.log_no > w.log_no OR w.currency <> d.currency OR w.amount <= 0
    OR w.written_off_on < d.issued_on OR trim(w.reason) = ''
+   OR (SELECT sum(m.amount) FROM document_moves m WHERE m.document_id = w.document_id AND m.log_no <= w.log_no) <> 0
 UNION ALL
 SELECT 'undone write-off ' || CAST(r.write_off_id AS TEXT), '', 0
 FROM write_off_reversals r LEFT JOIN write_offs w ON w.write_off_id = r.write_off_id
@@ -1438,6 +1565,26 @@ SELECT 'payment ' || CAST(p.payment_id AS TEXT), d.path, d.value
 FROM payments p JOIN details d ON d.event_id = p.event_id AND d.action = 'payment.record'
 WHERE (d.path = 'reference' AND d.value <> p.reference AND NOT (substr(p.reference, 1, 1) = '#' AND length(p.reference) = 45))
    OR (d.path = 'currency' AND d.value <> p.currency) OR (d.path = 'account' AND d.value <> p.account);
+
+-- identity_of_payment: The identity of a bank line ends with its day, direction and amount; that of a payment names its line, or what was recorded by hand.
+-- whole
+SELECT 'line ' || l.account || ' ' || l.identity, l.amount, l.bank_booked_on
+FROM bank_lines l JOIN currencies c ON c.code = l.currency JOIN days d ON d.n = l.bank_booked_on
+JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
+WHERE replace(l.identity || '|', '|' || d.day || '|' || l.direction || '|' || n.plain || '|', '') = l.identity || '|'
+UNION ALL
+SELECT 'source ' || s.identity, s.payment_id, s.bank_line_id
+FROM payment_sources s JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
+WHERE s.source = 'bank' AND s.identity <> 'bank|' || l.account || '|' || l.identity
+UNION ALL
+SELECT 'payment ' || p.identity, p.amount, p.received_on
+FROM payments p JOIN audit_events e ON e.event_id = p.event_id AND e.action = 'payment.record'
+JOIN currencies c ON c.code = p.currency JOIN days d ON d.n = p.received_on
+JOIN numerals n ON n.amount = p.amount AND n.digits = c.digits
+WHERE p.source = 'hand'
+  AND (substr(p.identity, 1, length(e.subject) + length(n.plain) + 11)
+         <> 'hand|' || e.subject || '|' || p.currency || '|' || n.plain || '|'
+       OR (e.subject = p.partner_id AND replace(p.identity || '|', '|' || d.day || '|', '') = p.identity || '|'));
 
 -- payment_source: A source names a payment that was recorded before; a source from the bank names a credit line with the payment's amount, currency, account and day.
 -- whole
@@ -1519,6 +1666,15 @@ WHERE a.log_no IS NULL OR a.log_no > s.log_no OR a.document_id <> s.document_id 
 UNION ALL
 SELECT 'difference of application ' || CAST(payment_application_id AS TEXT), count(*), 1 FROM small_differences
 GROUP BY payment_application_id HAVING count(*) > 1;
+
+-- small_difference_allowed: A small difference is at most what the settings allow in its currency.
+-- whole
+SELECT 'difference of application ' || CAST(s.payment_application_id AS TEXT), s.currency, s.amount, f.value
+FROM small_differences s JOIN fields f ON f.subject = 'settings' AND f.field = 'small_difference.' || s.currency
+  AND f.log_no < s.log_no AND (f.until_no IS NULL OR f.until_no > s.log_no)
+JOIN limits l ON l.code = s.currency AND l.value = f.value
+WHERE length(CAST(s.amount AS TEXT)) > length(l.units)
+   OR (length(CAST(s.amount AS TEXT)) = length(l.units) AND CAST(s.amount AS TEXT) > l.units);
 
 -- payment_suggested: A suggestion is for a payment of its currency, and names either a document or another payment.
 -- whole
@@ -1729,7 +1885,7 @@ WHERE l.log_no IS NULL OR l.direction <> 'debit' OR m.direction <> 'debit' OR l.
    OR l.currency <> m.currency OR l.account <> m.account OR l.bank_booked_on <> m.paid_on
    OR (m.credit_refund_id IS NULL) = (m.payment_reversal_id IS NULL)
    OR coalesce(f.amount, r.amount, -1) <> m.amount OR coalesce(f.currency, r.currency) <> m.currency
-   OR coalesce(f.log_no, r.log_no) > m.log_no
+   OR coalesce(f.log_no, r.log_no) > m.log_no OR (f.account <> '' AND f.account <> m.account)
 UNION ALL
 SELECT 'line ' || CAST(m.bank_line_id AS TEXT), count(*), 1, 0
 FROM refund_matches m LEFT JOIN credit_refund_returns b ON b.credit_refund_id = m.credit_refund_id
@@ -1753,11 +1909,18 @@ UNION ALL
 SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT), '', count(*), 0, 0 FROM balance_transactions
 GROUP BY balance_transaction_id HAVING count(*) > 1;
 
--- share_of_settlement_line: A transaction that a settlement file reported has the net amount and currency of its line.
+-- share_dated: A share is dated on the day of its transaction.
+-- whole
+SELECT 'share ' || CAST(s.share_allocation_id AS TEXT), s.occurred_on, b.occurred_at
+FROM share_allocations s JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
+JOIN days d ON d.day = substr(b.occurred_at, 1, 10)
+WHERE s.occurred_on - d.n NOT IN (-1, 0, 1);
+
+-- share_of_settlement_line: A transaction that a settlement file reported has the net amount, currency and time of its line.
 -- whole
 SELECT 'transaction ' || b.id, b.net, l.amount, b.currency, l.currency
 FROM balance_transactions b JOIN settlement_lines l ON b.id = 'line:' || CAST(l.settlement_line_id AS TEXT)
-WHERE b.reported_by = 'settlement_file' AND (l.amount <> b.net OR l.currency <> b.currency);
+WHERE b.reported_by = 'settlement_file' AND (l.amount <> b.net OR l.currency <> b.currency OR l.occurred_at <> b.occurred_at);
 
 -- settlement_line: A line of a settlement file is in its partner's file, has the sign of its kind, and occurs once.
 -- whole
@@ -1915,14 +2078,28 @@ FROM payments p LEFT JOIN openings o ON o.opening_id = p.opening_id
 WHERE p.opening_id IS NOT NULL AND (o.log_no IS NULL OR p.entry_on <> o.cut_over_on OR p.method = 'link'
   OR p.opening_number IS NULL);
 
--- opening_of_event: An opening has the cut-over and the hash that its event states.
+-- opening_of_event: An opening has the cut-over, the hash and the totals that its event states.
 -- whole
 SELECT 'opening ' || CAST(o.opening_id AS TEXT), o.sha256, h.value, c.value
 FROM openings o LEFT JOIN details h ON h.event_id = o.event_id AND h.path = 'sha256'
 LEFT JOIN details c ON c.event_id = o.event_id AND c.path = 'cut_over_on' LEFT JOIN days d ON d.n = o.cut_over_on
-WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day;
+WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day
+UNION ALL
+SELECT 'opening ' || CAST(t.opening_id AS TEXT), t.currency, v.path, v.value
+FROM opening_totals t JOIN openings o ON o.opening_id = t.opening_id JOIN currencies c ON c.code = t.currency
+JOIN details s ON s.event_id = o.event_id AND substr(s.path, 1, 5) = 'sums.' AND s.value = t.currency
+  AND substr(s.path, length(s.path) - 8) = '.currency'
+JOIN details v ON v.event_id = o.event_id
+  AND substr(v.path, 1, length(s.path) - 8) = substr(s.path, 1, length(s.path) - 8)
+LEFT JOIN numerals i ON i.amount = t.invoices AND i.digits = c.digits
+LEFT JOIN numerals k ON k.amount = t.credits AND k.digits = c.digits
+LEFT JOIN numerals m ON m.amount = t.cash AND m.digits = c.digits
+LEFT JOIN numerals x ON x.amount = t.control AND x.digits = c.digits
+WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(t.items AS TEXT)
+        WHEN 'invoices' THEN v.value <> i.plain WHEN 'credits' THEN v.value <> k.plain
+        WHEN 'cash' THEN v.value <> m.plain WHEN 'control' THEN v.value <> x.plain ELSE 1 = 0 END;
 
--- books_in_order: The books of a month are closed once, one month after the other, after its billing close, by the event of that close.
+-- books_in_order: The books of a month are closed once, one month after the other, after it ended and its billing close, by the event of that close, over all facts before.
 -- whole
 SELECT b.month, b.previous, b.before, e.subject
 FROM (SELECT c.*, lag(c.month) OVER (ORDER BY c.log_no) AS before FROM book_closes c) b
@@ -1930,7 +2107,47 @@ LEFT JOIN months m ON m.month = b.month LEFT JOIN months p ON p.month = b.before
 LEFT JOIN closed_months c ON c.month = b.month LEFT JOIN audit_events e ON e.event_id = b.event_id
 WHERE m.n IS NULL OR m.n <> p.n + 1 OR b.previous IS DISTINCT FROM b.before OR c.log_no IS NULL OR c.log_no > b.log_no
    OR e.action IS DISTINCT FROM 'books.close' OR e.subject <> b.month OR e.occurred_at <> b.closed_at
-   OR b.facts_to >= b.log_no;
+   OR b.facts_to <> e.log_no OR (SELECT d.n FROM days d WHERE d.day = substr(b.closed_at, 1, 10)) < m.last_day;
+
+-- books_name_bank_feeds: A close of books states to which day each bank account was reported, and names those that were behind.
+-- whole
+WITH reported AS (
+  SELECT account, log_no, closed_on AS day FROM bank_statements WHERE closed_on IS NOT NULL
+  UNION ALL SELECT account, log_no, bank_booked_on FROM bank_lines),
+feeds AS (
+  SELECT b.month, m.last_day, e.log_no, r.account, max(r.day) AS day
+  FROM book_closes b JOIN audit_events e ON e.event_id = b.event_id JOIN months m ON m.month = b.month
+  JOIN reported r ON r.log_no < e.log_no GROUP BY b.month, m.last_day, e.log_no, r.account)
+SELECT f.month, f.account, d.day, v.value
+FROM feeds f JOIN days d ON d.n = f.day
+LEFT JOIN details a ON a.log_no = f.log_no AND a.value = f.account AND substr(a.path, length(a.path) - 7) = '.account'
+  AND (substr(a.path, 1, 11) = 'bank_feeds.' OR substr(a.path, 1, 8) = 'without.')
+LEFT JOIN details v ON v.log_no = f.log_no AND v.path = substr(a.path, 1, length(a.path) - 7) || 'reported_to'
+WHERE a.path IS NULL OR v.value IS DISTINCT FROM d.day OR (f.day < f.last_day AND substr(a.path, 1, 11) = 'bank_feeds.');
+
+-- bank_balances_continue: Books are not closed while a bank statement of their time begins with another balance than the one before ended with, without an explanation.
+-- whole
+WITH dated AS (
+  SELECT s.bank_statement_id, s.account, s.currency, s.opening, s.closing, s.log_no,
+         coalesce(min(l.bank_booked_on), s.closed_on) AS first_on, coalesce(max(l.bank_booked_on), s.closed_on) AS last_on
+  FROM bank_statements s LEFT JOIN bank_statement_lines p ON p.bank_statement_id = s.bank_statement_id
+  LEFT JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
+  WHERE s.opening IS NOT NULL AND s.closing IS NOT NULL
+  GROUP BY s.bank_statement_id, s.account, s.currency, s.opening, s.closing, s.log_no, s.closed_on),
+placed AS (
+  SELECT d.*, lag(closing) OVER w AS before, lag(last_on) OVER w AS before_on, max(log_no) OVER w AS known_no
+  FROM dated d WINDOW w AS (PARTITION BY account, currency ORDER BY first_on, last_on, bank_statement_id))
+SELECT 'statement ' || CAST(p.bank_statement_id AS TEXT), p.account, p.opening, p.before, b.month
+FROM placed p JOIN book_closes b ON b.log_no > p.known_no JOIN months m ON m.month = b.month AND m.last_day >= p.first_on
+WHERE p.opening <> p.before AND p.before_on < p.first_on
+  AND NOT EXISTS (SELECT 1 FROM dated e WHERE e.account = p.account AND e.currency = p.currency AND e.closing = p.opening
+                    AND e.bank_statement_id <> p.bank_statement_id AND e.last_on <= p.first_on)
+  AND NOT EXISTS (SELECT 1 FROM payment_exception_closings x
+                  WHERE x.bank_statement_id = p.bank_statement_id AND x.log_no < b.log_no)
+  AND NOT EXISTS (SELECT 1 FROM bank_lines l WHERE l.account = p.account AND l.currency = p.currency
+                    AND l.bank_booked_on >= p.before_on AND l.bank_booked_on <= p.first_on
+                    AND l.bank_line_id NOT IN (
+                      SELECT x.bank_line_id FROM bank_statement_lines x JOIN dated y ON y.bank_statement_id = x.bank_statement_id));
 
 -- books_balance: The balances of closed books add up to zero in each currency; each names its account once and is not zero.
 SELECT month, currency, sum(amount) FROM book_balances GROUP BY month, currency HAVING sum(amount) <> 0
@@ -2036,6 +2253,20 @@ FROM (SELECT event_id, occurred_at, max(occurred_at) OVER (ORDER BY log_no ROWS 
 JOIN days a ON a.day = substr(e.occurred_at, 1, 10) JOIN days b ON b.day = substr(e.latest, 1, 10)
 WHERE a.n < b.n - 1 AND (SELECT max(sandbox) FROM documents) = 0;
 
+-- changes_continue: A change of a partner or of the settings starts from the value that the change before it left.
+-- whole
+WITH changes AS (
+  SELECT f.subject, f.field, f.log_no, f.value, o.log_no AS old_no, o.value AS old, n.log_no AS new_no,
+         lag(f.value) OVER w AS before, lag(n.log_no) OVER w AS before_no,
+         row_number() OVER w AS place
+  FROM fields f LEFT JOIN details o ON o.log_no = f.log_no AND o.path = f.stem || '.old'
+  LEFT JOIN details n ON n.log_no = f.log_no AND n.path = f.stem || '.new'
+  WINDOW w AS (PARTITION BY f.subject, f.field ORDER BY f.log_no))
+SELECT subject, field, old, before
+FROM changes
+WHERE old_no IS NOT NULL AND substr(coalesce(old, ''), 1, 1) <> '#' AND substr(coalesce(before, ''), 1, 1) <> '#'
+  AND ((place = 1 AND old IS NOT NULL) OR (before_no IS NOT NULL AND old IS DISTINCT FROM before));
+
 -- fact_of_event_time: A fact was recorded at the time of the event that it names.
 -- whole
 SELECT f.kind || ' ' || CAST(f.log_no AS TEXT), f.recorded_at, e.occurred_at
@@ -2063,6 +2294,97 @@ FROM event_amounts x LEFT JOIN details v ON v.event_id = x.event_id AND v.path =
 WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtrim(v.value, '0'), '.') END
   IS DISTINCT FROM x.value
   AND NOT EXISTS (SELECT 1 FROM details m WHERE m.event_id = x.event_id AND m.path = 'amounts.0');
+
+-- details_of_event: What an event says about its fact is what the fact says: the kind, amount, day, partner, invoice or reason.
+-- whole
+SELECT 'event ' || CAST(r.event_id AS TEXT), d.path, d.value, r.reason
+FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
+JOIN currencies c ON c.code = r.currency JOIN numerals n ON n.amount = r.amount AND n.digits = c.digits
+WHERE (d.path = 'kind' AND d.value IS DISTINCT FROM r.kind) OR (d.path = 'code' AND d.value IS DISTINCT FROM r.code)
+   OR (d.path = 'amount' AND d.value IS DISTINCT FROM n.plain)
+UNION ALL
+SELECT 'event ' || CAST(i.event_id AS TEXT), d.path, d.value, y.day
+FROM invoice_disputes i JOIN details d ON d.event_id = i.event_id AND d.action = 'dispute.open' AND d.path = 'promised_on'
+LEFT JOIN days y ON y.n = i.promised_on WHERE d.value IS DISTINCT FROM y.day
+UNION ALL
+SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.path, d.value
+FROM details d LEFT JOIN (
+  SELECT a.event_id, x.number FROM payment_applications a JOIN documents x ON x.document_id = a.document_id
+  UNION SELECT a.event_id, x.number FROM credit_applications a JOIN documents x ON x.document_id = a.invoice_id
+  UNION SELECT r.event_id, x.number FROM credit_releases r
+  JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+  JOIN documents x ON x.document_id = a.invoice_id
+  UNION SELECT u.event_id, x.number FROM payment_unapplications u
+  JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+  JOIN documents x ON x.document_id = a.document_id) x ON x.event_id = d.event_id AND x.number = d.value
+WHERE (d.path = 'number' AND d.action IN ('payment.apply', 'credit.apply', 'credit.unapply') AND x.number IS NULL)
+   OR (d.action = 'payment.unapply' AND substr(d.path, 1, 8) = 'numbers.' AND x.number IS NULL)
+   OR (d.action = 'payment.assign' AND d.path = 'to' AND NOT EXISTS (
+         SELECT 1 FROM payment_assignments a WHERE a.event_id = d.event_id AND a.partner_id = d.value)
+       AND EXISTS (SELECT 1 FROM payment_assignments a WHERE a.event_id = d.event_id))
+UNION ALL
+SELECT 'event ' || CAST(m.event_id AS TEXT), m.action, m.value, m.path
+FROM details m JOIN details x ON x.log_no = m.log_no AND x.path = 'numbers.' || substr(m.path, 9)
+WHERE m.action = 'payment.unapply' AND substr(m.path, 1, 8) = 'amounts.' AND NOT EXISTS (
+  SELECT 1 FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+  JOIN documents d ON d.document_id = a.document_id JOIN currencies c ON c.code = a.currency
+  JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
+  WHERE u.event_id = m.event_id AND d.number = x.value AND n.plain = m.value)
+UNION ALL
+SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.value, n.plain
+FROM details d JOIN (
+  SELECT r.event_id, a.currency, sum(a.amount) AS amount FROM credit_releases r
+  JOIN credit_applications a ON a.credit_application_id = r.credit_application_id GROUP BY r.event_id, a.currency
+  HAVING count(*) = 1) a ON a.event_id = d.event_id
+JOIN currencies c ON c.code = a.currency JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
+WHERE d.action = 'credit.unapply' AND d.path = 'amount' AND d.value <> n.plain
+UNION ALL
+SELECT 'event ' || CAST(x.event_id AS TEXT), 'approval', d.value, x.reason
+FROM approval_decisions x JOIN details d ON d.event_id = x.event_id AND d.path = 'reason'
+WHERE substr(d.action, 1, 9) = 'approval.' AND d.value IS DISTINCT FROM x.reason
+UNION ALL
+SELECT 'event ' || CAST(x.event_id AS TEXT), d.action, d.value, x.reason
+FROM payment_exception_closings x JOIN details d ON d.event_id = x.event_id AND d.path = 'reason'
+WHERE d.action = 'payment.close_exception' AND d.value IS DISTINCT FROM x.reason
+UNION ALL
+SELECT 'event ' || CAST(a.event_id AS TEXT), d.action, d.value, a.partner_id
+FROM api_clients a JOIN details d ON d.event_id = a.event_id AND d.path = 'partner_id'
+WHERE d.action = 'client.create' AND d.value <> a.partner_id
+UNION ALL
+SELECT 'event ' || CAST(s.event_id AS TEXT), d.action, d.value, s.expires_at
+FROM client_secrets s JOIN details d ON d.event_id = s.event_id AND d.action = 'client.create' AND d.path = 'valid_days'
+LEFT JOIN days a ON a.day = substr(s.issued_at, 1, 10) LEFT JOIN days b ON b.day = substr(s.expires_at, 1, 10)
+WHERE d.value IS DISTINCT FROM CAST(b.n - a.n AS TEXT)
+UNION ALL
+SELECT 'event ' || CAST(x.event_id AS TEXT), d.path, d.value, n.plain
+FROM gl_exports x JOIN details d ON d.event_id = x.event_id AND substr(d.path, 1, 7) = 'totals.'
+JOIN currencies c ON c.code = substr(d.path, 8)
+LEFT JOIN (SELECT gl_export_id, currency, sum(amount) AS amount FROM gl_export_lines WHERE amount > 0
+           GROUP BY gl_export_id, currency) l ON l.gl_export_id = x.gl_export_id AND l.currency = c.code
+LEFT JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
+WHERE d.value IS DISTINCT FROM n.plain AND d.value IS DISTINCT FROM n.text
+UNION ALL
+SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.path, d.value
+FROM details d
+WHERE d.action IN ('partner.create', 'partner.update') AND d.path = 'import_event_id' AND NOT EXISTS (
+  SELECT 1 FROM audit_events e
+  WHERE CAST(e.event_id AS TEXT) = d.value AND e.action = 'partner.import' AND e.log_no < d.log_no)
+UNION ALL
+SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.path, d.value
+FROM details d
+WHERE d.action = 'user.role' AND substr(d.path, length(d.path) - 4) = '.role'
+  AND NOT EXISTS (SELECT 1 FROM user_roles r WHERE r.event_id = d.event_id AND r.role = d.value
+                    AND r.action = CASE substr(d.path, 1, 8) WHEN 'granted.' THEN 'grant' ELSE 'revoke' END)
+UNION ALL
+SELECT 'event ' || CAST(r.event_id AS TEXT), p.path, p.value, r.partner_id
+FROM user_roles r JOIN details p ON p.event_id = r.event_id AND p.action IN ('user.invite', 'user.role')
+  AND substr(p.path, length(p.path) - 10) = '.partner_id'
+  AND substr(p.path, 1, 5) IN ('roles', CASE r.action WHEN 'grant' THEN 'grant' ELSE 'revok' END)
+JOIN details d ON d.log_no = p.log_no AND d.value = r.role AND d.path = substr(p.path, 1, length(p.path) - 10) || 'role'
+GROUP BY r.event_id, r.user_role_id, r.partner_id, p.path, p.value
+HAVING p.value IS DISTINCT FROM r.partner_id AND NOT EXISTS (
+  SELECT 1 FROM details q WHERE q.event_id = r.event_id AND substr(q.path, length(q.path) - 10) = '.partner_id'
+    AND q.value IS NOT DISTINCT FROM r.partner_id);
 
 -- document_of_event: A document was issued by the close of its month, a rerun, a credit, a bill of missing shares or an opening, at that time.
 -- whole
@@ -2141,6 +2463,27 @@ WHERE e.action IN ('user.invite', 'user.role')
 UNION ALL
 SELECT 'role ' || CAST(user_role_id AS TEXT), 'twice', '', '' FROM user_roles GROUP BY user_role_id HAVING count(*) > 1;
 
+-- act_in_role: Who changed users was an administrator, and whoever corrected, paid or closed had the role finance.
+-- whole
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
+FROM audit_events e JOIN users u ON u.user_id = e.user_id AND u.kind = 'person'
+WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create', 'client.rotate', 'client.revoke',
+                   'instructions.adopt', 'person.erase', 'invoice.void', 'invoice.credit', 'invoice.write_off',
+                   'invoice.write_off_undone', 'invoice.rerun', 'invoice.hold', 'invoice.release', 'dispute.open',
+                   'dispute.close', 'credit.apply', 'credit.unapply', 'credit.refund', 'credit.refund_returned',
+                   'payment.record', 'payment.import', 'payment.apply', 'payment.unapply', 'payment.reverse',
+                   'payment.assign', 'payment.close_exception', 'ledger.import', 'opening.import', 'month.close',
+                   'books.close')
+  AND NOT EXISTS (
+    SELECT 1 FROM user_roles g
+    WHERE g.user_id = e.user_id AND g.action = 'grant' AND g.log_no < e.log_no
+      AND g.role = CASE WHEN e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create', 'client.rotate',
+                                          'client.revoke', 'instructions.adopt', 'person.erase')
+                        THEN 'administrator' ELSE 'finance' END
+      AND NOT EXISTS (SELECT 1 FROM user_roles x
+                      WHERE x.user_id = g.user_id AND x.action = 'revoke' AND x.role = g.role AND x.source = g.source
+                        AND x.partner_id IS NOT DISTINCT FROM g.partner_id AND x.log_no > g.log_no AND x.log_no < e.log_no));
+
 -- approval_by_another: A request is approved or rejected by another user, and withdrawn by its own; approved before it expired.
 -- whole
 SELECT 'request ' || CAST(d.request_id AS TEXT), d.decision, d.decided_by, r.requested_by, d.recorded_at
@@ -2186,13 +2529,45 @@ LEFT JOIN details a ON a.event_id = d.event_id AND a.path = 'request'
 WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'approval.' || d.decision
    OR a.value IS DISTINCT FROM CAST(d.request_id AS TEXT);
 
--- act_approved: An act done under an approval names a request for it, by the same user, that was approved before.
+-- request_of_act: A request expires as the settings say, touches the partner of its document, and states the reason of the act.
+-- whole
+SELECT 'request ' || CAST(r.request_id AS TEXT), r.requested_at, r.expires_at
+FROM approval_requests r JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals_expire_days'
+  AND f.log_no < r.log_no AND (f.until_no IS NULL OR f.until_no > r.log_no)
+LEFT JOIN days a ON a.day = substr(r.requested_at, 1, 10) LEFT JOIN days b ON b.day = substr(r.expires_at, 1, 10)
+WHERE CAST(b.n - a.n AS TEXT) IS DISTINCT FROM f.value
+UNION ALL
+SELECT 'request ' || CAST(r.request_id AS TEXT), d.partner_id, r.subject
+FROM approval_requests r JOIN map_values i ON i.log_no = r.log_no AND i.column_name = 'input' AND i.path = 'number'
+JOIN documents d ON d.number = i.value AND d.log_no < r.log_no
+WHERE EXISTS (SELECT 1 FROM map_values p WHERE p.log_no = r.log_no AND p.column_name = 'partner_ids' AND p.path <> '')
+  AND NOT EXISTS (SELECT 1 FROM map_values p
+                  WHERE p.log_no = r.log_no AND p.column_name = 'partner_ids' AND p.value = d.partner_id)
+UNION ALL
+SELECT 'request ' || CAST(r.request_id AS TEXT), i.value, s.value
+FROM approval_requests r JOIN map_values i ON i.log_no = r.log_no AND i.column_name = 'input' AND i.path = 'reason'
+JOIN details a ON a.path = 'approval.request' AND a.value = CAST(r.request_id AS TEXT) AND a.action = r.action
+JOIN details s ON s.log_no = a.log_no AND s.path = 'reason'
+WHERE i.value <> s.value AND substr(i.value, 1, 1) <> '#' AND substr(s.value, 1, 1) <> '#';
+
+-- act_approved: An act done under an approval names a request for it, by the same user, that was approved before and was used once.
 -- whole
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, a.value, e.user_id
 FROM details a JOIN audit_events e ON e.event_id = a.event_id
 LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = 'approve'
-WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no);
+WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no
+  OR (r.action = e.action AND r.subject <> e.subject AND r.action NOT IN ('month.close', 'books.close')))
+UNION ALL
+SELECT 'request ' || a.value, e.action, e.subject, 'twice', count(*)
+FROM details a JOIN audit_events e ON e.event_id = a.event_id
+JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value AND r.action = e.action
+WHERE a.path = 'approval.request' GROUP BY a.value, e.action, e.subject HAVING count(*) > 1
+UNION ALL
+SELECT 'request ' || a.value, '', '', 'other acts only', count(*)
+FROM details a JOIN audit_events e ON e.event_id = a.event_id
+JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
+WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action = e.action THEN 1 ELSE 0 END) = 0;
 
 -- act_needed_approval: An act that the settings gave to two people states its approval, the amounts compared, or that no one else could approve.
 -- whole
@@ -2207,7 +2582,26 @@ WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'
                     OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
 
--- close_states_approvals: The close of a month states the approval rules that the settings had.
+-- amounts_compared: The limit that an act was compared with is that of the settings, and its amount is within it.
+-- whole
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, c.value, a.value, f.value
+FROM details c JOIN audit_events e ON e.event_id = c.event_id
+JOIN details a ON a.log_no = c.log_no AND a.path = substr(c.path, 1, length(c.path) - 8) || 'above'
+LEFT JOIN details m ON m.log_no = c.log_no AND m.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
+LEFT JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals.' || e.action || '.above.' || c.value
+  AND f.log_no < e.log_no AND (f.until_no IS NULL OR f.until_no > e.log_no)
+LEFT JOIN limits l ON l.code = c.value AND l.value = a.value LEFT JOIN limits s ON s.code = c.value AND s.value = f.value
+LEFT JOIN limits x ON x.code = c.value AND x.value = m.value
+WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND substr(c.path, length(c.path) - 8) = '.currency'
+  AND ((f.value IS NOT NULL AND l.units IS DISTINCT FROM s.units) OR length(x.units) > length(l.units)
+       OR (length(x.units) = length(l.units) AND x.units > l.units))
+UNION ALL
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, d.value, m.value
+FROM audit_events e JOIN details d ON d.log_no = e.log_no AND d.path = 'amount'
+JOIN details m ON m.log_no = e.log_no AND m.path = 'compared.amounts.0.amount'
+WHERE e.action IN ('credit.refund', 'invoice.write_off') AND d.value <> m.value;
+
+-- close_states_approvals: The close of a month states the approval rules that the settings had, and how many people could approve.
 -- whole
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject, r.rule
 FROM audit_events e JOIN (
@@ -2216,7 +2610,29 @@ FROM audit_events e JOIN (
 WHERE EXISTS (SELECT 1 FROM fields WHERE subject = 'settings') AND NOT EXISTS (
   SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.value IS NOT NULL AND f.log_no < e.log_no
     AND (f.until_no IS NULL OR f.until_no > e.log_no)
-    AND substr(f.field, 1, length(r.rule) + 11) = 'approvals.' || r.rule || '.');
+    AND substr(f.field, 1, length(r.rule) + 11) = 'approvals.' || r.rule || '.')
+UNION ALL
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject, f.field
+FROM audit_events e JOIN fields f ON f.subject = 'settings' AND substr(f.field, 1, 10) = 'approvals.'
+  AND f.value IS NOT NULL AND f.log_no < e.log_no AND (f.until_no IS NULL OR f.until_no > e.log_no)
+JOIN audit_events c ON c.log_no = f.log_no
+JOIN days a ON a.day = substr(c.occurred_at, 1, 10) JOIN days b ON b.day = substr(e.occurred_at, 1, 10)
+WHERE e.action = 'month.close' AND a.n < b.n AND NOT EXISTS (
+  SELECT 1 FROM details v WHERE v.log_no = e.log_no AND substr(v.path, 1, 15) = 'approval_rules.'
+    AND substr(f.field, 11, length(v.value) + 1) = v.value || '.')
+UNION ALL
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject, v.value
+FROM audit_events e JOIN details v ON v.log_no = e.log_no AND v.path = 'approvers'
+LEFT JOIN (
+  SELECT g.user_id, g.role, g.partner_id, g.source, g.action, g.log_no,
+         lead(g.log_no) OVER (PARTITION BY g.user_id, g.role, g.partner_id, g.source ORDER BY g.log_no) AS until_no
+  FROM user_roles g) r ON r.role = 'approver' AND r.partner_id IS NULL AND r.action = 'grant' AND r.log_no < e.log_no
+  AND (r.until_no IS NULL OR r.until_no > e.log_no)
+LEFT JOIN users u ON u.user_id = r.user_id AND u.kind = 'person'
+LEFT JOIN user_ends x ON x.user_id = u.user_id AND x.log_no < e.log_no
+WHERE e.action = 'month.close'
+GROUP BY e.event_id, e.subject, v.value
+HAVING v.value <> CAST(count(DISTINCT CASE WHEN x.log_no IS NULL THEN u.user_id END) AS TEXT);
 
 -- pause_ended: A ledger was paused and resumed by its events, one after the other.
 -- whole
@@ -2225,6 +2641,18 @@ FROM pauses p FULL JOIN resumptions r ON r.pause_id = p.pause_id
 WHERE p.log_no IS NULL OR r.log_no < p.log_no
 UNION ALL
 SELECT 'pause ' || CAST(pause_id AS TEXT), 'resumed twice', '' FROM resumptions GROUP BY pause_id HAVING count(*) > 1;
+
+-- nothing_while_paused: While the ledger was paused, nothing was sold, issued, paid, corrected or closed.
+-- whole
+SELECT 'pause ' || CAST(p.pause_id AS TEXT), f.kind, f.log_no
+FROM pauses p LEFT JOIN resumptions r ON r.pause_id = p.pause_id
+JOIN (SELECT 'documents' AS kind, log_no FROM documents UNION ALL SELECT 'closed_months', log_no FROM closed_months
+      UNION ALL SELECT 'ledger_rows', first_no FROM row_groups UNION ALL SELECT 'ledger_rows', last_no FROM row_groups
+      UNION ALL SELECT kind, log_no FROM fact_events
+      WHERE kind IN ('voids', 'credit_applications', 'write_offs', 'book_closes', 'bank_files', 'payments',
+                     'payment_applications', 'payment_reversals', 'credit_refunds', 'balance_transactions',
+                     'share_allocations')) f
+  ON f.log_no > p.log_no AND (r.log_no IS NULL OR f.log_no < r.log_no);
 
 -- client_secret: The secrets of a client are numbered from 1, each made for a client that was not revoked.
 -- whole
@@ -2277,6 +2705,8 @@ WHERE o.log_no IS NULL OR o.log_no > x.log_no;
 SELECT 'document ' || CAST(w.document_id AS TEXT), w.sha256, d.number
 FROM document_pdfs w LEFT JOIN documents d ON d.document_id = w.document_id
 WHERE d.log_no IS NULL OR d.log_no > w.log_no OR d.purpose = 'opening' OR length(w.sha256) <> 64
+   OR (d.sandbox = 0 AND w.rendered_at < d.issued_at
+       AND coalesce((SELECT r.n < d.issued_on - 1 FROM days r WHERE r.day = substr(w.rendered_at, 1, 10)), 1 = 1))
 UNION ALL
 SELECT 'document ' || CAST(document_id AS TEXT), 'two PDFs', '' FROM document_pdfs GROUP BY document_id HAVING count(*) > 1
 UNION ALL
@@ -2300,17 +2730,28 @@ JOIN (SELECT w.log_no, max(e.log_no) AS adopted FROM document_pdfs w JOIN audit_
 WHERE NOT EXISTS (SELECT 1 FROM details x WHERE x.log_no = a.adopted AND x.value = t.value
   AND x.path IN ('instructions.' || d.currency || '.' || t.path, 'instructions.*.' || t.path));
 
--- e_invoice: An e-invoice belongs to a document that was to have one and whose PDF exists.
+-- e_invoice: An e-invoice belongs to a document that was to have one and whose PDF exists, and names the document's buyer.
 -- whole
 SELECT 'document ' || CAST(x.document_id AS TEXT), d.e_invoice, x.sha256
 FROM document_e_invoices x LEFT JOIN documents d ON d.document_id = x.document_id
 LEFT JOIN document_pdfs w ON w.document_id = x.document_id
 WHERE d.e_invoice IS NULL OR d.e_invoice = 'none' OR w.log_no IS NULL OR length(x.sha256) <> 64
 UNION ALL
+SELECT 'document ' || CAST(x.document_id AS TEXT), v.path, v.value
+FROM document_e_invoices x JOIN documents d ON d.document_id = x.document_id
+JOIN map_values v ON v.log_no = x.log_no AND v.column_name = 'parties'
+WHERE CASE v.path WHEN 'buyer.name' THEN v.value <> d.partner_name WHEN 'buyer.line1' THEN v.value <> d.address_line1
+        WHEN 'buyer.line2' THEN v.value <> d.address_line2 WHEN 'buyer.city' THEN v.value <> d.address_city
+        WHEN 'buyer.region' THEN v.value <> d.address_region
+        WHEN 'buyer.postal_code' THEN v.value <> d.address_postal_code
+        WHEN 'buyer.country' THEN v.value <> d.address_country WHEN 'buyer.tax_id' THEN v.value <> d.tax_id
+        WHEN 'buyer.buyer_reference' THEN v.value <> d.buyer_reference
+        WHEN 'buyer.electronic_address' THEN v.value <> d.electronic_address ELSE 1 = 0 END
+UNION ALL
 SELECT 'document ' || CAST(document_id AS TEXT), 'two e-invoices', '' FROM document_e_invoices
 GROUP BY document_id HAVING count(*) > 1;
 
--- email_attempt: The attempts of an e-mail are numbered from 1 and end after they began; a PDF sent with one is that of a document.
+-- email_attempt: The attempts of an e-mail are numbered from 1 and end after they began; a PDF sent with one is that of the document that it names, and was made before.
 -- whole
 SELECT 'e-mail ' || CAST(email_id AS TEXT), attempt, before, pdf_sha256
 FROM (SELECT a.*, lag(a.attempt) OVER (PARTITION BY a.email_id ORDER BY a.attempt) AS before,
@@ -2318,7 +2759,12 @@ FROM (SELECT a.*, lag(a.attempt) OVER (PARTITION BY a.email_id ORDER BY a.attemp
 WHERE attempt <> coalesce(before, 0) + 1 OR ended_at < started_at OR message_id <> message_before
    OR outcome NOT IN ('sent', 'refused', 'deferred', 'unclear') OR length(message_sha256) <> 64
    OR (pdf_sha256 IS NOT NULL AND kind IN ('invoice', 'credit_note', 'statement')
-       AND pdf_sha256 NOT IN (SELECT sha256 FROM document_pdfs));
+       AND pdf_sha256 NOT IN (SELECT sha256 FROM document_pdfs))
+UNION ALL
+SELECT 'e-mail ' || CAST(a.email_id AS TEXT), a.attempt, w.document_id, a.pdf_sha256
+FROM email_attempts a JOIN document_pdfs w ON w.sha256 = a.pdf_sha256 JOIN documents d ON d.document_id = w.document_id
+WHERE a.kind IN ('invoice', 'credit_note', 'statement')
+  AND (w.log_no > a.log_no OR substr(a.message_id, 1, length(d.number) + 2) <> '<' || d.number || '.');
 
 -- email_sent_once: After an e-mail was sent it was not attempted again, and two e-mails have no message id in common.
 -- whole
@@ -2337,12 +2783,22 @@ UNION ALL
 SELECT 'e-mail ' || CAST(email_id AS TEXT), recipient, 'twice' FROM email_bounces
 GROUP BY email_id, recipient HAVING count(*) > 1;
 
--- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once.
+-- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once, no earlier, by an e-mail of that kind.
 -- whole
 SELECT 'reminder of document ' || CAST(r.document_id AS TEXT), r.dunning_level, r.counted_from, d.due_on
 FROM reminders r LEFT JOIN documents d ON d.document_id = r.document_id
 WHERE d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> r.partner_id OR d.currency <> r.currency
    OR r.counted_from < d.due_on OR d.log_no > r.log_no
+UNION ALL
+SELECT 'reminder of document ' || CAST(r.document_id AS TEXT), r.dunning_level, r.counted_from, y.n
+FROM reminders r
+JOIN (SELECT log_no, subject, lead(log_no) OVER (ORDER BY log_no) AS until_no FROM audit_events
+      WHERE action = 'reminder.record') e ON e.log_no < r.log_no AND (e.until_no IS NULL OR e.until_no > r.log_no)
+JOIN days y ON y.day = e.subject
+WHERE r.counted_from + r.dunning_level > y.n
+UNION ALL
+SELECT 'reminder of document ' || CAST(r.document_id AS TEXT), r.dunning_level, r.email_id, 0
+FROM reminders r JOIN email_attempts a ON a.email_id = r.email_id WHERE a.kind <> 'reminder'
 UNION ALL
 SELECT 'reminder of document ' || CAST(document_id AS TEXT), dunning_level, counted_from, count(*) FROM reminders
 GROUP BY document_id, dunning_level, counted_from HAVING count(*) > 1;
@@ -2369,7 +2825,7 @@ UNION ALL
 SELECT 'file ' || f.name, f.sha256, f.gl_export_id, f.position FROM gl_export_files f
 WHERE length(f.sha256) <> 64 OR f.gl_export_id NOT IN (SELECT gl_export_id FROM gl_exports);
 
--- gl_of_event: An exported journal has the month, format and part that its event states.
+-- gl_of_event: An exported journal has the month, format and part that its event states, and the accounts of its map.
 -- whole
 SELECT 'export ' || CAST(e.gl_export_id AS TEXT), a.subject, f.value, p.value, k.value
 FROM gl_exports e LEFT JOIN audit_events a ON a.event_id = e.event_id
@@ -2377,7 +2833,16 @@ LEFT JOIN details f ON f.event_id = e.event_id AND f.path = 'format'
 LEFT JOIN details p ON p.event_id = e.event_id AND p.path = 'part'
 LEFT JOIN details k ON k.event_id = e.event_id AND k.path = 'kind'
 WHERE a.subject IS DISTINCT FROM e.month OR f.value IS DISTINCT FROM e.format OR k.value IS DISTINCT FROM e.kind
-   OR p.value IS DISTINCT FROM CAST(e.part AS TEXT);
+   OR p.value IS DISTINCT FROM CAST(e.part AS TEXT)
+UNION ALL
+SELECT 'export ' || CAST(l.gl_export_id AS TEXT), CAST(l.line AS TEXT), l.account, l.to_account, ''
+FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+WHERE NOT EXISTS (
+  SELECT 1 FROM map_values a JOIN map_values t ON t.log_no = a.log_no AND t.column_name = 'accounts'
+    AND t.path = substr(a.path, 1, length(a.path) - 7) || 'to'
+  WHERE a.log_no = e.log_no AND a.column_name = 'accounts' AND substr(a.path, 1, 9) = 'accounts.'
+    AND substr(a.path, length(a.path) - 7) = '.account' AND t.value = l.to_account
+    AND substr(l.account || ':', 1, length(a.value) + 1) = a.value || ':');
 
 -- gl_of_books: The parts of a month that was exported from closed books are together its journal, account by account.
 -- whole
