@@ -151,12 +151,12 @@ const ATTEMPTS = 5;
 export function inTransaction<Result>(
   pool: pg.Pool,
   work: (tx: Transaction) => Promise<Result>,
-  options: { readOnly?: boolean } = {},
+  options: { readOnly?: boolean; kind?: Knex.TransactionConfig } = {},
 ): Promise<Result> {
   return retried(async () => {
     const client = await pool.connect();
     try {
-      const kind = options.readOnly ? READING : WRITING;
+      const kind = options.kind ?? (options.readOnly ? READING : WRITING);
       return await KNEX.transaction((knex) => work(within(client, knex)), { ...kind, connection: client });
     } finally {
       release(client);
@@ -164,13 +164,14 @@ export function inTransaction<Result>(
   });
 }
 
-const READING = { readOnly: true, isolationLevel: 'repeatable read' } as const;
+const SNAPSHOT = { isolationLevel: 'repeatable read' } as const;
+const READING = { ...SNAPSHOT, readOnly: true } as const;
 // A writer reads again after waiting for a lock, so each statement needs a new snapshot.
 const WRITING = { isolationLevel: 'read committed' } as const;
 
 /**
  * Runs `work` in one transaction that only reads. If the pool has a connection for it, `beside` is a second transaction
- * on the same snapshot.
+ * on the same snapshot, which can make temporary tables. Without a second transaction, the only one can make them.
  */
 export function readBeside<Result>(
   pool: pg.Pool,
@@ -181,6 +182,7 @@ export function readBeside<Result>(
     let beside: Transaction | undefined;
     try {
       beside = client && (await beginBeside(client, tx));
+      if (beside) await execute(tx, 'SET TRANSACTION READ ONLY');
       // The transaction that finishes first stays idle until the end.
       const patient = 'SET LOCAL idle_in_transaction_session_timeout TO 0';
       await Promise.all([execute(tx, patient), beside && execute(beside, patient)]);
@@ -190,19 +192,17 @@ export function readBeside<Result>(
       if (client) release(client);
     }
   };
-  return inTransaction(pool, read, { readOnly: true });
+  return inTransaction(pool, read, { kind: SNAPSHOT });
 }
 
 /**
  * Begins a transaction on the same snapshot. Returns undefined if the connection is to a different server, for example
- * if several replicas share one address.
+ * if several servers share one address.
  */
 async function beginBeside(client: pg.Client, tx: Transaction): Promise<Transaction | undefined> {
   const { snapshot } = await queryOne<{ snapshot: string }>(tx, 'SELECT pg_export_snapshot() AS snapshot');
-  // The transaction is not read-only, so that it can make temporary tables. It is always rolled back. A replica allows
-  // no temporary tables.
-  const { replica } = await queryOne<{ replica: boolean }>(tx, 'SELECT pg_is_in_recovery() AS replica');
-  const beside = within(client, await KNEX.transaction({ ...READING, readOnly: replica, connection: client }));
+  // The transaction is not read-only, so that it can make temporary tables. It is always rolled back.
+  const beside = within(client, await KNEX.transaction({ ...SNAPSHOT, connection: client }));
   try {
     await execute(beside, `SET TRANSACTION SNAPSHOT '${snapshot}'`);
     return beside;

@@ -107,12 +107,16 @@ class Witness {
   }
 }
 
-/** The checks of verify, but for drawing everything anew, which the end of each history does, and comparing the schema. */
-async function expectBooksToTie(): Promise<void> {
-  await world.database.reading(async (tx) => {
+/**
+ * The checks of verify, but for drawing everything anew, which the end of each history does, and comparing the schema. The
+ * rules take twenty times as long as all other checks, so they run after every third action and at the end.
+ */
+async function expectBooksToTie(step: number): Promise<void> {
+  await world.database.readingBeside(async (_, tx) => {
+    if (tx === undefined) throw new Error('no connection for a second transaction');
     const scope = await checkContext(tx, null, { schema: world.schema });
     for (const { name, run } of CHECKS) {
-      if (name === 'document_pdfs_as_issued') continue;
+      if (name === 'document_pdfs_as_issued' || (name === 'rules_hold' && step % 3 !== 0)) continue;
       const { differences } = await run(tx, scope);
       if (differences.length > 0) expect({ [name]: differences }).toEqual({});
     }
@@ -262,12 +266,13 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
         await expectBalancesToTie(documents);
         taxedDocuments += expectTaxToTie(documents);
         await expectMailToBeRight();
-        await expectBooksToTie();
+        await expectBooksToTie(step);
       }
       for (const { action } of await world.sql<{ action: string }>('SELECT DISTINCT action FROM audit_events'))
         recordedActions.add(action);
       actions.push('the end');
       await world.deliver();
+      await expectBooksToTie(0);
       await witness.compare(await world.documents());
       await expectMailToBeRight();
       eInvoices += await expectEInvoicesToHold();

@@ -268,7 +268,8 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
       await deliverPending({ ...world, onDelivery: (delivery) => deliveries.push(delivery) });
       return deliveries;
     },
-    verify: (month) => database.reading((tx) => verify(tx, month as Month | undefined, { schema: world.schema })),
+    verify: (month) =>
+      database.readingBeside((tx, beside) => verify(tx, month as Month | undefined, { beside, schema: world.schema })),
     documents: async (filter = {}) => (await database.reading((tx) => readDocuments(tx, filter))).map(documentJson),
     sql: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
       (await owner.query<Row>(text, values)).rows,

@@ -3,7 +3,7 @@ import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, reading } from '../define.ts';
+import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { printable, table } from '../output.ts';
 
 export const define: Definition = (command, action) => {
@@ -21,7 +21,7 @@ Without a month, each run hashes the rows of the open months and of one closed
 month, a different one each day. It verifies all other facts, documents and
 balances every time. --all hashes every row.`,
     )
-    .action(action(reading(verify)));
+    .action(action(readingNow(verify)));
 };
 
 /** The maximum number of differences of a check that are printed. --json has all. */
