@@ -920,9 +920,10 @@ FROM (SELECT 'quote' AS what, quote_id AS own_id, quote_id, NULL AS requote_id, 
       FROM requote_acceptances) a
 LEFT JOIN named_rows r ON r.log_no = a.entry_id LEFT JOIN audit_events e ON e.event_id = r.event_id
 LEFT JOIN details c ON c.log_no = e.log_no AND c.path = 'client_id'
+LEFT JOIN details q ON q.log_no = e.log_no AND q.path = 'requote_id'
 WHERE r.partner_id IS DISTINCT FROM a.partner_id OR r.posted_month <> a.posted_month OR r.quote_id <> a.quote_id
    OR r.requote_id IS DISTINCT FROM a.requote_id OR r.kind <> a.what || '_accepted' OR e.action <> a.what || '.accept'
-   OR c.value IS DISTINCT FROM a.client_id
+   OR c.value IS DISTINCT FROM a.client_id OR q.value IS DISTINCT FROM a.requote_id
 UNION ALL
 SELECT 'row ' || CAST(r.log_no AS TEXT), r.partner_id, '', r.kind, e.action, e.subject
 FROM row_events g JOIN audit_events e ON e.event_id = g.event_id AND e.action IN ('quote.accept', 'requote.accept')
@@ -945,12 +946,15 @@ FROM (SELECT c.month, c.previous, m.n, lag(c.month) OVER (ORDER BY c.log_no) AS 
 WHERE n IS NULL OR (log_no <> first_no AND (n <> before_n + 1 OR previous IS DISTINCT FROM before))
    OR (log_no = first_no AND previous IS NOT NULL AND (SELECT first FROM pack) = 0);
 
--- month_close_event: A month is closed by the event of its close, at its time, after the month's last day.
-SELECT c.month, c.issued_on, c.closed_at, e.occurred_at
+-- month_close_event: A month is closed by the event of its close, at its time, after it had ended in the time zones of its rows. Our day may be two behind.
+SELECT c.month, c.issued_on, c.closed_at, e.occurred_at, z.ended_at
 FROM closed_months c LEFT JOIN audit_events e ON e.action = 'month.close' AND e.subject = c.month AND e.log_no < c.log_no
 LEFT JOIN months m ON m.month = c.month LEFT JOIN days d ON d.day = substr(c.closed_at, 1, 10)
-WHERE e.event_id IS NULL OR e.occurred_at <> c.closed_at OR coalesce(c.issued_on <= m.last_day, 1 = 1)
-   OR coalesce(c.issued_on - d.n NOT IN (-1, 0, 1), 1 = 1);
+LEFT JOIN (SELECT g.month, max(z.begins_at) AS ended_at
+           FROM (SELECT DISTINCT month, time_zone FROM row_groups WHERE posted_month = month) g JOIN months m ON m.month = g.month
+           JOIN month_zones z ON z.time_zone = g.time_zone AND z.month = m.next GROUP BY g.month) z ON z.month = c.month
+WHERE e.event_id IS NULL OR e.occurred_at <> c.closed_at OR coalesce(c.issued_on < m.last_day - 1, 1 = 1)
+   OR coalesce(c.issued_on - d.n NOT IN (-1, 0, 1), 1 = 1) OR c.closed_at < z.ended_at;
 
 -- month_ended_everywhere: A month is closed when it has ended in the time zones of all active partners.
 -- whole
@@ -1130,15 +1134,16 @@ WHERE d.action = 'ledger.resume' AND substr(d.path, 1, 8) = 'skipped.' AND subst
 GROUP BY d.event_id
 HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.event_id);
 
--- document_days: A document is issued after its month has ended, on the day of its record, and is due after its terms, or when what it replaces was due.
+-- document_days: A document is issued when its month has ended at its partner, on the day of its record, and is due after its terms or when what it replaces was due.
 SELECT d.number, d.issued_on, d.due_on, d.terms_days, d.issued_at
 FROM documents d LEFT JOIN months m ON m.month = d.month LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
+LEFT JOIN documents o ON o.document_id = d.replaces
 WHERE d.purpose <> 'opening'
   AND ((d.document = 'invoice') <> (d.due_on IS NOT NULL) OR (d.due_on IS NULL) <> (d.terms_days IS NULL)
        OR d.due_on < CASE WHEN d.replaces IS NULL THEN d.issued_on ELSE 0 END OR d.terms_days < 0
        OR (d.due_on <> d.issued_on + d.terms_days
-           AND NOT EXISTS (SELECT 1 FROM documents o WHERE o.document_id = d.replaces AND o.due_on = d.due_on))
-       OR (d.purpose = 'month' AND coalesce(d.issued_on <= m.last_day, 1 = 1))
+           AND (d.replaces IS NULL OR (o.log_no IS NOT NULL AND d.due_on IS DISTINCT FROM o.due_on)))
+       OR (d.purpose = 'month' AND coalesce(d.issued_on < m.last_day - 1, 1 = 1))
        OR coalesce(x.n - d.issued_on NOT IN (-1, 0, 1), 1 = 1));
 
 -- document_kind: Exactly the months of connected accounts are statements; no document is owed less than zero; only documents that may have credit, tax or an opening have one.
@@ -1844,6 +1849,19 @@ UNION ALL
 SELECT 'payout ' || CAST(payout_id AS TEXT), count(*), 0, 1, 0 FROM payout_settlements GROUP BY payout_id
 HAVING count(*) > 1;
 
+-- payout_covers_remaining: A payout has of each payment what had not been given back: by a mistake or duplicate known when it was settled, or by a reversal in force on the payout's day.
+-- whole
+SELECT 'payment ' || CAST(x.payment_id AS TEXT), x.payout_id, x.amount, p.amount, coalesce(sum(r.amount), 0)
+FROM payout_payments x JOIN payments p ON p.payment_id = x.payment_id JOIN payouts o ON o.payout_id = x.payout_id
+JOIN payout_settlements s ON s.payout_id = x.payout_id
+LEFT JOIN (SELECT r.payment_id, r.amount, r.kind, r.event_id, r.reversed_on, i.event_id AS undone_by, i.reinstated_on
+           FROM payment_reversals r LEFT JOIN payment_reinstatements i
+             ON i.payment_reversal_id = r.payment_reversal_id) r
+  ON r.payment_id = x.payment_id AND r.event_id < s.event_id
+  AND (r.kind IN ('mistake', 'duplicate') OR (r.reversed_on <= o.received_on
+       AND NOT coalesce(r.undone_by < s.event_id AND r.reinstated_on <= o.received_on, 1 = 0)))
+GROUP BY x.payment_id, x.payout_id, x.amount, p.amount HAVING x.amount <> p.amount - coalesce(sum(r.amount), 0);
+
 -- account_payout: A bank receipt from a connected account is a payout of that account of its amount, and its fees are those of what the payout contains.
 -- whole
 SELECT 'payout ' || CAST(a.payout_id AS TEXT), o.amount, -m.net, s.fees, coalesce(k.kept, 0)
@@ -2013,23 +2031,40 @@ FROM missing_shares b JOIN papers d ON d.document_id = b.document_id
 WHERE b.partner_id <> d.partner_id OR b.month <> d.month OR b.currency <> d.currency OR b.amount <= 0
    OR b.arrangement <> d.arrangement;
 
--- share_payment: The part of a share that pays an invoice is a payment, or a reversal of one, of that amount, partner and currency.
+-- share_payment: The part of a share that pays an invoice is a payment, or a reversal of one, of that amount, partner, currency and account, whose identity names the share.
 -- whole
 SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), x.amount, s.amount, p.amount, r.amount
 FROM share_payments x LEFT JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
+LEFT JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
 LEFT JOIN payments p ON p.payment_id = x.payment_id
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = x.payment_reversal_id
 LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = x.payment_reversal_id
 WHERE s.log_no IS NULL OR p.log_no IS NULL OR x.currency <> s.currency OR x.currency <> p.currency
    OR p.partner_id IS DISTINCT FROM s.partner_id OR (x.amount > 0) <> (s.amount > 0) OR x.amount = 0
    OR NOT EXISTS (SELECT 1 FROM missing_shares b WHERE b.partner_id = s.partner_id AND b.quote_id = s.quote_id)
-   OR CASE WHEN x.payment_reversal_id IS NULL THEN x.amount <> p.amount
+   OR p.account IS DISTINCT FROM b.account
+   OR CASE WHEN x.payment_reversal_id IS NULL
+             THEN x.amount <> p.amount
+               OR p.identity <> replace(p.identity, '|share ' || CAST(x.share_allocation_id AS TEXT), '')
+                 || '|share ' || CAST(x.share_allocation_id AS TEXT)
            WHEN x.amount < 0 THEN r.amount IS DISTINCT FROM -x.amount OR r.payment_id <> x.payment_id
+             OR r.identity <> replace(r.identity, '|share ' || CAST(x.share_allocation_id AS TEXT) || '|'
+                                                    || CAST(x.payment_id AS TEXT), '')
+               || '|share ' || CAST(x.share_allocation_id AS TEXT) || '|' || CAST(x.payment_id AS TEXT)
            ELSE r.amount IS DISTINCT FROM x.amount OR r.payment_id <> x.payment_id OR i.log_no IS NULL END
 UNION ALL
 SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), sum(x.amount), s.amount, 0, 0
 FROM share_payments x JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
-GROUP BY x.share_allocation_id, s.amount HAVING abs(sum(x.amount)) > abs(s.amount);
+GROUP BY x.share_allocation_id, s.amount HAVING abs(sum(x.amount)) > abs(s.amount)
+UNION ALL
+SELECT 'payment ' || CAST(payment_id AS TEXT), 0, 0, amount, 0 FROM payments
+WHERE substr(identity, 1, 10) = 'processor|' AND replace(identity, '|share ', '') <> identity
+  AND payment_id NOT IN (SELECT payment_id FROM share_payments WHERE payment_reversal_id IS NULL)
+UNION ALL
+SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT), 0, 0, 0, amount FROM payment_reversals
+WHERE substr(identity, 1, 10) = 'processor|' AND replace(identity, '|share ', '') <> identity
+  AND payment_reversal_id NOT IN (SELECT payment_reversal_id FROM share_payments
+                                  WHERE amount < 0 AND payment_reversal_id IS NOT NULL);
 
 -- reading: A reading of an account goes forward, and reports no more new transactions than it read.
 SELECT 'reading ' || CAST(processor_reading_id AS TEXT), account, read_from, read_to
@@ -2569,7 +2604,7 @@ FROM details a JOIN audit_events e ON e.event_id = a.event_id
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action = e.action THEN 1 ELSE 0 END) = 0;
 
--- act_needed_approval: An act that the settings gave to two people states its approval, the amounts compared, or that no one else could approve.
+-- act_needed_approval: An act that the settings gave to two people for more than an hour states its approval, the amounts compared, or that no one else could approve.
 -- whole
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
 FROM audit_events e JOIN (
@@ -2578,7 +2613,10 @@ FROM audit_events e JOIN (
   ON substr(r.rule, 1, length(e.action) + 1) = e.action || '.'
 JOIN audit_events c ON c.log_no = r.log_no
 LEFT JOIN days a ON a.day = substr(c.occurred_at, 1, 10) LEFT JOIN days b ON b.day = substr(e.occurred_at, 1, 10)
-WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no) AND a.n < b.n
+LEFT JOIN minutes s ON s.minute = substr(c.occurred_at, 12, 5)
+LEFT JOIN minutes t ON t.minute = substr(e.occurred_at, 12, 5)
+WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no)
+  AND 1440 * (b.n - a.n) + t.n - s.n > 60
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'
                     OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
 
@@ -2719,16 +2757,39 @@ FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
 LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
 WHERE w.instruction_version_id IS NOT NULL AND (v.log_no IS NULL OR v.log_no > w.log_no OR v.currency <> d.currency);
 
--- bank_details_in_force: The bank details that a PDF prints are those of the last adoption before it: each of their texts is in it.
+-- bank_details_in_force: A PDF prints the bank details of its currency that were adopted last before it, and all of them.
 -- whole
-SELECT d.number, v.instruction_version_id, t.path, t.value
-FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
-JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
-JOIN map_values t ON t.log_no = v.log_no AND t.column_name = 'content'
-JOIN (SELECT w.log_no, max(e.log_no) AS adopted FROM document_pdfs w JOIN audit_events e
-        ON e.action = 'instructions.adopt' AND e.log_no < w.log_no GROUP BY w.log_no) a ON a.log_no = w.log_no
-WHERE NOT EXISTS (SELECT 1 FROM details x WHERE x.log_no = a.adopted AND x.value = t.value
-  AND x.path IN ('instructions.' || d.currency || '.' || t.path, 'instructions.*.' || t.path));
+WITH printed AS (
+  SELECT min(d.number) AS number, d.currency, v.instruction_version_id, v.log_no AS version_no, a.adopted
+  FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
+  JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
+  LEFT JOIN (SELECT w.log_no, max(e.log_no) AS adopted FROM document_pdfs w JOIN audit_events e
+               ON e.action = 'instructions.adopt' AND e.log_no < w.log_no GROUP BY w.log_no) a ON a.log_no = w.log_no
+  GROUP BY d.currency, v.instruction_version_id, v.log_no, a.adopted),
+own AS (
+  SELECT p.number, p.currency, p.instruction_version_id, p.version_no, p.adopted,
+         substr(x.path, length(p.currency) + 15) AS path, x.value
+  FROM printed p JOIN details x ON x.log_no = p.adopted
+  WHERE substr(x.path, 1, length(p.currency) + 14) = 'instructions.' || p.currency || '.' AND x.value <> '{}'),
+adopted AS (
+  SELECT number, currency, instruction_version_id, version_no, path, value FROM own
+  UNION ALL
+  SELECT p.number, p.currency, p.instruction_version_id, p.version_no, substr(x.path, 16), x.value
+  FROM printed p JOIN details x ON x.log_no = p.adopted
+  LEFT JOIN (SELECT DISTINCT currency, adopted FROM own) o ON o.currency = p.currency AND o.adopted = p.adopted
+  WHERE substr(x.path, 1, 15) = 'instructions.*.' AND x.value <> '{}' AND o.currency IS NULL),
+texts AS (
+  SELECT p.number, p.currency, p.instruction_version_id, p.version_no, t.path, t.value
+  FROM printed p JOIN map_values t ON t.log_no = p.version_no AND t.column_name = 'content' WHERE t.path <> '')
+SELECT t.number, t.instruction_version_id, t.path, t.value
+FROM texts t LEFT JOIN adopted x ON x.version_no = t.version_no AND x.number = t.number AND x.path = t.path
+  AND x.value = t.value
+WHERE x.number IS NULL
+UNION ALL
+SELECT x.number, x.instruction_version_id, x.path, x.value
+FROM adopted x LEFT JOIN texts t ON t.version_no = x.version_no AND t.number = x.number AND t.path = x.path
+  AND t.value = x.value
+WHERE t.number IS NULL AND (x.currency = 'USD' OR substr(x.path, 1, 4) <> 'ach.');
 
 -- e_invoice: An e-invoice belongs to a document that was to have one and whose PDF exists, and names the document's buyer.
 -- whole
