@@ -30,7 +30,6 @@ const PHRASES: readonly RegExp[] = [
 const RIGHT: Readonly<Record<string, string>> = {
   'migrations/010_payments.sql: of which': 'a text in SQL',
   'migrations/014_approvals.sql: is no approver': 'a text in SQL',
-  'src/audit/checks/documents.ts: told': 'a name in SQL',
   'src/console/screens/queue.tsx: nobody': 'a value in addresses',
   'src/database/cluster.ts: nobody': 'a user of the system',
   'src/findings/payments.ts: told': 'the name of a file',

@@ -82,7 +82,6 @@ const STATEMENT_EXCEPTIONS: Exceptions = {
   'lists/': 'a list is declared by its statement',
   'findings/': 'and a finding by what it reads',
   'audit/checks/': 'and a check by the rows that it must not find',
-  'audit/checks.ts': 'completes the statements of the checks',
   'database/': 'asks the server about itself: its catalog, locks, sessions and copies',
   'audit/rules.ts': 'runs the rules of templates/export/checks.sql',
   'log/forms.ts': 'declares which columns of a fact are computed',

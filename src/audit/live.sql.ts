@@ -1,10 +1,11 @@
 /**
- * The facts as the rules read them (templates/export/checks.sql). Each kind of fact has a temporary view over its
+ * The facts as the rules read them (templates/export/checks.sql), and rules about the program's own views. Each kind of fact has a temporary view over its
  * table, with the same columns and types that a verifier loads from a pack. In these views, money is in whole minor
  * units, days are numbers, and times are texts.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
+import { quoteFacts } from '../splits/reconcile.sql.ts';
 
 /** A column's value for the rules; undefined for a map, whose values are rows of map_values. */
 function expressionOf({ kind }: LogForm, { name, type }: LogColumn): string | undefined {
@@ -141,3 +142,77 @@ export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
            min(r.arrangement) FILTER (WHERE r.kind = 'quote_accepted') AS arrangement
     FROM followed f JOIN ${home}.ledger_rows r USING (partner_id, quote_id) GROUP BY r.partner_id, r.quote_id`,
 };
+
+/**
+ * What the program shows, compared with what the rules derive from the facts. The name and sentence are as those of a
+ * rule. Each statement reads the program's tables and views by name, and the tables of the rules in `pg_temp`.
+ */
+export const LIVE_RULES: readonly { readonly name: string; readonly sentence: string; readonly query: string }[] = [
+  {
+    name: 'journal_shown',
+    sentence: 'The journal that reports read is the journal of the facts, account by account and month by month.',
+    query: `
+      SELECT account || ' in ' || month, currency, trim_scale(sum(shown)), sum(derived)
+      FROM (SELECT month COLLATE "C" AS month, account COLLATE "C" AS account, currency COLLATE "C" AS currency,
+                   amount * log_units(currency) AS shown, 0 AS derived
+            FROM journal_months
+            UNION ALL
+            SELECT month, account, currency, 0, amount FROM pg_temp.journal) AS both_ways
+      GROUP BY month, account, currency HAVING sum(shown) <> sum(derived)`,
+  },
+  {
+    name: 'balance_shown',
+    sentence: 'The tax, gross amount, paid amount and balance that a document shows are those of its facts.',
+    query: `
+      SELECT p.number, b.status, trim_scale(b.balance), coalesce(m.balance, 0), trim_scale(b.amount_paid),
+             coalesce(m.amount_paid, 0), trim_scale(d.tax), p.tax
+      FROM pg_temp.papers p JOIN documents d USING (document_id) LEFT JOIN document_balances b USING (document_id)
+      LEFT JOIN (SELECT document_id, sum(amount) AS balance,
+                        -coalesce(sum(amount) FILTER (WHERE what IN ('payment', 'refund')), 0) AS amount_paid
+                 FROM pg_temp.document_moves GROUP BY document_id) AS m USING (document_id)
+      WHERE b.document_id IS NULL OR d.tax * log_units(d.currency) <> p.tax
+         OR d.gross * log_units(d.currency) <> p.gross
+         OR b.amount_paid * log_units(d.currency) <> coalesce(m.amount_paid, 0)
+         OR (b.status = 'void') <> (p.void_no IS NOT NULL)
+         OR b.balance * log_units(d.currency) <> CASE WHEN p.void_no IS NULL THEN coalesce(m.balance, 0) ELSE 0 END
+         OR (b.status <> 'void' AND b.balance <> b.amount_due - b.credited - b.amount_paid)`,
+  },
+  {
+    name: 'cash_shown',
+    sentence: 'The applied, reversed and unapplied amounts that a payment shows are those of its facts, by partner.',
+    query: `
+      SELECT 'payment ' || p.payment_id, trim_scale(b.applied), coalesce(a.amount, 0), trim_scale(b.reversed),
+             coalesce(r.amount, 0)
+      FROM payments p LEFT JOIN payment_balances b USING (payment_id)
+      LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM pg_temp.applied GROUP BY payment_id) AS a
+        USING (payment_id)
+      LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM pg_temp.reversed GROUP BY payment_id) AS r
+        USING (payment_id)
+      WHERE b.payment_id IS NULL OR b.applied * log_units(p.currency) <> coalesce(a.amount, 0)
+         OR b.reversed * log_units(p.currency) <> coalesce(r.amount, 0)
+         OR b.unapplied <> b.amount - b.applied - b.reversed OR b.amount <> p.amount
+      UNION ALL
+      SELECT format('payment %s of %s', payment_id, partner_id), trim_scale(sum(shown)), sum(derived), NULL, NULL
+      FROM (SELECT c.payment_id, coalesce(c.partner_id, '') COLLATE "C" AS partner_id,
+                   c.amount * log_units(p.currency) AS shown, 0 AS derived
+            FROM payment_cash c JOIN payments p USING (payment_id)
+            UNION ALL
+            SELECT payment_id, partner_id, 0, amount FROM pg_temp.cash_moves) AS both_ways
+      GROUP BY payment_id, partner_id HAVING sum(shown) <> sum(derived)`,
+  },
+  {
+    name: 'shares_shown',
+    sentence: 'What the reconciliation expects from the processor, quote by quote, is the balance of its account.',
+    query: `
+      SELECT partner_id, currency, trim_scale(sum(shown)), sum(posted)
+      FROM (SELECT partner_id COLLATE "C" AS partner_id, currency COLLATE "C" AS currency,
+                   log_units(currency) * sum(CASE kind WHEN 'share' THEN paid - amount WHEN 'billed' THEN -amount
+                                                       ELSE amount END) AS shown, 0 AS posted
+            FROM (${quoteFacts('all')}) AS facts
+            GROUP BY partner_id, quote_id, currency HAVING bool_or(kind NOT IN ('share', 'billed'))
+            UNION ALL
+            SELECT partner_id, currency, 0, amount FROM pg_temp.journal
+            WHERE control = 'assets:receivable:processor') AS both_ways
+      GROUP BY partner_id, currency HAVING sum(shown) <> sum(posted)`,
+  },
+];

@@ -12,9 +12,7 @@ import { readMonthRoots } from '../log/checkpoints.sql.ts';
 import type { DerivedRows } from '../log/derive.ts';
 import type { Month } from '../month.ts';
 import type { Check, CheckContext } from './checks/check.ts';
-import { checkJournal } from './checks/journal.ts';
 import type { Difference, Finding } from './checks/query.ts';
-import { checkRows } from './checks/rows.ts';
 import { CHECKS } from './checks.ts';
 import { readEmptiness } from './exports.sql.ts';
 
@@ -147,27 +145,17 @@ const unchecked =
     differences: [{ subject: name, detail: `cannot be checked, the database is damaged: ${reasonOf(error)}` }],
   });
 
-/** The context of checks of one month, or of everything, in this transaction. */
+/**
+ * The context of checks of one month, or of everything, in this transaction. The rules always check everything: a
+ * payment or a void of any month may concern a document of this one.
+ */
 export async function checkContext(
   tx: Transaction,
   month: Month | null,
   { fonts = [], schema, derived = 'all' }: CheckOptions = {},
 ): Promise<CheckContext> {
-  const scope = { month, after: month === null ? ('' as const) : await readMonthBefore(tx, month) };
-  return {
-    ...scope,
-    fonts,
-    schema: once(async () => schema ?? compareSchema(tx)),
-    rows: once(() => checkRows(tx, scope)),
-    journal: once(() => checkJournal(tx, scope)),
-    derived,
-  };
-}
-
-async function readMonthBefore(tx: Transaction, month: Month): Promise<Month | ''> {
-  const closed = await readClosedMonth(tx, month);
-  if (closed === undefined) throw refuse('month_not_closed', { month });
-  return closed.previous ?? '';
+  if (month !== null && (await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });
+  return { month, fonts, schema: once(async () => schema ?? compareSchema(tx)), derived };
 }
 
 function once<Result>(work: () => Promise<Result>): () => Promise<Result> {

@@ -44,7 +44,7 @@ const hold = async (number: string, login = ADA) =>
 const differences = async (): Promise<string[]> => {
   const { checks } = await world.verify();
   return checks
-    .filter(({ check }) => ['actions_approved', 'actions_compared'].includes(check))
+    .filter(({ check }) => ['actions_approved', 'actions_compared', 'rules_hold'].includes(check))
     .flatMap(({ differences: found }) => found.map(({ detail }) => detail));
 };
 const alone = () =>

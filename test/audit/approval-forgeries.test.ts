@@ -14,6 +14,7 @@ import { as, LEE, MARA, openApproving } from '../support/approving.ts';
 import { ADMINISTRATOR } from '../support/console.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { World } from '../support/world.ts';
+import { failing } from './failing.ts';
 import { type Owner, openOwner } from './owner.ts';
 
 let world: World;
@@ -39,7 +40,7 @@ afterAll(async () => {
 });
 const QUIET = { deliver: false, reason: null };
 
-/** The checks that find what these statements leave. */
+/** The checks and rules that find what these statements leave. */
 const found = (...statements: readonly string[]): Promise<string[]> =>
   owner.undone(async (tx) => {
     await tx.knex.raw(GUARDS_OFF);
@@ -48,8 +49,7 @@ const found = (...statements: readonly string[]): Promise<string[]> =>
       if (/^(UPDATE|DELETE|INSERT)/.test(statement)) expect([statement, rowCount]).not.toEqual([statement, 0]);
     }
     await tx.knex.raw(GUARDS_ON);
-    const { checks } = await verify(tx, undefined, { schema: world.schema });
-    return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
+    return failing(await verify(tx, undefined, { schema: world.schema }));
   });
 
 const ID = (login: string) => `(SELECT user_id FROM users WHERE personal(login) = '${login}')`;
@@ -57,27 +57,27 @@ const WITHOUT = (table: string, ...names: string[]) =>
   names.map((name) => `ALTER TABLE ${table} DROP CONSTRAINT ${name}`);
 const MARKED = `jsonb_exists(details, 'approval')`;
 
-/** What is done, the statements, and the check that must find it although no checkpoint covers it yet. */
+/** What is done, the statements, and the check or rule that must find it although no checkpoint covers it yet. */
 const FORGERIES: readonly (readonly [name: string, check: string, ...statements: string[]])[] = [
   [
     'an approval by whoever asked',
-    'actions_approved',
+    'approval_by_another',
     ...WITHOUT('approval_decisions', 'approval_by_a_second_person'),
     `UPDATE approval_decisions SET decided_by = requested_by WHERE decision = 'approve'`,
   ],
   [
     'an approval by a user who is no approver',
-    'actions_approved',
+    'approval_by_approver',
     `UPDATE approval_decisions SET decided_by = ${ID(ADMINISTRATOR)} WHERE decision = 'approve'`,
   ],
   [
     'a rejection that becomes an approval',
-    'actions_approved',
+    'approval_of_event',
     `UPDATE approval_decisions SET decision = 'approve' WHERE decision = 'reject'`,
   ],
   [
     'a decision that is another user’s than its event',
-    'actions_approved',
+    'approval_of_event',
     `UPDATE audit_events SET user_id = ${ID(ADMINISTRATOR)} WHERE action = 'approval.approve'`,
   ],
   [
@@ -87,7 +87,7 @@ const FORGERIES: readonly (readonly [name: string, check: string, ...statements:
   ],
   [
     'an action whose event names a request that nobody made',
-    'actions_approved',
+    'act_approved',
     `UPDATE audit_events SET details = jsonb_set(details, '{approval,request}', '4711') WHERE action = 'invoice.void' AND ${MARKED}`,
   ],
   [
@@ -117,26 +117,26 @@ const FORGERIES: readonly (readonly [name: string, check: string, ...statements:
   ],
   [
     'a role of approver that no event granted',
-    'facts_have_events',
+    'event_makes_fact',
     `INSERT INTO user_roles (user_id, action, role, source, recorded_at, event_id)
      SELECT ${ID(ADMINISTRATOR)}, 'grant', 'approver', 'administrator', occurred_at, event_id
      FROM audit_events WHERE action = 'approval.approve' LIMIT 1`,
   ],
   [
     'a user that no event made',
-    'facts_have_events',
+    'event_makes_fact',
     `INSERT INTO users (kind, login, name, recorded_at, event_id)
      SELECT 'person', keep_text('eve@issuer.example'), keep_text('Eve'), occurred_at, event_id
      FROM audit_events WHERE action = 'approval.approve' LIMIT 1`,
   ],
   [
     'an identity that no event bound to its user',
-    'facts_have_events',
+    'event_makes_fact',
     `INSERT INTO user_identities (user_id, issuer, subject, recorded_at, event_id)
      SELECT ${ID(LEE)}, 'https://eve.example', 'eve', occurred_at, event_id
      FROM audit_events WHERE action = 'approval.approve' LIMIT 1`,
   ],
-  ['a rejection removed', 'actions_approved', `DELETE FROM approval_decisions WHERE decision = 'reject'`],
+  ['a rejection removed', 'event_has_fact', `DELETE FROM approval_decisions WHERE decision = 'reject'`],
 ];
 
 test('undamaged, verify finds nothing', async () => {

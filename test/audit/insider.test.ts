@@ -10,6 +10,7 @@ import { type Transaction, valueTypes } from '../../src/database/transaction.ts'
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { World } from '../support/world.ts';
 import { openBooks } from './books.ts';
+import { failing, foundBy } from './failing.ts';
 import { type Owner, openOwner } from './owner.ts';
 
 let world: World;
@@ -23,18 +24,16 @@ afterAll(async () => {
   await world.end();
 });
 
-/** Runs the statements in one transaction, gives the differences of `verify` by check, and undoes everything. */
+/** Runs the statements in one transaction, gives the differences of `verify` by check and rule, and undoes everything. */
 const tampered = (...statements: readonly string[]): Promise<Record<string, string[]>> =>
   owner.undone(async (tx) => {
     for (const statement of statements) await tx.knex.raw(statement.replaceAll('?', '\\?'));
     return differencesOf(await verify(tx, undefined));
   });
 
-const differencesOf = ({ checks }: Verification): Record<string, string[]> =>
+const differencesOf = (found: Verification): Record<string, string[]> =>
   Object.fromEntries(
-    checks
-      .filter(({ differences }) => differences.length > 0)
-      .map(({ check, differences }) => [check, differences.map(({ subject, detail }) => `${subject} ${detail}`)]),
+    failing(found).map((name) => [name, foundBy(found, name).map(({ subject, detail }) => `${subject} ${detail}`)]),
   );
 
 /** Statements between guards that are switched off and on again, so that only what they leave can be found. */
@@ -114,12 +113,12 @@ describe('a ledger row', () => {
     ['with a number that was never given', 'log_derived_again', numbered(9000)],
     [
       'pushed to a month that nobody will close',
-      'rows_in_their_months',
+      'row_posted',
       `UPDATE ledger_rows SET posted_month = '2099-12' ${ROW}`,
     ],
     [
       'of a far future',
-      'rows_in_their_months',
+      'row_not_early',
       `UPDATE ledger_rows SET posted_month = '2099-12', month = '2099-12', accepted_at = '2099-12-15' ${ROW}`,
     ],
   ])('%s is named', async (_, check, statement) => {

@@ -59,49 +59,45 @@ function duplicates(...pairs: readonly (readonly [payment: string, of: string])[
 export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statements: string[]][] = [
   [
     'a payment made smaller than what it pays',
-    'payments_within_their_amounts',
+    'payment_not_overdrawn',
     `UPDATE payments SET amount = 0.01 WHERE method = 'link'`,
   ],
   [
     "a payment applied to another partner's invoice",
-    'payments_within_their_amounts',
+    'payment_applied',
     `UPDATE payment_applications SET document_id = (SELECT document_id FROM documents WHERE partner_id = 'p-2' AND currency = 'USD' LIMIT 1)`,
   ],
   [
     'an application to a void invoice',
-    'documents_not_overpaid',
+    'void_unsettled',
     `INSERT INTO voids (document_id, partner_id, month, currency, arrangement, reason, voided_on, recorded_at, event_id)
      SELECT document_id, partner_id, month, currency, arrangement, 'x', '2026-10-01', now(), (SELECT min(event_id) FROM audit_events)
      FROM documents WHERE number = 'INV-2026-000001'`,
   ],
-  ['more paid than is due', 'documents_not_overpaid', `UPDATE payment_applications SET amount = 1000`],
+  ['more paid than is due', 'never_overpaid', `UPDATE payment_applications SET amount = 1000`],
   [
     'a payment whose first source record is missing',
-    'payments_recorded_once',
+    'payment_once',
     `DELETE FROM payment_sources WHERE source = 'hand'`,
   ],
   [
     'the same processor payment twice',
-    'payments_recorded_once',
+    'link_payments_recorded_once',
     `INSERT INTO payments (identity, source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id)
      SELECT identity || '2', source, currency, amount, method, account, received_on, entry_on, reference, recorded_at, event_id
      FROM payments WHERE method = 'link'`,
     `INSERT INTO payment_sources (identity, payment_id, source, reference, recorded_at, event_id)
      SELECT identity, payment_id, 'processor', reference, recorded_at, event_id FROM payments WHERE identity LIKE '%2' AND method = 'link'`,
   ],
-  [
-    'a bank line without an outcome',
-    'bank_lines_accounted_for',
-    `DELETE FROM bank_line_outcomes WHERE outcome = 'ignored'`,
-  ],
+  ['a bank line without an outcome', 'bank_line_outcome', `DELETE FROM bank_line_outcomes WHERE outcome = 'ignored'`],
   [
     'a bank line of another amount than its payment',
-    'bank_lines_accounted_for',
+    'bank_line_outcome',
     `UPDATE bank_lines SET amount = 6 WHERE bank_reference = 'FT-77'`,
   ],
   [
     'one debit in two files that pays two refunds',
-    'refund_matches',
+    'equal_debits_pay_once',
     `INSERT INTO bank_lines (account, identity, currency, direction, amount, bank_booked_on, bank_reference, "references", text, type, is_reversal, raw)
      SELECT account, identity || '2', currency, direction, amount, bank_booked_on, NULL, "references", text, type, is_reversal, raw
      FROM bank_lines WHERE bank_reference = 'OUT-78'`,
@@ -111,39 +107,39 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ],
   [
     'a debit that pays two refunds',
-    'refund_matches',
+    'refund_match',
     `INSERT INTO refund_matches (bank_line_id, account, currency, amount, direction, payment_reversal_id, paid_on, entry_on, evidence, recorded_at, event_id)
      SELECT bank_line_id, account, currency, amount, direction, payment_reversal_id + 100, paid_on, entry_on, evidence, recorded_at, event_id
      FROM refund_matches`,
   ],
   [
     'a line removed from its bank statement',
-    'bank_files_add_up',
+    'bank_statement_adds_up',
     `DELETE FROM bank_statement_lines WHERE position = 5`,
   ],
-  ['a total of a statement changed', 'bank_files_add_up', `UPDATE bank_statements SET credits = credits + 1`],
-  ['a payment removed from its payout', 'payouts_add_up', `DELETE FROM payout_payments`],
+  ['a total of a statement changed', 'bank_statement_adds_up', `UPDATE bank_statements SET credits = credits + 1`],
+  ['a payment removed from its payout', 'payout_adds_up', `DELETE FROM payout_payments`],
   [
     'a payout with less of a payment than was not reversed',
-    'payouts_cover_remaining_amounts',
+    'payout_covers_remaining',
     `UPDATE payout_payments SET amount = amount - 0.10`,
     `UPDATE payout_settlements SET gross = gross - 0.10, fees = fees - 0.10 WHERE fees > 0`,
   ],
-  ['a fee changed', 'payouts_add_up', `UPDATE payout_settlements SET fees = fees + 1`],
+  ['a fee changed', 'payout_adds_up', `UPDATE payout_settlements SET fees = fees + 1`],
   [
     'an entry moved into a closed month',
-    'entries_in_open_books',
+    'entry_in_open_books',
     `UPDATE payments SET received_on = '2026-08-03', entry_on = '2026-08-03' WHERE method = 'link'`,
   ],
   [
     'an entry dated before its day',
-    'entries_in_open_books',
+    'entry_in_open_books',
     `ALTER TABLE payments DROP CONSTRAINT payment_entry_not_before_receipt`,
     `UPDATE payments SET received_on = entry_on + 1 WHERE source = 'bank'`,
   ],
   [
     'a payment applied before it was received',
-    'daily_balances_not_negative',
+    'payment_not_overdrawn',
     `UPDATE payments SET entry_on = entry_on + 40 WHERE payment_id IN (SELECT payment_id FROM payment_applications)`,
   ],
   [
@@ -172,14 +168,14 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ['an event of live mode in a sandbox', 'processor_events_recorded', `UPDATE processor_events SET livemode = true`],
   [
     'an event about a payment without a processor source',
-    'processor_events_recorded',
+    'processor_event',
     `DELETE FROM payment_sources WHERE source = 'processor'`,
   ],
-  ['a won dispute without a reinstatement', 'disputes_match_outcomes', `DELETE FROM payment_reinstatements`],
+  ['a won dispute without a reinstatement', 'dispute_outcome', `DELETE FROM payment_reinstatements`],
   [
     'two payments that are duplicates of each other',
-    'duplicates_match_payments',
+    'duplicate_payment',
     ...duplicates(['last', 'first'], ['first', 'last']),
   ],
-  ['a duplicate of a payment of another amount', 'duplicates_match_payments', ...duplicates(['last', 'other'])],
+  ['a duplicate of a payment of another amount', 'duplicate_payment', ...duplicates(['last', 'other'])],
 ];

@@ -146,7 +146,7 @@ test('the sign-off names the differences of a verify that ran after the close', 
   await world.sql(
     `INSERT INTO audit_tasks (kind, input, asked_at, finished_at, seen_at, host, progress, result)
      VALUES ('verify', '{}', now(), now(), now(), 'here', 1,
-             '{"checks":[{"check":"rows_balance","inspected":3,"differences":2,"first":[]}]}')`,
+             '{"checks":[{"check":"rules_hold","inspected":3,"differences":2,"first":[]}]}')`,
   );
   expect((await finance.get('/console/close/2026-08')).text).toContain('Verified since, with 2 differences');
 });

@@ -7,6 +7,7 @@ import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { settingsInForce } from '../../src/documents/instructions.ts';
 import { readReadiness } from '../../src/reports/readiness.ts';
+import { foundBy } from '../audit/failing.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { startOver } from '../close/start-over.ts';
 import { as, LEE, MARA } from '../support/approving.ts';
@@ -55,7 +56,7 @@ const adoptions = () =>
   world.sql<{ user_id: string | null; details: { changes: { field: string; old: string | null; new: string }[] } }>(
     `SELECT user_id, details FROM audit_events WHERE action = 'instructions.adopt' ORDER BY event_id`,
   );
-const found = async (check: string) => (await world.verify()).checks.find((each) => each.check === check)?.differences;
+const found = async (check: string) => foundBy(await world.verify(), check);
 
 test('without a rule the file takes effect by itself, when documents first print it, with an event', async () => {
   expect(await delivered()).toEqual([wire.account_number]);
@@ -68,7 +69,7 @@ test('without a rule the file takes effect by itself, when documents first print
   expect(second?.details.changes).toContainEqual({
     ...{ field: 'USD.wire.account_number', old: wire.account_number, new: '987654321' },
   });
-  expect(await found('instructions_in_force')).toEqual([]);
+  expect(await found('bank_details_in_force')).toEqual([]);
 });
 
 describe('with a rule', () => {
@@ -93,7 +94,7 @@ describe('with a rule', () => {
     );
     const { missing } = await world.database.reading((tx) => readReadiness(tx, world));
     expect(missing).toContainEqual(expect.objectContaining({ scope: 'settings', id: 'instructions' }));
-    expect(await found('instructions_in_force')).toEqual([]);
+    expect(await found('bank_details_in_force')).toEqual([]);
   });
 
   test('a second person sees old and new beside each other, and puts them in force', async () => {
@@ -146,10 +147,9 @@ test('details that are not in force are printed by no PDF, and verify names one 
   await world.sql(`UPDATE audit_events SET details = jsonb_set(details, '{instructions,USD,wire,account_number}', '"1"')
                    WHERE action = 'instructions.adopt'`);
   await world.sql(GUARDS_ON);
-  expect(await found('instructions_in_force')).toEqual([
-    {
-      subject: 'INV-2026-000001',
-      detail: expect.stringMatching(/were not in force when it was issued; those of event \d+ were/),
-    },
+  const details = (await found('bank_details_in_force')).map(({ detail }) => detail);
+  expect(details).toEqual([
+    expect.stringContaining(`wire.account_number, ${wire.account_number}`),
+    expect.stringMatching(/wire\.account_number, 1$/),
   ]);
 });

@@ -4,6 +4,7 @@ import { partsOf, resumeLedger } from '../../src/documents/resume.ts';
 import { signCheckpoints } from '../../src/log/sign.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
 import { exported, month, verifyTwice } from '../audit/books.ts';
+import { failing } from '../audit/failing.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { LOG_KEY } from '../support/log-keys.ts';
 import { command } from '../support/program.ts';
@@ -38,8 +39,7 @@ const pack = (from: string, to = from) =>
   exported(world, { kind: 'invoices', from: month(`2026-${from}`), to: month(`2026-${to}`) });
 
 const failed = async () => {
-  const { checks } = await world.verify();
-  return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
+  return failing(await world.verify());
 };
 
 test('a gap of skipped numbers holds in both verifiers, in a pack of all months and in one of the last alone', async () => {
@@ -63,7 +63,7 @@ test.each<[what: string, forged: string, rule: string]>([
   'a forgery of skipped numbers is found by verify and by both verifiers: %s',
   async (_, forged, rule) => {
     await skipNumbers([GUARDS_OFF, forged, GUARDS_ON]);
-    expect(await failed()).toContain('numbers_without_gaps');
+    expect(await failed()).toContain(rule);
     const { status, output } = verifyTwice([await pack('07', '08')]);
     expect(status).toBe(1);
     expect(output).toMatch(new RegExp(`^WRONG ${rule}: `, 'm'));

@@ -4,14 +4,16 @@ import { inMonth } from './query.ts';
 /**
  * A sent e-mail has a time, recipients and the hash of its message. An e-mail that is being sent or will be resent has
  * the message. A bounced e-mail was returned from its first recipient. Every finished attempt is in the log, and the
- * last attempt agrees with the state of the e-mail.
+ * last attempt agrees with the state of the e-mail. Each document of a month has an e-mail, and none of a void document
+ * is held.
  */
 export const EMAILS_CONSISTENT = `inspected AS (
   SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day, e.payment_id)) AS about,
          (SELECT count(*) FROM email_attempts a WHERE a.email_id = e.email_id) AS logged,
          (SELECT a FROM email_attempts a WHERE a.email_id = e.email_id ORDER BY a.attempt DESC LIMIT 1) AS latest,
          EXISTS (SELECT FROM email_bounces b
-                 WHERE b.email_id = e.email_id AND personal(b.recipient) = e.recipients[1]) AS returned
+                 WHERE b.email_id = e.email_id AND personal(b.recipient) = e.recipients[1]) AS returned,
+         EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id) AS is_void
   FROM emails e LEFT JOIN documents d USING (document_id)
   WHERE ${inMonth('coalesce(d.month, e.month)')}
 ), differences AS (
@@ -25,7 +27,7 @@ export const EMAILS_CONSISTENT = `inspected AS (
                            OR (document_id IS NOT NULL
                                AND NOT EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = inspected.document_id))
           WHEN 'sending' THEN message IS NULL
-          WHEN 'held' THEN reason IS NULL
+          WHEN 'held' THEN reason IS NULL OR is_void
           ELSE sent_at IS NOT NULL END
      OR unclear_attempts > attempts
      OR (latest).kind <> kind OR (latest).message_id <> message_id OR (latest).attempt > attempts
@@ -36,6 +38,10 @@ export const EMAILS_CONSISTENT = `inspected AS (
      OR (status = 'bounced' AND sent_at IS DISTINCT FROM CASE (latest).outcome WHEN 'sent' THEN (latest).ended_at END)
      OR logged <> attempts - CASE status WHEN 'sending' THEN 1 ELSE 0 END
      OR (message IS NOT NULL AND message_sha256 IS DISTINCT FROM encode(sha256(message), 'hex'))
+  UNION ALL
+  SELECT number, 'has no e-mail' FROM documents d
+  WHERE purpose = 'month' AND ${inMonth('month')}
+    AND NOT EXISTS (SELECT FROM emails e WHERE e.document_id = d.document_id)
   UNION ALL
   SELECT format('e-mail %s, %s', email_id, min(kind)), 'is missing, though attempts to send it are recorded'
   FROM email_attempts a WHERE NOT EXISTS (SELECT FROM emails e WHERE e.email_id = a.email_id) GROUP BY email_id

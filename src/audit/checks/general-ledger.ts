@@ -1,4 +1,4 @@
-/** Checks of the general-ledger hand-off: exported journals match the closed books, and their files are unchanged. */
+/** The check of the general-ledger hand-off: the files of exported journals are unchanged. */
 import { createHash } from 'node:crypto';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type GlFormat, storedAccounts } from '../../general-ledger/accounts.ts';
@@ -6,44 +6,7 @@ import { filesOf, type GlKind, type Journal, WRITER } from '../../general-ledger
 import type { GlLine } from '../../general-ledger/journal.ts';
 import type { Month } from '../../month.ts';
 import type { CheckContext } from './check.ts';
-import { type Difference, type Finding, inMonth } from './query.ts';
-
-/**
- * Each exported part balances in every currency. If the last part of a month was exported after the books closed, the
- * parts of the month add up to each account's change between the balances of the closed books.
- */
-export const GL_EXPORTS_TIE = `parts AS (
-  SELECT gl_export_id, month, format, part, books_closed FROM gl_exports WHERE ${inMonth('month')}
-), tying AS (
-  SELECT * FROM (SELECT DISTINCT ON (month, format) month, format, books_closed FROM parts
-                 ORDER BY month, format, part DESC) AS last
-  WHERE books_closed
-), moved AS (
-  SELECT c.month, b.account, b.currency, b.amount FROM book_closes c JOIN book_balances b ON b.month = c.month
-  WHERE c.month IN (SELECT month FROM tying)
-  UNION ALL
-  SELECT c.month, b.account, b.currency, -b.amount FROM book_closes c JOIN book_balances b ON b.month = c.previous
-  WHERE c.month IN (SELECT month FROM tying)
-), sides AS (
-  SELECT t.month, t.format, l.account, l.currency, l.amount AS exported, 0 AS booked
-  FROM tying t JOIN parts p USING (month, format) JOIN gl_export_lines l USING (gl_export_id)
-  UNION ALL
-  SELECT t.month, t.format, m.account, m.currency, 0, m.amount FROM tying t JOIN moved m USING (month)
-), inspected AS (
-  SELECT format('%s of %s for %s', account, month, format) AS subject, currency, sum(exported) AS exported,
-         sum(booked) AS expected
-  FROM sides GROUP BY month, format, account, currency
-  UNION ALL
-  SELECT format('part %s of %s for %s', part, month, format), currency, sum(amount), 0
-  FROM parts JOIN gl_export_lines USING (gl_export_id) GROUP BY month, format, part, currency
-  UNION ALL
-  SELECT format('part %s of %s for %s', part, month, format), 'lines', 0, 1 FROM parts p
-  WHERE NOT EXISTS (SELECT FROM gl_export_lines l WHERE l.gl_export_id = p.gl_export_id)
-), differences AS (
-  SELECT subject, format('was exported as %s %s; the closed books give %s', trim_scale(exported), currency,
-                         trim_scale(expected)) AS detail
-  FROM inspected WHERE exported <> expected
-)`;
+import type { Difference, Finding } from './query.ts';
 
 interface StoredExport {
   readonly month: Month;
