@@ -7,8 +7,8 @@ import { LOG_FORMS } from '../log/forms.ts';
 import { minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
 import { cellOf } from '../text.ts';
+import type { TableFormat } from './columns.sql.ts';
 import { csvLine } from './csv.ts';
-import type { TableFormat } from './views.sql.ts';
 
 /** Those of the view `ledger`: the columns of a ledger import and four further ones. */
 const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;

@@ -3,9 +3,11 @@
  * table, with the same columns and types that a verifier loads from a pack. In these views, money is in whole minor
  * units, days are numbers, and times are texts.
  */
+
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
 import { quoteFacts } from '../splits/reconcile.sql.ts';
+import { columnsIn, type ViewColumn } from './columns.sql.ts';
 
 /** A column's value for the rules; undefined for a map, whose values are rows of map_values. */
 function expressionOf({ kind }: LogForm, { name, type }: LogColumn): string | undefined {
@@ -147,12 +149,18 @@ export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
  * What the program shows, compared with what the rules derive from the facts. The name and sentence are as those of a
  * rule. Each statement reads the program's tables and views by name, and the tables of the rules in `pg_temp`.
  */
-export const LIVE_RULES: readonly { readonly name: string; readonly sentence: string; readonly query: string }[] = [
+export const LIVE_RULES: readonly {
+  readonly name: string;
+  readonly sentence: string;
+  readonly columns: readonly ViewColumn[];
+  readonly query: string;
+}[] = [
   {
     name: 'journal_shown',
     sentence: 'The journal that reports read is the journal of the facts, account by account and month by month.',
+    columns: columnsIn('at currency shown:amount of_facts:amount'),
     query: `
-      SELECT account || ' in ' || month, currency, trim_scale(sum(shown)), sum(derived)
+      SELECT account || ' in ' || month, currency, sum(shown), sum(derived)
       FROM (SELECT month COLLATE "C" AS month, account COLLATE "C" AS account, currency COLLATE "C" AS currency,
                    amount * log_units(currency) AS shown, 0 AS derived
             FROM journal_months
@@ -163,9 +171,12 @@ export const LIVE_RULES: readonly { readonly name: string; readonly sentence: st
   {
     name: 'balance_shown',
     sentence: 'The tax, gross amount, paid amount and balance that a document shows are those of its facts.',
+    columns: columnsIn(
+      'at status currency balance:amount of_facts:amount paid:amount paid_by_facts:amount tax:amount tax_of_facts:amount',
+    ),
     query: `
-      SELECT p.number, b.status, trim_scale(b.balance), coalesce(m.balance, 0), trim_scale(b.amount_paid),
-             coalesce(m.amount_paid, 0), trim_scale(d.tax), p.tax
+      SELECT p.number, b.status, d.currency, b.balance * log_units(d.currency), coalesce(m.balance, 0),
+             b.amount_paid * log_units(d.currency), coalesce(m.amount_paid, 0), d.tax * log_units(d.currency), p.tax
       FROM pg_temp.papers p JOIN documents d USING (document_id) LEFT JOIN document_balances b USING (document_id)
       LEFT JOIN (SELECT document_id, sum(amount) AS balance,
                         -coalesce(sum(amount) FILTER (WHERE what IN ('payment', 'refund')), 0) AS amount_paid
@@ -180,9 +191,10 @@ export const LIVE_RULES: readonly { readonly name: string; readonly sentence: st
   {
     name: 'cash_shown',
     sentence: 'The applied, reversed and unapplied amounts that a payment shows are those of its facts, by partner.',
+    columns: columnsIn('at currency shown:amount of_facts:amount reversed:amount reversed_by_facts:amount'),
     query: `
-      SELECT 'payment ' || p.payment_id, trim_scale(b.applied), coalesce(a.amount, 0), trim_scale(b.reversed),
-             coalesce(r.amount, 0)
+      SELECT 'payment ' || p.payment_id, p.currency, b.applied * log_units(p.currency), coalesce(a.amount, 0),
+             b.reversed * log_units(p.currency), coalesce(r.amount, 0)
       FROM payments p LEFT JOIN payment_balances b USING (payment_id)
       LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM pg_temp.applied GROUP BY payment_id) AS a
         USING (payment_id)
@@ -192,7 +204,9 @@ export const LIVE_RULES: readonly { readonly name: string; readonly sentence: st
          OR b.reversed * log_units(p.currency) <> coalesce(r.amount, 0)
          OR b.unapplied <> b.amount - b.applied - b.reversed OR b.amount <> p.amount
       UNION ALL
-      SELECT format('payment %s of %s', payment_id, partner_id), trim_scale(sum(shown)), sum(derived), NULL, NULL
+      SELECT format('payment %s of %s', payment_id, partner_id),
+             (SELECT p.currency FROM payments p WHERE p.payment_id = both_ways.payment_id), sum(shown), sum(derived),
+             NULL, NULL
       FROM (SELECT c.payment_id, coalesce(c.partner_id, '') COLLATE "C" AS partner_id,
                    c.amount * log_units(p.currency) AS shown, 0 AS derived
             FROM payment_cash c JOIN payments p USING (payment_id)
@@ -203,8 +217,9 @@ export const LIVE_RULES: readonly { readonly name: string; readonly sentence: st
   {
     name: 'shares_shown',
     sentence: 'What the reconciliation expects from the processor, quote by quote, is the balance of its account.',
+    columns: columnsIn('at currency expected:amount in_journal:amount'),
     query: `
-      SELECT partner_id, currency, trim_scale(sum(shown)), sum(posted)
+      SELECT partner_id, currency, sum(shown), sum(posted)
       FROM (SELECT partner_id COLLATE "C" AS partner_id, currency COLLATE "C" AS currency,
                    log_units(currency) * sum(CASE kind WHEN 'share' THEN paid - amount WHEN 'billed' THEN -amount
                                                        ELSE amount END) AS shown, 0 AS posted

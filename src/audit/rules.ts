@@ -4,12 +4,15 @@ import { join } from 'node:path';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { packageRoot } from '../package.ts';
 import type { Difference, Finding } from './checks/query.ts';
+import { columnsIn, expressionOf, rowsOf, type ViewColumn } from './columns.sql.ts';
 import { LIVE_RULES, makeLiveViews, ROW_TABLES } from './live.sql.ts';
 
 export interface Rule {
   readonly name: string;
   /** A sentence that tells an auditor what the rule requires. */
   readonly sentence: string;
+  /** Of what is wrong: first where, then the values that were found. */
+  readonly columns: readonly ViewColumn[];
   readonly query: string;
 }
 
@@ -18,11 +21,6 @@ export interface View {
   readonly name: string;
   readonly columns: readonly ViewColumn[];
   readonly query: string;
-}
-
-export interface ViewColumn {
-  readonly name: string;
-  readonly type: string;
 }
 
 interface Rules {
@@ -40,7 +38,7 @@ export function readRules(text = readFileSync(CHECKS_SQL, 'utf8')): Rules {
   const [, prepare = '', checks = '', views = ''] = text.split(/^-- PREPARE\n|^-- CHECKS\n|^-- VIEWS\n/m);
   const rules = checks.split(/\n\n+/).flatMap((paragraph): Rule[] => {
     const [, name, sentence, sql] = /^-- ([a-z0-9_]+): (.+)\n((?:.|\n)+)$/.exec(paragraph.trim()) ?? [];
-    return name && sentence && sql ? [{ name, sentence, query: queryOf(sql) }] : [];
+    return name && sentence && sql ? [{ name, sentence, columns: columnsOf(sql), query: queryOf(sql) }] : [];
   });
   return {
     prepare: prepare
@@ -50,21 +48,15 @@ export function readRules(text = readFileSync(CHECKS_SQL, 'utf8')): Rules {
     rules,
     views: views.split(/\n\n+/).flatMap((paragraph): View[] => {
       const [, name, sql] = /^-- VIEW ([a-z-]+): .+\n((?:.|\n)+)$/.exec(paragraph.trim()) ?? [];
-      return name && sql ? [{ name, columns: [...columnsOf(sql)], query: queryOf(sql) }] : [];
+      return name && sql ? [{ name, columns: columnsOf(sql), query: queryOf(sql) }] : [];
     }),
   };
 }
 
 const queryOf = (sql: string): string => sql.replace(/^-- .*\n/gm, '').replace(/;\s*$/, '');
 
-function* columnsOf(sql: string): Generator<ViewColumn> {
-  for (const [, line = ''] of sql.matchAll(/^-- columns (.+)$/gm)) {
-    for (const column of line.split(' ')) {
-      const [name = '', type = 'text'] = column.split(':');
-      yield { name, type };
-    }
-  }
-}
+const columnsOf = (sql: string): ViewColumn[] =>
+  [...sql.matchAll(/^-- columns (.+)$/gm)].flatMap(([, list = '']) => columnsIn(list));
 
 /** The maximum number of items that one rule names. */
 const NAMED = 100;
@@ -91,12 +83,15 @@ async function runRules(tx: Transaction, only?: string): Promise<Finding> {
   }
   await execute(tx, 'ANALYZE');
   const differences: Difference[] = [];
-  const find = async ({ name, sentence, query: sql }: Rule) => {
-    if (only !== undefined && name !== only) return;
-    const rows = await query<Record<string, unknown>>(tx, `SELECT * FROM (${sql}) AS wrong LIMIT ${NAMED}`);
-    for (const row of rows) {
-      const [item, ...others] = Object.values(row).map((value) => String(value ?? '–'));
-      differences.push({ subject: `${name}: ${item}`, detail: `${sentence} Found: ${others.join(', ')}` });
+  const find = async (rule: Rule) => {
+    if (only !== undefined && rule.name !== only) return;
+    const list = rule.columns.map((column) => `${expressionOf(column, 'jsonl')} AS "${column.name}"`);
+    const sql = `SELECT ${list.join(', ')} FROM ${rowsOf(rule)} LIMIT ${NAMED}`;
+    for (const { at, ...found } of await query<Record<string, unknown>>(tx, sql)) {
+      const values = Object.entries(found).map(([name, value]) => `${name} ${value ?? '–'}`);
+      const isKnown = Object.values(found).some((value) => value !== null);
+      const detail = isKnown ? `${rule.sentence} Found: ${values.join(', ')}` : rule.sentence;
+      differences.push({ subject: `${rule.name}: ${at ?? '–'}`, detail });
     }
   };
   for (const rule of rules) await find(rule);

@@ -4,11 +4,10 @@
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import { decimal, expressionOf, rowsOf, type TableFormat } from './columns.sql.ts';
 import { makeLiveViews } from './live.sql.ts';
 import type { Totals } from './pack.ts';
-import { readRules, type View, type ViewColumn } from './rules.ts';
-
-export type TableFormat = 'csv' | 'jsonl';
+import { readRules, type View } from './rules.ts';
 
 /** What is exported: months, and the facts up to a number. */
 interface ViewedFacts {
@@ -59,36 +58,6 @@ function tablesFor(views: readonly View[], prepare: readonly string[]) {
   }
   return needed;
 }
-
-// The same as `cellOf` in text.ts. Most texts begin with a letter, so that is compared first.
-export const cellOf = (column: string) =>
-  `CASE WHEN ${column} COLLATE "C" >= 'A' AND ${column} COLLATE "C" < '＋' THEN ${column}
-        WHEN ${column} ~ '^([''\\t\\r\\n]|[ \\t\\r\\n]*[=+@＝＋－＠-])' AND ${column} !~ '^-?\\d+(\\.\\d+)?$' THEN '''' || ${column}
-        ELSE nullif(${column}, '') END`;
-
-const decimal = (units: string, currency: string) =>
-  `round(${units} / log_units(${currency}), minor_digits(${currency}))::text`;
-
-/** The value of a column in CSV or JSON. Amounts have exactly the digits of the row's currency. */
-function expressionOf({ name, type }: ViewColumn, format: TableFormat): string {
-  const column = `"${name}"`;
-  switch (type) {
-    case 'amount':
-      return decimal(column, 'currency');
-    case 'day':
-      return `to_char(date '1970-01-01' + ${column}::int, 'YYYY-MM-DD')`;
-    case 'flag':
-      return format === 'csv' ? `(${column} = 1)::text` : `(${column} = 1)`;
-    case 'text':
-      return format === 'csv' ? cellOf(column) : column;
-    default:
-      return column;
-  }
-}
-
-/** The rows of a view in its order. In the query itself, several columns may have one name. */
-const rowsOf = ({ query: sql, columns }: View): string =>
-  `(${sql}) AS data (${columns.map(({ name }) => `"${name}"`).join(', ')})`;
 
 /** COPY options that write JSON unchanged: JSON escapes control characters, so none can be a quote or delimiter. */
 const AS_IT_IS = `FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02'`;

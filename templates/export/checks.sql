@@ -5,6 +5,7 @@
 -- days are numbers since 1970-01-01, flags 1 or 0, times and all else text. log_no is the number of the fact. Other tables:
 -- map_values (log_no, column_name, path, value), currencies (code, digits), pack (first, size, from_month, to_month).
 --
+-- The lines `columns` name the columns of a rule's rows; an amount is in the row's `currency`, or that after its `@`.
 -- Rules marked `whole` look back before a pack's first leaf: they are decidable only over the log from its beginning.
 --
 -- Only whole numbers are used, no division, no casts of text and no dates: a rule must give the same rows everywhere.
@@ -319,7 +320,8 @@ CREATE INDEX papers_by ON papers (document_id);
 CREATE INDEX papers_of_partner ON papers (partner_id, month);
 CREATE TABLE paper_lines AS
 SELECT document_id, sum(count) AS entries, sum(CASE kind WHEN 'quote_accepted' THEN count ELSE 0 END) AS sales,
-       sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+       min(currency) AS currency, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+       sum(invoice_amount) AS invoice_amount
 FROM document_lines GROUP BY document_id;
 CREATE TABLE billed_lines AS
 SELECT d.document_id, d.number, d.month AS billed_month, d.partner_id, d.currency, d.arrangement, l.policy_id, l.kind,
@@ -788,30 +790,38 @@ SELECT month, format FROM (SELECT month, format, books_closed, row_number() OVER
 
 -- sold_once: A sale, requote or reversal of a partner is in the ledger once, known by its kind and own id.
 -- whole
+-- columns at partner times:int
 SELECT 'quote ' || quote_id, partner_id, sales FROM quotes WHERE sales > 1
 UNION ALL
-SELECT coalesce(reversal_id, requote_id), partner_id, count(*) FROM named_rows WHERE kind <> 'quote_accepted'
+SELECT CASE kind WHEN 'reversal' THEN 'reversal ' ELSE 'requote ' END || coalesce(reversal_id, requote_id), partner_id,
+       count(*)
+FROM named_rows WHERE kind <> 'quote_accepted'
 GROUP BY partner_id, kind, coalesce(reversal_id, requote_id) HAVING count(*) > 1;
 
 -- row_ids: A sale names its quote only, a requote also its requote, a reversal also its reversal; there are no other kinds.
+-- columns at partner kind wrong_rows:int
 SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, kind, misnamed FROM row_groups WHERE misnamed > 0;
 
 -- row_adds_up: The price is the partner's cut and our amount; none is below zero, and in a reversal none is above zero.
+-- columns at partner policy kind wrong_rows:int
 SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, policy_id, kind, unbalanced FROM row_groups
 WHERE unbalanced > 0;
 
 -- quote_known: A requote or reversal belongs to a quote in the ledger with the same partner, policy and currency.
 -- whole
+-- columns at partner sales:int policy other_policy currency other_currency
 SELECT 'quote ' || quote_id, partner_id, sales, policy_id, other_policy_id, currency, other_currency FROM quotes
 WHERE sales = 0 OR policy_id <> other_policy_id OR currency <> other_currency;
 
 -- quote_not_below_zero: Reversals never take the price, the cut or our amount of a quote below zero.
 -- whole
-SELECT 'quote ' || quote_id, partner_id, spot_price, partner_cut, invoice_amount FROM quotes
+-- columns at partner currency spot_price:amount partner_cut:amount invoice_amount:amount
+SELECT 'quote ' || quote_id, partner_id, currency, spot_price, partner_cut, invoice_amount FROM quotes
 WHERE spot_price < 0 OR partner_cut < 0 OR invoice_amount < 0;
 
 -- requote_known: A reversal that names a requote names one of its own quote.
 -- whole
+-- columns at partner quote requote
 SELECT 'reversal ' || r.reversal_id, r.partner_id, r.quote_id, r.requote_id
 FROM named_rows r LEFT JOIN named_rows q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id
   AND q.kind = 'requote_accepted' AND q.requote_id = r.requote_id
@@ -819,6 +829,7 @@ WHERE r.kind = 'reversal' AND r.requote_id IS NOT NULL AND q.log_no IS NULL;
 
 -- reversal_routed_as_sale: A reversal is invoiced or routed by the processor as the sale or requote that it reverses was.
 -- whole
+-- columns at partner reversal_is sale_was
 SELECT 'reversal ' || r.reversal_id, r.partner_id, r.arrangement, coalesce(q.arrangement, s.arrangement)
 FROM named_rows r LEFT JOIN quotes s ON s.partner_id = r.partner_id AND s.quote_id = r.quote_id
 LEFT JOIN named_rows q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id
@@ -827,6 +838,7 @@ WHERE r.kind = 'reversal' AND r.arrangement <> CASE WHEN r.requote_id IS NULL TH
 
 -- row_month: A row belongs to the month in which it was accepted in its time zone.
 -- whole
+-- columns at partner month time_zone first_accepted_at last_accepted_at
 SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.month, g.time_zone, g.first_at, g.last_at
 FROM row_groups g LEFT JOIN months m ON m.month = g.month
 LEFT JOIN month_zones a ON a.time_zone = g.time_zone AND a.month = g.month
@@ -835,16 +847,20 @@ WHERE a.begins_at IS NULL OR m.month IS NULL OR g.first_at < a.begins_at
    OR g.last_at >= coalesce(b.begins_at, m.next || '-01T12:00:00.000000Z');
 
 -- month_zone_plausible: A month begins once in a time zone, within 14 hours of its first midnight in UTC, at a whole quarter of an hour.
-SELECT z.time_zone || ' ' || z.month, z.begins_at
+-- columns at begins_at
+SELECT 'time zone ' || z.time_zone || ', month ' || z.month, z.begins_at
 FROM month_zones z LEFT JOIN months m ON m.month = z.month LEFT JOIN days d ON d.day = substr(z.begins_at, 1, 10)
 WHERE m.month IS NULL OR d.n IS NULL OR d.n < m.first_day - 1 OR d.n > m.first_day
    OR (d.n = m.first_day AND substr(z.begins_at, 12, 5) > '12:00')
    OR (d.n < m.first_day AND substr(z.begins_at, 12, 5) < '10:00')
    OR substr(z.begins_at, 15) NOT IN ('00:00.000000Z', '15:00.000000Z', '30:00.000000Z', '45:00.000000Z')
 UNION ALL
-SELECT time_zone || ' ' || month, 'stated twice' FROM month_zones GROUP BY time_zone, month HAVING count(*) > 1;
+SELECT 'time zone ' || time_zone || ', month ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times',
+       min(begins_at)
+FROM month_zones GROUP BY time_zone, month HAVING count(*) > 1;
 
 -- row_not_early: No row was accepted more than five minutes after it was recorded.
+-- columns at partner last_accepted_at first_recorded_at
 SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.last_at, g.first_recorded
 FROM row_groups g LEFT JOIN days a ON a.day = substr(g.last_at, 1, 10)
 LEFT JOIN days b ON b.day = substr(g.first_recorded, 1, 10)
@@ -853,6 +869,7 @@ WHERE g.last_at > g.first_recorded AND coalesce(1440 * (a.n - b.n) + c.n - d.n, 
 
 -- row_posted: A row is posted to its own month; or if that was closed before, to the month that was open then.
 -- whole
+-- columns at partner month posted_month rows:int
 SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.month, g.posted_month, g.entries
 FROM row_groups g LEFT JOIN closed_months p ON p.month = g.posted_month
 LEFT JOIN months n ON n.next = g.posted_month LEFT JOIN closed_months b ON b.month = n.month
@@ -861,7 +878,9 @@ WHERE g.posted_month < g.month OR p.log_no < g.last_no
 
 -- row_of_event: A row names an import, an acceptance or a reversal that was recorded just before it, at the same time.
 -- whole
-SELECT 'rows of event ' || CAST(r.event_id AS TEXT), e.action, e.subject, e.occurred_at, r.first_recorded
+-- columns at action event_names event_at rows:int kind quote first_recorded_at last_recorded_at
+SELECT 'rows of event ' || CAST(r.event_id AS TEXT), e.action, e.subject, e.occurred_at, r.entries, r.kind, r.quote_id,
+       r.first_recorded, r.last_recorded
 FROM row_events r LEFT JOIN audit_events e ON e.event_id = r.event_id
 WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded <> e.occurred_at
    OR CASE e.action WHEN 'ledger.import' THEN 1 = 0
@@ -872,6 +891,7 @@ WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded
 
 -- rows_of_every_event: An import or reversal states the totals of its rows, and an acceptance has its row.
 -- whole
+-- columns at action event_names
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject
 FROM audit_events e LEFT JOIN row_events r ON r.event_id = e.event_id
 LEFT JOIN (SELECT DISTINCT event_id FROM details WHERE substr(path, 1, 6) = 'totals') t ON t.event_id = e.event_id
@@ -880,6 +900,7 @@ WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
 
 -- import_totals: An import's rows are as many, with the same sums of each currency, as its event states.
 -- whole
+-- columns at currency field stated of_rows
 SELECT 'event ' || CAST(coalesce(t.event_id, r.event_id) AS TEXT), coalesce(t.currency, r.currency),
        coalesce(t.field, r.field), t.value, r.value
 FROM row_totals r FULL JOIN stated_totals t
@@ -888,6 +909,7 @@ WHERE (t.value IS NULL AND r.event_id IN (SELECT event_id FROM stated_totals)) O
 
 -- import_count: An import accepted as many rows as it states.
 -- whole
+-- columns at stated counted:int
 SELECT 'event ' || CAST(d.event_id AS TEXT), d.value, coalesce(r.entries, 0)
 FROM details d LEFT JOIN (SELECT event_id, sum(entries) AS entries FROM row_events GROUP BY event_id) r
   ON r.event_id = d.event_id
@@ -895,6 +917,7 @@ WHERE d.action = 'ledger.import' AND d.path = 'accepted' AND d.value <> CAST(coa
 
 -- row_time_zone: A row has the time zone that its partner had when it was recorded.
 -- whole
+-- columns at partner time_zone partner_had
 SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.time_zone, f.value
 FROM row_groups g LEFT JOIN fields f ON f.subject = 'partner ' || g.partner_id AND f.field = 'time_zone'
   AND f.log_no < g.first_no AND (f.until_no IS NULL OR f.until_no > g.first_no)
@@ -902,17 +925,21 @@ WHERE g.time_zone IS DISTINCT FROM f.value;
 
 -- row_policy_known: A row names a policy that its partner had when the row was recorded.
 -- whole
+-- columns at partner policy
 SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.policy_id
 FROM row_groups g
 WHERE NOT EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'partner ' || g.partner_id
                     AND f.field = 'policies.' || g.policy_id || '.name' AND f.log_no < g.first_no);
 
 -- row_arrangement: A month's sales of a partner are all invoiced, or all routed by the processor; so are its requotes.
-SELECT partner_id || ' ' || month, min(arrangement), max(arrangement) FROM row_groups WHERE kind <> 'reversal'
+-- columns at arrangement other_arrangement
+SELECT 'partner ' || partner_id || ' in ' || month, min(arrangement), max(arrangement)
+FROM row_groups WHERE kind <> 'reversal'
 GROUP BY partner_id, month HAVING min(arrangement) <> max(arrangement);
 
 -- acceptance_has_row: An acceptance by a partner's client is one row of its quote or requote, recorded by the event of that client.
 -- whole
+-- columns at partner client row_kind action event_names
 SELECT a.what || ' ' || a.own_id, a.partner_id, a.client_id, r.kind, e.action, e.subject
 FROM (SELECT 'quote' AS what, quote_id AS own_id, quote_id, NULL AS requote_id, partner_id, client_id, posted_month,
              entry_id FROM quote_acceptances
@@ -925,7 +952,8 @@ WHERE r.partner_id IS DISTINCT FROM a.partner_id OR r.posted_month <> a.posted_m
    OR r.requote_id IS DISTINCT FROM a.requote_id OR r.kind <> a.what || '_accepted' OR e.action <> a.what || '.accept'
    OR c.value IS DISTINCT FROM a.client_id OR q.value IS DISTINCT FROM a.requote_id
 UNION ALL
-SELECT 'row ' || CAST(r.log_no AS TEXT), r.partner_id, '', r.kind, e.action, e.subject
+SELECT coalesce('row ' || CAST(r.log_no AS TEXT), 'event ' || CAST(e.event_id AS TEXT)), r.partner_id, NULL, r.kind,
+       e.action, e.subject
 FROM row_events g JOIN audit_events e ON e.event_id = g.event_id AND e.action IN ('quote.accept', 'requote.accept')
 LEFT JOIN (SELECT event_id, log_no, kind, partner_id FROM named_rows) r ON r.event_id = g.event_id
 WHERE r.log_no IS NULL OR (r.log_no NOT IN (SELECT entry_id FROM quote_acceptances)
@@ -933,13 +961,15 @@ WHERE r.log_no IS NULL OR (r.log_no NOT IN (SELECT entry_id FROM quote_acceptanc
 
 -- requotes_in_order: The requotes of a quote that a client accepted are numbered from 1, each after the one before.
 -- whole
+-- columns at step:int previous_step:int
 SELECT 'requote ' || a.requote_id, a.step, a.previous_step
 FROM requote_acceptances a LEFT JOIN requote_acceptances b ON b.quote_id = a.quote_id AND b.step = a.previous_step
 WHERE a.step <> coalesce(a.previous_step, 0) + 1 OR (a.previous_step IS NOT NULL AND b.log_no IS NULL)
    OR b.log_no > a.log_no;
 
 -- months_in_order: Months close once, one after the other.
-SELECT month, previous, before
+-- columns at states_previous closed_before
+SELECT 'month ' || month, previous, before
 FROM (SELECT c.month, c.previous, m.n, lag(c.month) OVER (ORDER BY c.log_no) AS before,
              lag(m.n) OVER (ORDER BY c.log_no) AS before_n, c.log_no, min(c.log_no) OVER () AS first_no
       FROM closed_months c LEFT JOIN months m ON m.month = c.month) c
@@ -947,7 +977,8 @@ WHERE n IS NULL OR (log_no <> first_no AND (n <> before_n + 1 OR previous IS DIS
    OR (log_no = first_no AND previous IS NOT NULL AND (SELECT first FROM pack) = 0);
 
 -- month_close_event: A month is closed by the event of its close, at its time, after it had ended in the time zones of its rows. Our day may be two behind.
-SELECT c.month, c.issued_on, c.closed_at, e.occurred_at, z.ended_at
+-- columns at issued_on:day closed_at event_at ended_at
+SELECT 'month ' || c.month, c.issued_on, c.closed_at, e.occurred_at, z.ended_at
 FROM closed_months c LEFT JOIN audit_events e ON e.action = 'month.close' AND e.subject = c.month AND e.log_no < c.log_no
 LEFT JOIN months m ON m.month = c.month LEFT JOIN days d ON d.day = substr(c.closed_at, 1, 10)
 LEFT JOIN (SELECT g.month, max(z.begins_at) AS ended_at
@@ -987,13 +1018,16 @@ WHERE (c.before_that IS NULL OR t.month IS NOT NULL) AND n.month IS NULL
                     AND d.value = b.partner_id);
 
 -- every_close_recorded: Every event of a close has closed its month.
+-- columns at month
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject
 FROM audit_events e LEFT JOIN closed_months c ON c.month = e.subject AND c.log_no > e.log_no
 WHERE e.action = 'month.close' AND c.month IS NULL;
 
 -- month_totals: The close of a month states the number and sums of its rows in each currency.
-SELECT coalesce(t.month, r.billed_month), coalesce(t.currency, r.currency), t.entries, r.entries, t.invoice_amount,
-       r.invoice_amount
+-- columns at currency stated_rows:int counted_rows:int stated_price:amount price_of_rows:amount stated_cut:amount
+-- columns cut_of_rows:amount stated_amount:amount amount_of_rows:amount
+SELECT 'month ' || coalesce(t.month, r.billed_month), coalesce(t.currency, r.currency), t.entries, r.entries,
+       t.spot_price, r.spot_price, t.partner_cut, r.partner_cut, t.invoice_amount, r.invoice_amount
 FROM month_totals t FULL JOIN (
   SELECT p.billed_month, p.currency, sum(p.entries) AS entries, sum(p.spot_price) AS spot_price,
          sum(p.partner_cut) AS partner_cut, sum(p.invoice_amount) AS invoice_amount
@@ -1003,10 +1037,15 @@ WHERE coalesce(t.month, r.billed_month) >= (SELECT from_month FROM pack)
   AND (t.month IS NULL OR r.billed_month IS NULL OR t.entries <> r.entries OR t.spot_price <> r.spot_price
        OR t.partner_cut <> r.partner_cut OR t.invoice_amount <> r.invoice_amount)
 UNION ALL
-SELECT month, currency, count(*), 1, 0, 0 FROM month_totals GROUP BY month, currency HAVING count(*) > 1;
+SELECT 'month ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times', currency, NULL, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL
+FROM month_totals GROUP BY month, currency HAVING count(*) > 1;
 
 -- month_partners: The close of a month states the number and sums of each partner's rows; the verifier compares their root.
-SELECT month, partner_id, currency, sum(stated), sum(counted), sum(invoice_amount), sum(summed)
+-- columns at partner arrangement currency stated_rows:int counted_rows:int stated_price:amount price_of_rows:amount
+-- columns stated_cut:amount cut_of_rows:amount stated_amount:amount amount_of_rows:amount
+SELECT 'month ' || month, partner_id, arrangement, currency, sum(stated), sum(counted), sum(spot_price), sum(spot),
+       sum(partner_cut), sum(cut), sum(invoice_amount), sum(summed)
 FROM (SELECT month, partner_id, currency, arrangement, entries AS stated, spot_price, partner_cut, invoice_amount,
              0 AS counted, 0 AS spot, 0 AS cut, 0 AS summed FROM month_partners
       UNION ALL
@@ -1017,11 +1056,16 @@ WHERE month >= (SELECT from_month FROM pack) GROUP BY month, partner_id, currenc
 HAVING sum(stated) <> sum(counted) OR sum(spot_price) <> sum(spot) OR sum(partner_cut) <> sum(cut)
     OR sum(invoice_amount) <> sum(summed)
 UNION ALL
-SELECT month, partner_id, currency, count(*), 1, 0, 0 FROM month_partners
+SELECT 'month ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times', partner_id, arrangement, currency, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM month_partners
 GROUP BY month, partner_id, currency, arrangement HAVING count(*) > 1;
 
 -- month_counts: The close of a month states how many rows, late rows and partners with documents it has, and when these were issued.
-SELECT c.month, c.entries, r.entries, c.late_entries, r.late_entries, c.partners_with_documents, d.partners
+-- columns at stated_rows:int counted_rows:int stated_late_rows:int counted_late_rows:int stated_partners:int
+-- columns counted_partners:int issued_on:day documents_from:day documents_to:day
+SELECT 'month ' || c.month, c.entries, coalesce(r.entries, 0), c.late_entries, coalesce(r.late_entries, 0),
+       c.partners_with_documents, coalesce(d.partners, 0), c.issued_on, d.first_on, d.last_on
 FROM closed_months c
 LEFT JOIN (SELECT billed_month, sum(entries) AS entries, sum(late_entries) AS late_entries FROM row_partners
            GROUP BY billed_month) r ON r.billed_month = c.month
@@ -1036,7 +1080,8 @@ WHERE c.month >= (SELECT from_month FROM pack)
 
 -- partners_without_activity: The close of a month states how many active partners had no rows in it.
 -- whole
-SELECT c.month, c.partners_without_activity, count(CASE WHEN r.subject IS NULL THEN f.subject END)
+-- columns at stated:int counted:int
+SELECT 'month ' || c.month, c.partners_without_activity, count(CASE WHEN r.subject IS NULL THEN f.subject END)
 FROM closed_months c LEFT JOIN fields f ON f.field = 'active' AND f.value = 'true' AND f.subject <> 'settings'
   AND f.log_no < c.log_no AND (f.until_no IS NULL OR f.until_no > c.log_no)
 LEFT JOIN (SELECT DISTINCT billed_month, 'partner ' || partner_id AS subject FROM row_partners) r
@@ -1045,8 +1090,11 @@ GROUP BY c.month, c.partners_without_activity
 HAVING count(CASE WHEN r.subject IS NULL THEN f.subject END) <> c.partners_without_activity;
 
 -- documents_of_rows: The lines of a month's document are the rows that it bills: by policy, kind and month, their number and sums.
-SELECT coalesce(max(number), 'no document of ' || partner_id || ' for ' || billed_month), policy_id, kind, month,
-       sum(counted), sum(entries), sum(summed), sum(invoice_amount)
+-- columns at policy kind month stated_rows:int counted_rows:int currency stated_price:amount price_of_rows:amount
+-- columns stated_cut:amount cut_of_rows:amount stated_amount:amount amount_of_rows:amount
+SELECT coalesce(max(number), 'no document of partner ' || partner_id || ' for ' || billed_month), policy_id, kind,
+       month, sum(entries), sum(counted), currency, sum(spot_price), sum(spot), sum(partner_cut), sum(cut),
+       sum(invoice_amount), sum(summed)
 FROM (SELECT b.billed_month, b.partner_id, b.currency, b.arrangement, b.policy_id, b.kind, b.month, d.document_id,
              d.number, b.entries AS counted, b.spot_price AS spot, b.partner_cut AS cut, b.invoice_amount AS summed,
              0 AS entries, 0 AS spot_price, 0 AS partner_cut, 0 AS invoice_amount
@@ -1063,7 +1111,10 @@ HAVING sum(counted) <> sum(entries) OR sum(spot) <> sum(spot_price) OR sum(cut) 
     OR sum(summed) <> sum(invoice_amount) OR max(number) IS NULL;
 
 -- document_adds_up: A document states the sums of its lines, the number of their rows, and of those how many are sales.
-SELECT d.number, d.entries, l.entries, d.enrollments, l.sales, d.invoice_amount, l.invoice_amount
+-- columns at stated_rows:int rows_of_lines:int stated_sales:int sales_of_lines:int currency stated_price:amount
+-- columns price_of_lines:amount stated_cut:amount cut_of_lines:amount stated_amount:amount amount_of_lines:amount
+SELECT d.number, d.entries, l.entries, d.enrollments, l.sales, d.currency, d.spot_price, l.spot_price, d.partner_cut,
+       l.partner_cut, d.invoice_amount, l.invoice_amount
 FROM documents d LEFT JOIN paper_lines l ON l.document_id = d.document_id
 WHERE d.spot_price <> d.partner_cut + d.invoice_amount
    OR (d.purpose = 'month' AND (l.document_id IS NULL OR d.entries <> l.entries OR d.enrollments <> l.sales
@@ -1073,28 +1124,35 @@ WHERE d.spot_price <> d.partner_cut + d.invoice_amount
    OR (d.purpose = 'missing_shares' AND (d.invoice_amount IS DISTINCT FROM l.invoice_amount OR d.entries <> 0
        OR d.spot_price <> l.spot_price OR d.partner_cut <> l.partner_cut))
 UNION ALL
-SELECT 'lines of document ' || CAST(l.document_id AS TEXT), l.entries, 0, l.sales, 0, l.invoice_amount, 0
+SELECT 'lines of unknown document ' || CAST(l.document_id AS TEXT), NULL, l.entries, NULL, l.sales, l.currency, NULL,
+       l.spot_price, NULL, l.partner_cut, NULL, l.invoice_amount
 FROM paper_lines l LEFT JOIN documents d ON d.document_id = l.document_id WHERE d.document_id IS NULL;
 
 -- line_adds_up: The price of a line is the cut and our amount, of at least one row, numbered once on its document.
-SELECT 'line ' || CAST(l.position AS TEXT) || ' of ' || d.number, l.count, l.spot_price
+-- columns at month kind rows:int document_currency currency spot_price:amount partner_cut:amount
+-- columns invoice_amount:amount
+SELECT 'line ' || CAST(l.position AS TEXT) || ' of ' || d.number, l.month, l.kind, l.count, d.currency, l.currency,
+       l.spot_price, l.partner_cut, l.invoice_amount
 FROM document_lines l JOIN documents d ON d.document_id = l.document_id
 WHERE l.spot_price <> l.partner_cut + l.invoice_amount OR l.count < 1 OR l.currency <> d.currency
    OR (d.purpose = 'month' AND l.month > d.month) OR l.kind NOT IN ('quote_accepted', 'requote_accepted', 'reversal')
 UNION ALL
-SELECT 'line ' || CAST(position AS TEXT) || ' of document ' || CAST(document_id AS TEXT), count(*), 0
+SELECT 'line ' || CAST(position AS TEXT) || ' of document ' || CAST(document_id AS TEXT)
+         || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM document_lines GROUP BY document_id, position HAVING count(*) > 1;
 
 -- one_live_document: A partner has one document of a month, currency and arrangement that is not void, and each further one replaces a void one.
 -- whole
-SELECT partner_id || ' ' || month, currency, arrangement, count(*),
+-- columns at currency arrangement documents:int not_void:int replace_none:int
+SELECT 'partner ' || partner_id || ' in ' || month, currency, arrangement, count(*),
        sum(CASE WHEN void_no IS NULL THEN 1 ELSE 0 END), sum(CASE WHEN replaces IS NULL THEN 1 ELSE 0 END)
 FROM papers WHERE purpose = 'month' GROUP BY partner_id, month, currency, arrangement
 HAVING sum(CASE WHEN void_no IS NULL THEN 1 ELSE 0 END) > 1 OR sum(CASE WHEN replaces IS NULL THEN 1 ELSE 0 END) <> 1;
 
 -- numbers_without_gaps: The numbers of a series begin with 1 and have no gap but skipped numbers, none is used twice, and their days never go back.
 -- whole
-SELECT series || ' ' || CAST(sequence AS TEXT), before, latest
+-- columns at number_before:int issued_on:day latest_before:day
+SELECT 'number ' || CAST(sequence AS TEXT) || ' of ' || series, before, issued_on, latest
 FROM (SELECT series, sequence, issued_on, lag(till) OVER (PARTITION BY series ORDER BY sequence, till) AS before,
              max(issued_on) OVER (PARTITION BY series ORDER BY sequence, till
                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest
@@ -1104,7 +1162,8 @@ FROM (SELECT series, sequence, issued_on, lag(till) OVER (PARTITION BY series OR
 WHERE sequence <> coalesce(before, 0) + 1 OR issued_on < latest;
 
 -- number_form: A document's number is in the series of its kind and year; an item that was carried over keeps its own number.
-SELECT d.number, d.series, d.sequence, d.document, y.day
+-- columns at series sequence:int document issued_on:day
+SELECT d.number, d.series, d.sequence, d.document, d.issued_on
 FROM documents d LEFT JOIN days y ON y.n = d.issued_on
 WHERE d.sequence < 1
    OR (d.purpose <> 'opening' AND (d.opening_number IS NOT NULL
@@ -1115,11 +1174,14 @@ WHERE d.sequence < 1
    OR (d.purpose = 'opening' AND (d.series <> 'OPENING' OR d.number IS DISTINCT FROM d.opening_number
        || CASE d.opening_revision WHEN 1 THEN '' ELSE '~' || CAST(d.opening_revision AS TEXT) END))
 UNION ALL
-SELECT number, '', count(*), '', '' FROM documents GROUP BY number HAVING count(*) > 1;
+SELECT number || ', given ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL
+FROM documents GROUP BY number HAVING count(*) > 1;
 
 -- skipped_by_resumption: Numbers are skipped only by the resumption of a paused ledger, whose event names them.
 -- whole
-SELECT s.series || ' ' || CAST(s.first_sequence AS TEXT), s.last_sequence, r.event_id, s.event_id
+-- columns at resumed_by_event:int recorded_by_event:int
+SELECT 'numbers ' || CAST(s.first_sequence AS TEXT) || ' to ' || CAST(s.last_sequence AS TEXT) || ' of ' || s.series,
+       r.event_id, s.event_id
 FROM skipped_numbers s LEFT JOIN resumptions r ON r.pause_id = s.pause_id
 WHERE r.event_id IS DISTINCT FROM s.event_id OR s.last_sequence < s.first_sequence OR s.first_sequence < 1
    OR 2 <> (SELECT count(*) FROM details d WHERE d.event_id = s.event_id AND d.action = 'ledger.resume'
@@ -1129,13 +1191,15 @@ WHERE r.event_id IS DISTINCT FROM s.event_id OR s.last_sequence < s.first_sequen
                 OR (substr(d.path, length(d.path) - 2) = '.to' AND d.value = s.series || '-'
                     || substr('00000' || CAST(s.last_sequence AS TEXT), CASE WHEN s.last_sequence < 100000 THEN length(CAST(s.last_sequence AS TEXT)) ELSE 6 END))))
 UNION ALL
-SELECT 'event ' || CAST(d.event_id AS TEXT), count(*), 0, 0 FROM details d
+SELECT 'event ' || CAST(d.event_id AS TEXT) || ', which names ' || CAST(count(*) AS TEXT) || ' series', d.event_id, NULL
+FROM details d
 WHERE d.action = 'ledger.resume' AND substr(d.path, 1, 8) = 'skipped.' AND substr(d.path, length(d.path) - 4) = '.from'
 GROUP BY d.event_id
 HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.event_id);
 
 -- document_days: A document is issued when its month has ended at its partner, on the day of its record, and is due after its terms or when what it replaces was due.
-SELECT d.number, d.issued_on, d.due_on, d.terms_days, d.issued_at
+-- columns at month issued_on:day due_on:day terms_days:int issued_at
+SELECT d.number, d.month, d.issued_on, d.due_on, d.terms_days, d.issued_at
 FROM documents d LEFT JOIN months m ON m.month = d.month LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
 LEFT JOIN documents o ON o.document_id = d.replaces
 WHERE d.purpose <> 'opening'
@@ -1147,7 +1211,10 @@ WHERE d.purpose <> 'opening'
        OR coalesce(x.n - d.issued_on NOT IN (-1, 0, 1), 1 = 1));
 
 -- document_kind: Exactly the months of connected accounts are statements; no document is owed less than zero; only documents that may have credit, tax or an opening have one.
-SELECT d.number, d.document, d.purpose, d.arrangement, d.gross, d.credit_applied
+-- columns at document purpose arrangement currency with_tax:amount credit_applied:amount original:amount
+-- columns invoice_lowered_by:amount invoice_left:amount
+SELECT d.number, d.document, d.purpose, d.arrangement, d.currency, d.gross, d.credit_applied, f.original_amount,
+       f.invoice_lowered_by, f.invoice_left
 FROM papers d JOIN documents f ON f.document_id = d.document_id
 WHERE d.document NOT IN ('invoice', 'credit_note', 'statement')
    OR d.purpose NOT IN ('month', 'adjustment', 'missing_shares', 'opening')
@@ -1168,7 +1235,8 @@ WHERE d.document NOT IN ('invoice', 'credit_note', 'statement')
 
 -- document_party: A document names its partner, its address and its numbers as they were recorded before it was issued.
 -- whole
-SELECT d.number, x.field, x.printed, f.value
+-- columns at field printed recorded
+SELECT d.number, x.field, nullif(x.printed, ''), f.value
 FROM documents d JOIN (
   SELECT document_id, 'name' AS field, partner_name AS printed FROM documents
   UNION ALL SELECT document_id, 'address.line1', address_line1 FROM documents
@@ -1193,6 +1261,7 @@ WHERE NOT (substr(x.printed, 1, 1) = '#' AND length(x.printed) = 45)
 
 -- policy_named: A line names its policy as it was recorded before the document was issued.
 -- whole
+-- columns at policy printed recorded
 SELECT 'line ' || CAST(l.position AS TEXT) || ' of ' || d.number, l.policy_id, l.policy_name, f.value
 FROM document_lines l JOIN documents d ON d.document_id = l.document_id
 LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'policies.' || l.policy_id || '.name'
@@ -1201,6 +1270,7 @@ WHERE l.policy_name IS DISTINCT FROM f.value;
 
 -- terms_of_partner: An invoice has the payment terms of its partner when it was issued; a replacement may keep older ones.
 -- whole
+-- columns at terms_days:int partner_had
 SELECT d.number, d.terms_days, f.value
 FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_days'
   AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
@@ -1209,7 +1279,9 @@ WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
 
 -- wording_known: A document prints a version of the issuer that was recorded before it, and all documents belong to one environment.
 -- whole
-SELECT d.number, d.issuer_version_id, d.sandbox
+-- columns at issuer_version:int recorded_before sandbox:int sandbox_elsewhere:int
+SELECT d.number, d.issuer_version_id, CASE WHEN v.log_no < d.log_no THEN 'yes' ELSE 'no' END, d.sandbox,
+       (SELECT min(sandbox) FROM documents)
 FROM documents d LEFT JOIN issuer_versions v ON v.issuer_version_id = d.issuer_version_id
 WHERE v.log_no IS NULL OR v.log_no > d.log_no OR d.sandbox <> (SELECT min(sandbox) FROM documents);
 
@@ -1225,85 +1297,119 @@ WHERE v.path IN ('legal_name', 'tax_id', 'email', 'phone', 'address.line1', 'add
 
 -- void_of_document: A document is voided once, after its issue, and the void repeats what it was for.
 -- whole
-SELECT coalesce(d.number, 'document ' || CAST(v.document_id AS TEXT)), v.partner_id, v.month, v.currency, v.voided_on
+-- columns at void_partner partner void_month month void_currency currency void_arrangement arrangement voided_on:day
+-- columns issued_on:day
+SELECT coalesce(d.number, 'unknown document ' || CAST(v.document_id AS TEXT)), v.partner_id, d.partner_id, v.month,
+       d.month, v.currency, d.currency, v.arrangement, d.arrangement, v.voided_on, d.issued_on
 FROM voids v LEFT JOIN papers d ON d.document_id = v.document_id
 WHERE d.document_id IS NULL OR d.partner_id <> v.partner_id OR d.month <> v.month OR d.currency <> v.currency
    OR d.arrangement <> v.arrangement OR d.log_no > v.log_no OR v.voided_on < d.issued_on OR trim(v.reason) = ''
 UNION ALL
-SELECT 'document ' || CAST(document_id AS TEXT), 'void twice', '', '', count(*) FROM voids
+SELECT 'document ' || CAST(document_id AS TEXT) || ', voided ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM voids
 GROUP BY document_id HAVING count(*) > 1;
 
 -- replacement: A replacement replaces one void document with the same partner, month, currency and amounts, and is issued after the void.
 -- whole
-SELECT n.number, o.number, n.partner_id, o.partner_id, n.sign * n.invoice_amount, o.sign * o.invoice_amount
+-- columns at replaces partner replaced_partner month replaced_month currency amount:amount replaced_currency
+-- columns replaced_amount:amount@replaced_currency issued_on:day replaced_voided_on:day
+SELECT n.number, o.number, n.partner_id, o.partner_id, n.month, o.month, n.currency, n.sign * n.invoice_amount,
+       o.currency, o.sign * o.invoice_amount, n.issued_on, o.voided_on
 FROM papers n LEFT JOIN papers o ON o.document_id = n.replaces
 WHERE n.replaces IS NOT NULL
   AND (o.void_no IS NULL OR o.void_no > n.log_no OR o.voided_on > n.issued_on OR n.partner_id <> o.partner_id
        OR n.month <> o.month OR n.currency <> o.currency OR n.arrangement <> o.arrangement OR n.purpose <> o.purpose
        OR n.sign * n.invoice_amount <> o.sign * o.invoice_amount)
 UNION ALL
-SELECT 'document ' || CAST(replaces AS TEXT), 'replaced twice', '', '', count(*), 0 FROM papers
+SELECT 'document ' || CAST(replaces AS TEXT) || ', replaced ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM papers
 WHERE replaces IS NOT NULL GROUP BY replaces HAVING count(*) > 1;
 
 -- hold: A hold is put on an issued document after its last hold was released, and is released at most once.
 -- whole
-SELECT 'hold ' || CAST(h.hold_id AS TEXT), h.document_id, h.follows
+-- columns at document follows_hold:int released_before_at held_at released_at
+SELECT 'hold ' || CAST(h.hold_id AS TEXT), d.number, h.follows, r.released_at, h.held_at, NULL
 FROM holds h LEFT JOIN documents d ON d.document_id = h.document_id
 LEFT JOIN hold_releases r ON r.hold_id = h.follows AND r.document_id = h.document_id
 WHERE d.log_no IS NULL OR d.log_no > h.log_no OR (h.follows IS NOT NULL AND (r.log_no IS NULL OR r.log_no > h.log_no))
 UNION ALL
-SELECT 'release of hold ' || CAST(r.hold_id AS TEXT), r.document_id, NULL
-FROM hold_releases r LEFT JOIN holds h ON h.hold_id = r.hold_id AND h.document_id = r.document_id
+SELECT 'release of hold ' || CAST(r.hold_id AS TEXT), d.number, NULL, NULL, h.held_at, r.released_at
+FROM hold_releases r LEFT JOIN documents d ON d.document_id = r.document_id
+LEFT JOIN holds h ON h.hold_id = r.hold_id AND h.document_id = r.document_id
 WHERE h.log_no IS NULL OR h.log_no > r.log_no OR h.held_at > r.released_at
 UNION ALL
-SELECT 'hold ' || CAST(hold_id AS TEXT), count(*), NULL FROM hold_releases GROUP BY hold_id HAVING count(*) > 1
+SELECT 'hold ' || CAST(hold_id AS TEXT) || ', released ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL,
+       NULL
+FROM hold_releases GROUP BY hold_id HAVING count(*) > 1
 UNION ALL
-SELECT 'hold ' || CAST(hold_id AS TEXT), count(*), NULL FROM holds GROUP BY hold_id HAVING count(*) > 1
+SELECT 'hold ' || CAST(hold_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL,
+       NULL
+FROM holds GROUP BY hold_id HAVING count(*) > 1
 UNION ALL
-SELECT 'holds of document ' || CAST(document_id AS TEXT), count(*), NULL FROM holds
+SELECT 'document ' || CAST(document_id AS TEXT) || ', held ' || CAST(count(*) AS TEXT) || ' times at once', NULL, NULL, NULL,
+       NULL, NULL
+FROM holds
 GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1;
 
 -- invoice_dispute: A dispute is about an issued invoice and at most its amount; the invoice's next dispute follows the end of this one.
 -- whole
-SELECT 'dispute ' || CAST(t.invoice_dispute_id AS TEXT), d.number, t.amount, d.gross
+-- columns at document currency disputed:amount document_currency document_amount:amount@document_currency
+-- columns disputed_on:day promised_on:day closed_on:day
+SELECT 'dispute ' || CAST(t.invoice_dispute_id AS TEXT), d.number, t.currency, t.amount, d.currency, d.gross,
+       t.disputed_on, t.promised_on, c.closed_on
 FROM invoice_disputes t LEFT JOIN papers d ON d.document_id = t.document_id
 LEFT JOIN invoice_dispute_closings c ON c.invoice_dispute_id = t.follows AND c.document_id = t.document_id
 WHERE d.log_no IS NULL OR d.log_no > t.log_no OR d.document <> 'invoice' OR t.amount <= 0 OR t.amount > d.gross
    OR t.currency <> d.currency OR t.promised_on < t.disputed_on OR trim(t.reason) = ''
    OR (t.follows IS NOT NULL AND (c.log_no IS NULL OR c.log_no > t.log_no))
 UNION ALL
-SELECT 'end of dispute ' || CAST(c.invoice_dispute_id AS TEXT), '', 0, 0
+SELECT 'end of dispute ' || CAST(c.invoice_dispute_id AS TEXT), NULL, t.currency, t.amount, NULL, NULL, t.disputed_on,
+       t.promised_on, c.closed_on
 FROM invoice_dispute_closings c LEFT JOIN invoice_disputes t ON t.invoice_dispute_id = c.invoice_dispute_id
   AND t.document_id = c.document_id
 WHERE t.log_no IS NULL OR t.log_no > c.log_no OR t.disputed_on > c.closed_on
 UNION ALL
-SELECT 'dispute ' || CAST(invoice_dispute_id AS TEXT), 'twice', count(*), 1 FROM invoice_disputes
+SELECT 'dispute ' || CAST(invoice_dispute_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM invoice_disputes
 GROUP BY invoice_dispute_id HAVING count(*) > 1
 UNION ALL
-SELECT 'disputes of document ' || CAST(document_id AS TEXT), '', count(*), 1 FROM invoice_disputes
+SELECT 'document ' || CAST(document_id AS TEXT) || ', disputed ' || CAST(count(*) AS TEXT) || ' times at once',
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM invoice_disputes
 GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1
 UNION ALL
-SELECT 'dispute ' || CAST(invoice_dispute_id AS TEXT), 'ended twice', count(*), 1 FROM invoice_dispute_closings
+SELECT 'dispute ' || CAST(invoice_dispute_id AS TEXT) || ', ended ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM invoice_dispute_closings
 GROUP BY invoice_dispute_id HAVING count(*) > 1;
 
 -- credits_within_invoice: Credit notes against an invoice are for the same partner and month, and with those against what it replaced never exceed it.
 -- whole
+-- columns at partner month currency credited:amount invoice invoice_partner invoice_month invoice_currency
+-- columns invoice_amount:amount@invoice_currency
 WITH RECURSIVE chains(head, document_id) AS (
   SELECT d.document_id, d.document_id FROM papers d
   WHERE d.document = 'invoice' AND d.document_id NOT IN (SELECT replaces FROM papers WHERE replaces IS NOT NULL)
   UNION ALL
   SELECT c.head, d.replaces FROM chains c JOIN papers d ON d.document_id = c.document_id WHERE d.replaces IS NOT NULL)
-SELECT d.number, sum(n.invoice_amount), d.invoice_amount
+SELECT 'credits of ' || d.number, d.partner_id, d.month, d.currency, sum(n.invoice_amount), d.number, d.partner_id,
+       d.month, d.currency, d.invoice_amount
 FROM chains c JOIN papers d ON d.document_id = c.head JOIN papers n ON n.credits = c.document_id AND n.void_no IS NULL
-GROUP BY d.number, d.invoice_amount HAVING sum(n.invoice_amount) > d.invoice_amount
+GROUP BY d.number, d.partner_id, d.month, d.currency, d.invoice_amount HAVING sum(n.invoice_amount) > d.invoice_amount
 UNION ALL
-SELECT n.number, n.invoice_amount, i.invoice_amount
+SELECT n.number, n.partner_id, n.month, n.currency, n.invoice_amount, i.number, i.partner_id, i.month, i.currency,
+       i.invoice_amount
 FROM papers n LEFT JOIN papers i ON i.document_id = n.credits
 WHERE n.credits IS NOT NULL AND (i.document IS DISTINCT FROM 'invoice' OR i.partner_id <> n.partner_id
   OR i.month <> n.month OR i.currency <> n.currency OR i.arrangement <> n.arrangement OR i.log_no > n.log_no);
 
 -- tax_adds_up: The taxable amounts of a document with tax are its amount before tax, and each of its lines is in one of them.
-SELECT d.number, d.taxable, d.invoice_amount, coalesce(l.lines, 0), coalesce(t.lines, 0)
+-- columns at currency taxable:amount document_currency document_amount:amount@document_currency lines:int
+-- columns taxed_lines:int
+SELECT d.number, d.currency, d.taxable, d.currency, d.invoice_amount, coalesce(l.lines, 0), coalesce(t.lines, 0)
 FROM papers d LEFT JOIN (SELECT document_id, count(*) AS lines FROM document_lines GROUP BY document_id) l
   ON l.document_id = d.document_id
 LEFT JOIN (SELECT document_id, count(*) AS lines, count(DISTINCT line) AS once FROM taxed_lines GROUP BY document_id) t
@@ -1311,25 +1417,33 @@ LEFT JOIN (SELECT document_id, count(*) AS lines, count(DISTINCT line) AS once F
 WHERE d.tax_totals > 0 AND (d.taxable <> d.invoice_amount OR coalesce(l.lines, 0) <> coalesce(t.lines, 0)
   OR t.lines <> t.once)
 UNION ALL
-SELECT 'tax of document ' || CAST(t.document_id AS TEXT), t.position, 0, 0, 0
+SELECT 'tax ' || CAST(t.position AS TEXT) || ' of ' || coalesce(d.number, 'unknown document '
+         || CAST(t.document_id AS TEXT)),
+       t.currency, t.taxable, d.currency, d.invoice_amount, NULL, NULL
 FROM document_taxes t LEFT JOIN papers d ON d.document_id = t.document_id
 WHERE d.document_id IS NULL OR t.currency <> d.currency
 UNION ALL
-SELECT 'tax of document ' || CAST(document_id AS TEXT), count(*), 0, 0, 0
+SELECT 'tax of document ' || CAST(document_id AS TEXT) || ', the same ' || CAST(count(*) AS TEXT) || ' times', NULL,
+       NULL, NULL, NULL, NULL, NULL
 FROM document_taxes GROUP BY document_id, country, category, rate, reduced HAVING count(*) > 1
 UNION ALL
-SELECT 'tax of document ' || CAST(document_id AS TEXT), count(*), 0, 0, 0
+SELECT 'tax ' || CAST(position AS TEXT) || ' of document ' || CAST(document_id AS TEXT)
+         || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM document_taxes GROUP BY document_id, position HAVING count(*) > 1;
 
 -- taxable_of_lines: Each taxable amount of a month's document is the sum of the lines that it names.
-SELECT d.number, t.position, t.taxable, coalesce(sum(l.invoice_amount), 0)
+-- columns at currency taxable:amount of_lines:amount
+SELECT 'tax ' || CAST(t.position AS TEXT) || ' of ' || d.number, t.currency, t.taxable,
+       coalesce(sum(l.invoice_amount), 0)
 FROM document_taxes t JOIN papers d ON d.document_id = t.document_id AND d.purpose <> 'adjustment'
 LEFT JOIN taxed_lines x ON x.document_id = t.document_id AND x.position = t.position
 LEFT JOIN document_lines l ON l.document_id = x.document_id AND CAST(l.position AS TEXT) = x.line
-GROUP BY d.number, t.position, t.taxable HAVING coalesce(sum(l.invoice_amount), 0) <> t.taxable;
+GROUP BY d.number, t.position, t.currency, t.taxable
+HAVING coalesce(sum(l.invoice_amount), 0) <> t.taxable;
 
 -- tax_rounded_once: Tax is the rate of the taxable amount, rounded once, half up; credits against an invoice together have the tax of their sum.
 -- whole
+-- columns at rate:rate currency taxable:amount tax:amount
 WITH RECURSIVE chains(invoice_id, document_id) AS (
   SELECT DISTINCT credits, credits FROM papers WHERE credits IS NOT NULL
   UNION ALL
@@ -1345,8 +1459,9 @@ before AS (
   JOIN notes n ON n.credits = c.document_id AND n.log_no < d.log_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
     AND n.country = t.country AND n.category = t.category AND n.rate = t.rate AND n.reduced = t.reduced
   GROUP BY t.log_no)
-SELECT number, rate, taxable, tax
-FROM (SELECT d.number, t.rate, t.taxable + coalesce(b.taxable, 0) AS taxable, t.tax + coalesce(b.tax, 0) AS tax
+SELECT number, rate, currency, taxable, tax
+FROM (SELECT d.number, t.rate, t.currency, t.taxable + coalesce(b.taxable, 0) AS taxable,
+             t.tax + coalesce(b.tax, 0) AS tax
       FROM document_taxes t JOIN papers d ON d.document_id = t.document_id
       LEFT JOIN before b ON b.log_no = t.log_no) t
 WHERE abs(taxable) >= 2000000000000 OR abs(tax) >= 2000000000000 OR rate > 1000000
@@ -1355,7 +1470,9 @@ WHERE abs(taxable) >= 2000000000000 OR abs(tax) >= 2000000000000 OR rate > 10000
    OR 2 * (abs(tax) * 1000000 - abs(taxable) * rate) > 1000000;
 
 -- tax_category: Only the standard category has a rate, and a category that charges nothing for a reason prints the reason.
-SELECT 'tax of document ' || CAST(document_id AS TEXT), category, rate, reason
+-- columns at category rate:rate reduced:int name reason reason_code currency tax:amount
+SELECT 'tax ' || CAST(position AS TEXT) || ' of document ' || CAST(document_id AS TEXT), category, rate, reduced,
+       nullif(name, ''), nullif(reason, ''), nullif(reason_code, ''), currency, tax
 FROM document_taxes
 WHERE category NOT IN ('standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope')
    OR (category = 'standard') <> (rate > 0) OR rate > 1000000 OR rate < 0 OR (reduced = 1 AND category <> 'standard')
@@ -1364,17 +1481,22 @@ WHERE category NOT IN ('standard', 'zero', 'exempt', 'reverse_charge', 'outside_
 
 -- tax_of_credited: A credit note against an invoice has the countries, categories and rates of that invoice.
 -- whole
-SELECT d.number, t.country, t.category, t.rate
+-- columns at invoice country category rate:rate
+SELECT d.number, v.number, nullif(t.country, ''), t.category, t.rate
 FROM document_taxes t JOIN papers d ON d.document_id = t.document_id AND d.purpose = 'adjustment'
+LEFT JOIN papers v ON v.document_id = d.credits
 LEFT JOIN document_taxes i ON i.document_id = d.credits AND i.country = t.country AND i.category = t.category
   AND i.rate = t.rate AND i.reduced = t.reduced
 WHERE i.document_id IS NULL
 UNION ALL
-SELECT d.number, '', '', 0 FROM papers d JOIN papers i ON i.document_id = d.credits
+SELECT d.number || CASE d.tax_totals WHEN 0 THEN ', without tax' ELSE ', with tax unlike its invoice' END, i.number,
+       NULL, NULL, NULL
+FROM papers d JOIN papers i ON i.document_id = d.credits
 WHERE (d.tax_totals > 0) <> (i.tax_totals > 0);
 
 -- tax_by_the_rules: Each sale has the tax of the most specific rule in force for its partner, policy, kind, country and month when it was billed.
 -- whole
+-- columns at country category rate:rate reduced:int partner_country rule_category rule_rate rule_reduced
 WITH taxed AS (
   SELECT d.number, d.log_no, d.address_country, d.partner_id, l.policy_id, y.day, t.position, l.position AS line,
          t.category, t.rate, t.reduced, t.country, t.reason, s.log_no AS settings_no, s.begins
@@ -1397,7 +1519,8 @@ fitting AS (
     AND coalesce(r.country = x.address_country, 1 = 1)
     AND coalesce(r.from_day <= x.day, r.until_day < x.begins || '-01' OR x.begins || '-01' <= x.day)
     AND coalesce(r.until_day >= x.day, 1 = 1))
-SELECT f.number, f.line, f.category, f.rate, f.rule_category, f.rule_rate
+SELECT 'line ' || CAST(f.line AS TEXT) || ' of ' || f.number, f.country, f.category, f.rate, f.reduced,
+       f.address_country, f.rule_category, f.rule_rate, f.rule_reduced
 FROM fitting f LEFT JOIN rates n ON n.rate = f.rate
 WHERE f.place = 1 AND (f.category IS DISTINCT FROM f.rule_category OR f.country <> f.address_country
   OR n.text IS DISTINCT FROM coalesce(f.rule_rate, '0')
@@ -1419,7 +1542,8 @@ WHERE d.purpose = 'month' AND EXISTS (SELECT 1 FROM tax_settings s WHERE s.log_n
 
 -- tax_of_reversals: A reversal has a country, category and rate with which an earlier document of the partner billed that policy, or a rule in force.
 -- whole
-SELECT d.number, l.policy_id, t.country, t.category, t.rate
+-- columns at policy country category rate:rate
+SELECT 'line ' || CAST(l.position AS TEXT) || ' of ' || d.number, l.policy_id, t.country, t.category, t.rate
 FROM documents d JOIN document_lines l ON l.document_id = d.document_id AND l.kind = 'reversal'
 JOIN taxed_lines x ON x.document_id = d.document_id AND x.line = CAST(l.position AS TEXT)
 JOIN document_taxes t ON t.document_id = d.document_id AND t.position = x.position
@@ -1437,7 +1561,10 @@ WHERE d.purpose = 'month' AND NOT EXISTS (
 
 -- credit_applied: Credit goes from a credit note to an invoice of the same partner and currency, after both were issued and while neither is void.
 -- whole
-SELECT 'credit application ' || CAST(a.credit_application_id AS TEXT), n.number, i.number, a.amount
+-- columns at credit_note invoice partner invoice_partner currency applied:amount applied_on:day
+-- columns credit_note_voided_on:day invoice_voided_on:day
+SELECT 'credit application ' || CAST(a.credit_application_id AS TEXT), n.number, i.number, n.partner_id, i.partner_id,
+       a.currency, a.amount, a.applied_on, n.voided_on, i.voided_on
 FROM credit_applications a LEFT JOIN papers n ON n.document_id = a.credit_note_id
 LEFT JOIN papers i ON i.document_id = a.invoice_id
 LEFT JOIN credit_releases r ON r.credit_application_id = a.credit_application_id
@@ -1447,14 +1574,19 @@ WHERE n.document IS DISTINCT FROM 'credit_note' OR i.document IS DISTINCT FROM '
    OR a.applied_on < n.issued_on OR a.applied_on < i.issued_on
    OR (r.log_no IS NULL AND (n.void_no IS NOT NULL OR i.void_no IS NOT NULL))
 UNION ALL
-SELECT 'credit application ' || CAST(credit_application_id AS TEXT), 'twice', '', count(*) FROM credit_applications
+SELECT 'credit application ' || CAST(credit_application_id AS TEXT) || ', recorded '
+         || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM credit_applications
 GROUP BY credit_application_id HAVING count(*) > 1;
 
 -- credit_at_issue: An invoice states the credit that was applied when it was issued.
 -- whole
-SELECT d.number, d.credit_applied, coalesce(sum(a.amount), 0)
+-- columns at currency stated:amount applied:amount
+SELECT d.number, d.currency, d.credit_applied, coalesce(sum(a.amount), 0)
 FROM papers d LEFT JOIN credit_applications a ON a.invoice_id = d.document_id AND a.at_issue = 1
-WHERE d.document <> 'credit_note' GROUP BY d.number, d.credit_applied HAVING coalesce(sum(a.amount), 0) <> d.credit_applied;
+WHERE d.document <> 'credit_note' GROUP BY d.number, d.currency, d.credit_applied
+HAVING coalesce(sum(a.amount), 0) <> d.credit_applied;
 
 -- credit_at_close: While the settings apply all open credit at the close, an invoice is issued with none of it left, or with nothing to pay.
 -- whole
@@ -1471,22 +1603,28 @@ GROUP BY d.number, d.gross, d.credit_applied, n.number HAVING sum(m.amount) > 0;
 
 -- credit_released: Credit is released once, after it was applied; by a void, only that of the invoice that it voids.
 -- whole
-SELECT 'credit application ' || CAST(r.credit_application_id AS TEXT), r.released_on, a.applied_on
+-- columns at applied_on:day released_on:day by_void_of:int of_invoice:int
+SELECT 'credit application ' || CAST(r.credit_application_id AS TEXT), a.applied_on, r.released_on, r.document_id,
+       a.invoice_id
 FROM credit_releases r LEFT JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
 LEFT JOIN voids v ON v.document_id = r.document_id
 WHERE a.log_no IS NULL OR a.log_no > r.log_no OR r.released_on < a.applied_on
    OR (r.document_id IS NOT NULL AND (r.document_id <> a.invoice_id OR v.log_no IS NULL))
 UNION ALL
-SELECT 'credit application ' || CAST(credit_application_id AS TEXT), count(*), 1 FROM credit_releases
+SELECT 'credit application ' || CAST(credit_application_id AS TEXT) || ', released '
+         || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL
+FROM credit_releases
 GROUP BY credit_application_id HAVING count(*) > 1;
 
 -- credit_lowers_at_once: A credit note against an invoice states what it took off that invoice at once, and that is what was applied.
 -- whole
-SELECT d.number, f.invoice_lowered_by, coalesce(sum(a.amount), 0)
+-- columns at currency stated:amount applied:amount
+SELECT d.number, d.currency, f.invoice_lowered_by, coalesce(sum(a.amount), 0)
 FROM papers d JOIN documents f ON f.document_id = d.document_id
 LEFT JOIN credit_applications a ON a.credit_note_id = d.document_id AND a.invoice_id = d.credits
   AND a.event_id IN (SELECT event_id FROM audit_events WHERE action = 'invoice.credit')
-WHERE d.purpose = 'adjustment' GROUP BY d.number, f.invoice_lowered_by
+WHERE d.purpose = 'adjustment' GROUP BY d.number, d.currency, f.invoice_lowered_by
 HAVING coalesce(sum(a.amount), 0) <> coalesce(f.invoice_lowered_by, -1);
 
 -- credit_states_rest: A credit note against an invoice states what it left to pay on that invoice.
@@ -1507,66 +1645,90 @@ WHERE f.fact IN ('document_voided', 'credit_released', 'written_off', 'write_off
 
 -- never_overpaid: On no day was a document settled for more than its amount with tax, nor credit taken from a credit note beyond it.
 -- whole
-SELECT d.number, m.entry_on, m.balance
+-- columns at on:day currency left:amount
+SELECT d.number, m.entry_on, d.currency, m.balance
 FROM (SELECT document_id, entry_on, sum(sum(amount)) OVER (PARTITION BY document_id ORDER BY entry_on) AS balance
       FROM document_moves GROUP BY document_id, entry_on) m
 JOIN papers d ON d.document_id = m.document_id WHERE m.balance < 0;
 
 -- void_unsettled: Nothing stays applied to a void document: no payment, credit, write-off, small difference or refund.
 -- whole
-SELECT d.number, m.what, sum(m.amount) FROM document_moves m JOIN papers d ON d.document_id = m.document_id
-WHERE d.void_no IS NOT NULL AND m.what <> 'issue' GROUP BY d.number, m.what HAVING sum(m.amount) <> 0
-UNION ALL
-SELECT d.number, m.what, m.amount FROM document_moves m JOIN papers d ON d.document_id = m.document_id
-WHERE m.log_no > d.void_no AND m.amount < 0 AND m.what <> 'issue';
+-- columns at settled_by currency still_applied:amount applied_after_void:amount
+SELECT d.number, m.what, d.currency, -sum(m.amount),
+       sum(CASE WHEN m.log_no > d.void_no AND m.amount < 0 THEN -m.amount ELSE 0 END)
+FROM document_moves m JOIN papers d ON d.document_id = m.document_id
+WHERE d.void_no IS NOT NULL AND m.what <> 'issue' GROUP BY d.number, m.what, d.currency
+HAVING sum(m.amount) <> 0 OR sum(CASE WHEN m.log_no > d.void_no AND m.amount < 0 THEN 1 ELSE 0 END) > 0;
 
 -- write_off: A write-off is all that is open on an issued invoice, in the invoice's currency, and is later undone at most once.
 -- whole
-SELECT 'write-off ' || CAST(w.write_off_id AS TEXT), d.number, w.amount
+-- columns at document document_currency currency write_off_is_of:amount issued_on:day written_off_on:day
+-- columns undone_on:day
+SELECT 'write-off ' || CAST(w.write_off_id AS TEXT), d.number, d.currency, w.currency, w.amount, d.issued_on,
+       w.written_off_on, NULL
 FROM write_offs w LEFT JOIN papers d ON d.document_id = w.document_id
 WHERE d.document IS DISTINCT FROM 'invoice' OR d.log_no > w.log_no OR w.currency <> d.currency OR w.amount <= 0
    OR w.written_off_on < d.issued_on OR trim(w.reason) = ''
    OR (SELECT sum(m.amount) FROM document_moves m WHERE m.document_id = w.document_id AND m.log_no <= w.log_no) <> 0
 UNION ALL
-SELECT 'undone write-off ' || CAST(r.write_off_id AS TEXT), '', 0
+SELECT 'undone write-off ' || CAST(r.write_off_id AS TEXT), NULL, NULL, w.currency, w.amount, NULL, w.written_off_on,
+       r.reversed_on
 FROM write_off_reversals r LEFT JOIN write_offs w ON w.write_off_id = r.write_off_id
 WHERE w.log_no IS NULL OR w.log_no > r.log_no OR r.reversed_on < w.written_off_on OR trim(r.reason) = ''
 UNION ALL
-SELECT 'write-off ' || CAST(write_off_id AS TEXT), 'undone twice', count(*) FROM write_off_reversals
+SELECT 'write-off ' || CAST(write_off_id AS TEXT) || ', undone ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL
+FROM write_off_reversals
 GROUP BY write_off_id HAVING count(*) > 1;
 
 -- refund_of_credit: A refund pays an issued credit note to the note's partner in the note's currency, and later comes back at most once.
 -- whole
-SELECT 'refund ' || CAST(f.credit_refund_id AS TEXT), d.number, f.amount
+-- columns at document document_partner partner document_currency currency refunded:amount method refunded_on:day
+-- columns returned_on:day
+SELECT 'refund ' || CAST(f.credit_refund_id AS TEXT), d.number, d.partner_id, f.partner_id, d.currency,
+       f.currency, f.amount, f.method, f.refunded_on, NULL
 FROM credit_refunds f LEFT JOIN papers d ON d.document_id = f.document_id
 WHERE d.document IS DISTINCT FROM 'credit_note' OR d.log_no > f.log_no OR d.partner_id <> f.partner_id
    OR f.currency <> d.currency OR f.amount <= 0 OR f.method NOT IN ('ach', 'wire', 'other')
 UNION ALL
-SELECT 'returned refund ' || CAST(b.credit_refund_id AS TEXT), '', 0
+SELECT 'returned refund ' || CAST(b.credit_refund_id AS TEXT), NULL, NULL, f.partner_id, NULL, f.currency, f.amount,
+       f.method, f.refunded_on, b.returned_on
 FROM credit_refund_returns b LEFT JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
 WHERE f.log_no IS NULL OR f.log_no > b.log_no OR b.returned_on < f.refunded_on
 UNION ALL
-SELECT 'refund ' || CAST(credit_refund_id AS TEXT), 'returned twice', count(*) FROM credit_refund_returns
+SELECT 'refund ' || CAST(credit_refund_id AS TEXT) || ', returned ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM credit_refund_returns
 GROUP BY credit_refund_id HAVING count(*) > 1;
 
 -- payment_once: A payment has one identity, which is one of its sources; a source and a bank line belong to one payment.
 -- whole
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.identity, p.amount, count(s.log_no)
+-- columns at identity currency amount:amount sources_of_identity:int
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.identity, p.currency, p.amount, count(s.log_no)
 FROM payments p LEFT JOIN payment_sources s ON s.payment_id = p.payment_id AND s.identity = p.identity
-GROUP BY p.payment_id, p.identity, p.amount HAVING count(s.log_no) <> 1
+GROUP BY p.payment_id, p.identity, p.currency, p.amount HAVING count(s.log_no) <> 1
 UNION ALL
-SELECT 'payment ' || CAST(payment_id AS TEXT), 'twice', 0, count(*) FROM payments GROUP BY payment_id HAVING count(*) > 1
+SELECT 'payment ' || CAST(payment_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL
+FROM payments
+GROUP BY payment_id HAVING count(*) > 1
 UNION ALL
-SELECT 'identity ' || identity, 'twice', 0, count(*) FROM payments GROUP BY identity HAVING count(*) > 1
+SELECT CAST(count(*) AS TEXT) || ' payments of identity ' || identity, NULL, NULL, NULL, NULL FROM payments
+GROUP BY identity HAVING count(*) > 1
 UNION ALL
-SELECT 'source ' || identity, 'twice', 0, count(*) FROM payment_sources GROUP BY identity HAVING count(*) > 1
+SELECT CAST(count(*) AS TEXT) || ' sources of identity ' || identity, NULL, NULL, NULL, NULL FROM payment_sources
+GROUP BY identity HAVING count(*) > 1
 UNION ALL
-SELECT 'bank line ' || CAST(bank_line_id AS TEXT), 'twice', 0, count(*) FROM payment_sources
+SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' sources', NULL, NULL, NULL,
+       NULL
+FROM payment_sources
 WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
 
 -- payment_of_event: A payment recorded by hand has the reference, currency and account that its event states.
 -- whole
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), d.path, d.value
+-- columns at field event_states recorded
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), d.path, d.value,
+       CASE d.path WHEN 'reference' THEN p.reference WHEN 'currency' THEN p.currency ELSE p.account END
 FROM payments p JOIN details d ON d.event_id = p.event_id AND d.action = 'payment.record'
 WHERE (d.path = 'reference' AND d.value <> p.reference AND NOT (substr(p.reference, 1, 1) = '#' AND length(p.reference) = 45))
    OR (d.path = 'currency' AND d.value <> p.currency) OR (d.path = 'account' AND d.value <> p.account);
@@ -1593,7 +1755,10 @@ WHERE p.source = 'hand'
 
 -- payment_source: A source names a payment that was recorded before; a source from the bank names a credit line with the payment's amount, currency, account and day.
 -- whole
-SELECT 'source ' || s.identity, p.amount, l.amount
+-- columns at source payment:int currency amount:amount account received_on:day direction line_currency
+-- columns line_amount:amount@line_currency line_account line_on:day
+SELECT 'source ' || s.identity, s.source, s.payment_id, p.currency, p.amount, p.account, p.received_on, l.direction,
+       l.currency, l.amount, l.account, l.bank_booked_on
 FROM payment_sources s LEFT JOIN payments p ON p.payment_id = s.payment_id
 LEFT JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
 WHERE p.log_no IS NULL OR (s.source = 'bank') <> (s.bank_line_id IS NOT NULL)
@@ -1603,7 +1768,9 @@ WHERE p.log_no IS NULL OR (s.source = 'bank') <> (s.bank_line_id IS NOT NULL)
    OR p.log_no > s.log_no OR s.source NOT IN ('hand', 'bank', 'processor', 'opening');
 
 -- payment_form: A payment is above zero and came by a known way, no later than the day after it was recorded.
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.amount, p.source, p.method, p.received_on
+-- columns at source method currency amount:amount received_on:day entry_on:day recorded_at
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.source, p.method, p.currency, p.amount, p.received_on, p.entry_on,
+       p.recorded_at
 FROM payments p LEFT JOIN days d ON d.day = substr(p.recorded_at, 1, 10)
 WHERE p.amount <= 0 OR p.source NOT IN ('hand', 'bank', 'processor', 'opening')
    OR p.method NOT IN ('ach', 'wire', 'link', 'other') OR p.entry_on < p.received_on OR trim(p.reference) = ''
@@ -1611,14 +1778,20 @@ WHERE p.amount <= 0 OR p.source NOT IN ('hand', 'bank', 'processor', 'opening')
 
 -- payment_not_overdrawn: On no day was more of a payment applied or given back than its owner had of it.
 -- whole
-SELECT 'payment ' || CAST(payment_id AS TEXT), partner_id, entry_on, balance
+-- columns at owner on:day currency left:amount
+SELECT 'payment ' || CAST(m.payment_id AS TEXT), nullif(m.partner_id, ''), m.entry_on, p.currency, m.balance
 FROM (SELECT payment_id, partner_id, entry_on,
              sum(sum(amount)) OVER (PARTITION BY payment_id, partner_id ORDER BY entry_on) AS balance
-      FROM cash_moves GROUP BY payment_id, partner_id, entry_on) m WHERE balance < 0;
+      FROM cash_moves GROUP BY payment_id, partner_id, entry_on) m
+LEFT JOIN (SELECT payment_id, min(currency) AS currency FROM payments GROUP BY payment_id) p
+  ON p.payment_id = m.payment_id
+WHERE m.balance < 0;
 
 -- cash_of_payer: What is left of a payment belongs to its payer: as known when it came, or as named or assumed last.
 -- whole
-SELECT 'payment ' || CAST(c.payment_id AS TEXT), c.partner_id, c.amount, coalesce(g.partner_id, p.partner_id)
+-- columns at owner currency left:amount payer
+SELECT 'payment ' || CAST(c.payment_id AS TEXT), nullif(c.partner_id, ''), p.currency, c.amount,
+       coalesce(g.partner_id, p.partner_id)
 FROM (SELECT payment_id, partner_id, sum(amount) AS amount FROM cash_moves GROUP BY payment_id, partner_id
       HAVING sum(amount) <> 0) c
 JOIN payments p ON p.payment_id = c.payment_id
@@ -1629,17 +1802,24 @@ WHERE c.partner_id <> coalesce(g.partner_id, p.partner_id, '');
 
 -- payment_assigned: Unapplied cash moves from one partner to another, in the currency of its payment, after the payment came.
 -- whole
-SELECT 'assignment ' || CAST(g.payment_assignment_id AS TEXT), g.from_partner_id, g.partner_id, g.amount
+-- columns at from_partner to_partner kind currency assigned:amount payment_currency
+SELECT 'assignment ' || CAST(g.payment_assignment_id AS TEXT), g.from_partner_id, g.partner_id, g.kind, g.currency,
+       g.amount, p.currency
 FROM payment_assignments g LEFT JOIN payments p ON p.payment_id = g.payment_id
 WHERE p.log_no IS NULL OR p.log_no > g.log_no OR g.currency <> p.currency OR g.partner_id = coalesce(g.from_partner_id, '')
    OR g.kind NOT IN ('named', 'assumed', 'part') OR g.amount < 0 OR (g.amount = 0 AND g.kind <> 'named')
 UNION ALL
-SELECT 'assignment ' || CAST(payment_assignment_id AS TEXT), 'twice', '', count(*) FROM payment_assignments
+SELECT 'assignment ' || CAST(payment_assignment_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM payment_assignments
 GROUP BY payment_assignment_id HAVING count(*) > 1;
 
 -- payment_applied: A payment is applied to an invoice of the same partner and currency that is not void, after it came and the invoice was issued.
 -- whole
-SELECT 'application ' || CAST(a.payment_application_id AS TEXT), d.number, a.partner_id, a.amount, a.applied_on
+-- columns at payment:int document partner document_partner currency applied:amount payment_currency document_currency
+-- columns received_on:day applied_on:day entry_on:day voided_on:day
+SELECT 'application ' || CAST(a.payment_application_id AS TEXT), a.payment_id, d.number, a.partner_id, d.partner_id,
+       a.currency, a.amount, p.currency, d.currency, p.received_on, a.applied_on, a.entry_on, d.voided_on
 FROM payment_applications a LEFT JOIN papers d ON d.document_id = a.document_id
 LEFT JOIN payments p ON p.payment_id = a.payment_id
 WHERE p.log_no IS NULL OR d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> a.partner_id
@@ -1647,29 +1827,41 @@ WHERE p.log_no IS NULL OR d.document IS DISTINCT FROM 'invoice' OR d.partner_id 
    OR a.log_no < p.log_no OR d.void_no < a.log_no OR a.applied_on < p.received_on
    OR a.entry_on < a.applied_on OR a.entry_on < p.entry_on
 UNION ALL
-SELECT 'application ' || CAST(payment_application_id AS TEXT), 'twice', '', count(*), 0 FROM payment_applications
+SELECT 'application ' || CAST(payment_application_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM payment_applications
 GROUP BY payment_application_id HAVING count(*) > 1;
 
 -- payment_unapplied: An application is taken back at most once, after it was made; by a reversal, only of its payment.
 -- whole
-SELECT 'application ' || CAST(u.payment_application_id AS TEXT), u.unapplied_on, a.applied_on
+-- columns at payment:int reversal_is_of_payment:int applied_entry_on:day unapplied_on:day entry_on:day
+SELECT 'application ' || CAST(u.payment_application_id AS TEXT), a.payment_id, r.payment_id, a.entry_on, u.unapplied_on,
+       u.entry_on
 FROM payment_unapplications u
 LEFT JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
 WHERE a.log_no IS NULL OR a.log_no > u.log_no OR u.entry_on < a.entry_on OR u.entry_on < u.unapplied_on
    OR (u.payment_reversal_id IS NOT NULL AND r.payment_id IS DISTINCT FROM a.payment_id)
 UNION ALL
-SELECT 'application ' || CAST(payment_application_id AS TEXT), count(*), 1 FROM payment_unapplications
+SELECT 'application ' || CAST(payment_application_id AS TEXT) || ', taken back ' || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL, NULL
+FROM payment_unapplications
 GROUP BY payment_application_id HAVING count(*) > 1;
 
 -- small_difference: A small difference belongs to the application that left it, of the same document, currency and day of entry.
 -- whole
-SELECT 'difference of application ' || CAST(s.payment_application_id AS TEXT), s.amount, a.amount
+-- columns at document:int currency difference:amount event:int applied_to:int applied_currency
+-- columns applied:amount@applied_currency applied_by_event:int
+SELECT 'difference of application ' || CAST(s.payment_application_id AS TEXT), s.document_id, s.currency, s.amount,
+       s.event_id, a.document_id, a.currency, a.amount, a.event_id
 FROM small_differences s LEFT JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
 WHERE a.log_no IS NULL OR a.log_no > s.log_no OR a.document_id <> s.document_id OR a.currency <> s.currency
    OR s.amount <= 0 OR a.event_id <> s.event_id
 UNION ALL
-SELECT 'difference of application ' || CAST(payment_application_id AS TEXT), count(*), 1 FROM small_differences
+SELECT 'difference of application ' || CAST(payment_application_id AS TEXT) || ', recorded '
+         || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM small_differences
 GROUP BY payment_application_id HAVING count(*) > 1;
 
 -- small_difference_allowed: A small difference is at most what the settings allow in its currency.
@@ -1683,7 +1875,9 @@ WHERE length(CAST(s.amount AS TEXT)) > length(l.units)
 
 -- payment_suggested: A suggestion is for a payment of its currency, and names either a document or another payment.
 -- whole
-SELECT 'suggestion ' || CAST(s.payment_suggestion_id AS TEXT), s.payment_id, s.document_id, s.same_as
+-- columns at payment:int document:int same_as:int currency suggested:amount payment_currency
+SELECT 'suggestion ' || CAST(s.payment_suggestion_id AS TEXT), s.payment_id, s.document_id, s.same_as,
+       s.currency, s.amount, p.currency
 FROM payment_suggestions s LEFT JOIN payments p ON p.payment_id = s.payment_id
 LEFT JOIN documents d ON d.document_id = s.document_id LEFT JOIN payments o ON o.payment_id = s.same_as
 WHERE p.log_no IS NULL OR p.log_no > s.log_no OR p.currency <> s.currency OR s.amount <= 0 OR s.same_as = s.payment_id
@@ -1692,7 +1886,10 @@ WHERE p.log_no IS NULL OR p.log_no > s.log_no OR p.currency <> s.currency OR s.a
 
 -- payment_reversed: A payment is given back after it came, in its currency and for one cause; a bank line that takes it back is a debit of that amount.
 -- whole
-SELECT 'reversal ' || CAST(r.payment_reversal_id AS TEXT), r.payment_id, r.kind, r.amount
+-- columns at payment:int kind payment_currency currency reversed:amount payment_entry_on:day reversed_on:day
+-- columns entry_on:day direction line_currency line_amount:amount@line_currency
+SELECT 'reversal ' || CAST(r.payment_reversal_id AS TEXT), r.payment_id, r.kind, p.currency, r.currency, r.amount,
+       p.entry_on, r.reversed_on, r.entry_on, l.direction, l.currency, l.amount
 FROM payment_reversals r LEFT JOIN payments p ON p.payment_id = r.payment_id
 LEFT JOIN bank_lines l ON l.bank_line_id = r.bank_line_id
 WHERE p.log_no IS NULL OR p.log_no > r.log_no OR r.currency <> p.currency OR r.amount <= 0 OR r.entry_on < p.entry_on
@@ -1702,58 +1899,81 @@ WHERE p.log_no IS NULL OR p.log_no > r.log_no OR r.currency <> p.currency OR r.a
    OR (r.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'debit' OR l.amount <> r.amount
        OR l.currency <> r.currency))
 UNION ALL
-SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT), count(*), 'twice', 0 FROM payment_reversals
+SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM payment_reversals
 GROUP BY payment_reversal_id HAVING count(*) > 1
 UNION ALL
-SELECT 'reversal ' || identity, count(*), 'twice', 0 FROM payment_reversals GROUP BY identity HAVING count(*) > 1
+SELECT 'reversal ' || identity || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM payment_reversals GROUP BY identity HAVING count(*) > 1
 UNION ALL
-SELECT 'bank line ' || CAST(bank_line_id AS TEXT), count(*), 'twice', 0 FROM payment_reversals
+SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' reversals', NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM payment_reversals
 WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
 
 -- payment_reinstated: A reversal is undone at most once, later.
 -- whole
-SELECT 'reversal ' || CAST(i.payment_reversal_id AS TEXT), i.entry_on, r.entry_on
+-- columns at reversal_entry_on:day reinstated_on:day entry_on:day
+SELECT 'reversal ' || CAST(i.payment_reversal_id AS TEXT), r.entry_on, i.reinstated_on, i.entry_on
 FROM payment_reinstatements i LEFT JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
 WHERE r.log_no IS NULL OR r.log_no > i.log_no OR i.entry_on < r.entry_on OR i.entry_on < i.reinstated_on
 UNION ALL
-SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT), count(*), 1 FROM payment_reinstatements
+SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT) || ', undone ' || CAST(count(*) AS TEXT) || ' times', NULL,
+       NULL, NULL
+FROM payment_reinstatements
 GROUP BY payment_reversal_id HAVING count(*) > 1;
 
 -- duplicate_payment: A payment reversed as a duplicate has the amount, currency and payer of the other, and no circle of duplicates leaves none.
 -- whole
+-- columns at duplicate_of:int partner other_partner currency amount:amount other_currency
+-- columns other_amount:amount@other_currency
 WITH RECURSIVE chain(payment_id, leads_to) AS (
   SELECT payment_id, duplicate_of FROM reversed WHERE kind = 'duplicate'
   UNION
   SELECT c.payment_id, r.duplicate_of FROM chain c JOIN reversed r ON r.payment_id = c.leads_to AND r.kind = 'duplicate')
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), r.duplicate_of, p.amount, o.amount
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), r.duplicate_of, p.partner_id, o.partner_id, p.currency, p.amount,
+       o.currency, o.amount
 FROM reversed r JOIN payments p ON p.payment_id = r.payment_id LEFT JOIN payments o ON o.payment_id = r.duplicate_of
 WHERE r.kind = 'duplicate' AND (o.log_no IS NULL OR p.amount <> o.amount OR p.currency <> o.currency
   OR p.partner_id <> o.partner_id OR p.payment_id = o.payment_id)
 UNION ALL
-SELECT 'payment ' || CAST(payment_id AS TEXT), leads_to, 0, 0 FROM chain WHERE payment_id = leads_to;
+SELECT 'payment ' || CAST(payment_id AS TEXT) || ', in a circle', leads_to, NULL, NULL, NULL, NULL, NULL, NULL
+FROM chain WHERE payment_id = leads_to;
 
 -- dispute_outcome: A processor's dispute names a payment; it takes at most the disputed amount, and gives the amount back exactly if the last outcome is not a loss.
 -- whole
-SELECT 'dispute ' || d.identity, d.amount, r.amount, o.outcome, i.payment_reversal_id
+-- columns at payment:int reversal_is_of_payment:int payment_currency currency disputed:amount taken:amount given_back
+-- columns outcome opened_on:day decided_on:day
+SELECT 'dispute ' || d.identity, d.payment_id, r.payment_id, p.currency, d.currency, d.amount, r.amount,
+       CASE WHEN i.log_no IS NULL THEN 'no' ELSE 'yes' END, o.outcome, d.opened_on, o.decided_on
 FROM disputes d LEFT JOIN payments p ON p.payment_id = d.payment_id
-LEFT JOIN (SELECT dispute_id, outcome FROM (SELECT dispute_id, outcome, row_number() OVER (PARTITION BY dispute_id
-             ORDER BY log_no DESC) AS back FROM dispute_outcomes) w WHERE back = 1) o ON o.dispute_id = d.dispute_id
+LEFT JOIN (SELECT dispute_id, outcome, decided_on FROM (SELECT dispute_id, outcome, decided_on,
+             row_number() OVER (PARTITION BY dispute_id ORDER BY log_no DESC) AS back FROM dispute_outcomes) w
+           WHERE back = 1) o ON o.dispute_id = d.dispute_id
 LEFT JOIN payment_reversals r ON r.identity = d.identity
 LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id
 WHERE p.log_no IS NULL OR p.log_no > d.log_no OR d.currency <> p.currency OR d.amount <= 0 OR r.amount > d.amount
    OR r.payment_id <> d.payment_id
    OR (r.log_no IS NOT NULL AND (i.log_no IS NOT NULL) <> (coalesce(o.outcome, 'open') IN ('won', 'closed')))
 UNION ALL
-SELECT 'dispute ' || identity, count(*), 1, 'twice', 0 FROM disputes GROUP BY identity HAVING count(*) > 1
+SELECT 'dispute ' || identity || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL
+FROM disputes GROUP BY identity HAVING count(*) > 1
 UNION ALL
-SELECT 'dispute ' || CAST(o.dispute_id AS TEXT), 0, 0, o.outcome, 0
+SELECT 'outcome of dispute ' || CAST(o.dispute_id AS TEXT), d.payment_id, NULL, NULL, d.currency, d.amount, NULL, NULL,
+       o.outcome, d.opened_on, o.decided_on
 FROM dispute_outcomes o LEFT JOIN disputes d ON d.dispute_id = o.dispute_id
 WHERE d.log_no IS NULL OR d.log_no > o.log_no OR o.decided_on < d.opened_on
    OR o.outcome NOT IN ('won', 'lost', 'closed');
 
 -- bank_statement_adds_up: A bank statement has the lines that it states; they are its credits and debits, and these lead from its opening to its closing balance.
 -- whole
-SELECT 'statement ' || CAST(s.bank_statement_id AS TEXT), s.account, s.lines, coalesce(l.lines, 0), s.credits, s.debits
+-- columns at account stated_lines:int counted_lines:int currency opening:amount closing:amount stated_credits:amount
+-- columns credits_of_lines:amount stated_debits:amount debits_of_lines:amount
+SELECT 'statement ' || CAST(s.bank_statement_id AS TEXT), s.account, s.lines, coalesce(l.lines, 0), s.currency,
+       s.opening, s.closing, s.credits, coalesce(l.credits, 0), s.debits, coalesce(l.debits, 0)
 FROM bank_statements s LEFT JOIN (
   SELECT x.bank_statement_id, count(*) AS lines, count(DISTINCT x.position) AS places,
          count(DISTINCT x.bank_line_id) AS once,
@@ -1765,27 +1985,41 @@ LEFT JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 WHERE s.lines <> coalesce(l.lines, 0) OR s.credits <> coalesce(l.credits, 0) OR s.debits <> coalesce(l.debits, 0)
    OR s.opening + s.credits - s.debits <> s.closing OR l.places <> l.lines OR l.once <> l.lines OR f.log_no IS NULL
 UNION ALL
-SELECT 'statement ' || CAST(bank_statement_id AS TEXT), 'twice', count(*), 1, 0, 0 FROM bank_statements
+SELECT 'statement ' || CAST(bank_statement_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM bank_statements
 GROUP BY bank_statement_id HAVING count(*) > 1
 UNION ALL
-SELECT 'file ' || CAST(bank_file_id AS TEXT), 'statement twice', position, count(*), 0, 0 FROM bank_statements
+SELECT 'statement at position ' || CAST(position AS TEXT) || ' of file ' || CAST(bank_file_id AS TEXT)
+         || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM bank_statements
 GROUP BY bank_file_id, position HAVING count(*) > 1;
 
 -- bank_line_in_statement: A line of a statement has the statement's account and currency, and every bank line is in a statement.
 -- whole
-SELECT 'line ' || CAST(coalesce(x.bank_line_id, l.bank_line_id) AS TEXT), x.account, l.account, s.account
+-- columns at account listed_account statement_account direction currency amount:amount listed_currency
+-- columns statement_currency
+SELECT 'bank line ' || CAST(coalesce(x.bank_line_id, l.bank_line_id) AS TEXT), l.account, x.account, s.account,
+       l.direction, l.currency, l.amount, x.currency, s.currency
 FROM bank_lines l FULL JOIN bank_statement_lines x ON x.bank_line_id = l.bank_line_id
 LEFT JOIN bank_statements s ON s.bank_statement_id = x.bank_statement_id
 WHERE l.log_no IS NULL OR x.log_no IS NULL OR s.log_no IS NULL OR x.account <> l.account OR x.currency <> l.currency
    OR x.account <> s.account OR x.currency <> s.currency OR l.amount <= 0 OR l.direction NOT IN ('credit', 'debit')
 UNION ALL
-SELECT 'line ' || identity, account, 'twice', '' FROM bank_lines GROUP BY identity, account HAVING count(*) > 1
+SELECT 'bank line ' || identity || ', recorded ' || CAST(count(*) AS TEXT) || ' times', account, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL
+FROM bank_lines GROUP BY identity, account HAVING count(*) > 1
 UNION ALL
-SELECT 'line ' || CAST(bank_line_id AS TEXT), 'twice', '', '' FROM bank_lines GROUP BY bank_line_id HAVING count(*) > 1;
+SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM bank_lines GROUP BY bank_line_id HAVING count(*) > 1;
 
 -- bank_file_imported: A bank file is imported once, with the hash, format and number of lines that its event states.
 -- whole
-SELECT 'file ' || CAST(f.bank_file_id AS TEXT), f.name, f.sha256, h.value
+-- columns at name sha256 event_states_sha256 format event_states_format lines:int event_states_lines
+SELECT 'bank file ' || CAST(f.bank_file_id AS TEXT), f.name, f.sha256, h.value, f.format, m.value, coalesce(s.lines, 0),
+       n.value
 FROM bank_files f LEFT JOIN details h ON h.event_id = f.event_id AND h.path = 'sha256'
 LEFT JOIN details m ON m.event_id = f.event_id AND m.path = 'format'
 LEFT JOIN details n ON n.event_id = f.event_id AND n.path = 'lines'
@@ -1794,11 +2028,17 @@ LEFT JOIN (SELECT bank_file_id, sum(lines) AS lines FROM bank_statements GROUP B
 WHERE h.value IS DISTINCT FROM f.sha256 OR m.value IS DISTINCT FROM f.format
    OR n.value IS DISTINCT FROM CAST(coalesce(s.lines, 0) AS TEXT)
 UNION ALL
-SELECT 'hash ' || sha256, '', CAST(count(*) AS TEXT), '' FROM bank_files GROUP BY sha256 HAVING count(*) > 1;
+SELECT CAST(count(*) AS TEXT) || ' bank files of SHA-256 ' || sha256, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM bank_files
+GROUP BY sha256 HAVING count(*) > 1;
 
 -- bank_line_outcome: Every bank line has one outcome: a payment or payout of a credit, a return or refund of a debit, each of its amount, or a reason to ignore it.
 -- whole
-SELECT 'line ' || CAST(l.bank_line_id AS TEXT), l.direction, l.amount, o.outcome
+-- columns at direction currency amount:amount outcome payment:int payout:int reversal:int booked_currency
+-- columns booked:amount@booked_currency
+SELECT 'bank line ' || CAST(l.bank_line_id AS TEXT), l.direction, l.currency, l.amount, o.outcome, o.payment_id,
+       o.payout_id, o.payment_reversal_id, coalesce(p.currency, x.currency, r.currency),
+       coalesce(p.amount, x.amount, r.amount)
 FROM bank_lines l LEFT JOIN bank_line_outcomes o ON o.bank_line_id = l.bank_line_id
 LEFT JOIN payments p ON p.payment_id = o.payment_id
 LEFT JOIN payment_sources s ON s.bank_line_id = l.bank_line_id AND s.payment_id = o.payment_id
@@ -1814,39 +2054,56 @@ WHERE o.log_no IS NULL OR o.log_no < l.log_no OR o.reason = '' OR CASE o.outcome
   WHEN 'ignored' THEN o.payment_id IS NOT NULL OR o.payout_id IS NOT NULL OR o.payment_reversal_id IS NOT NULL
   ELSE 1 = 1 END
 UNION ALL
-SELECT 'line ' || CAST(bank_line_id AS TEXT), 'twice', count(*), '' FROM bank_line_outcomes
+SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' outcomes', NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM bank_line_outcomes
 GROUP BY bank_line_id HAVING count(*) > 1;
 
 -- payout: A payout is a credit of the bank, of its amount, account and day.
 -- whole
-SELECT 'payout ' || CAST(o.payout_id AS TEXT), o.amount, l.amount, o.received_on
+-- columns at currency amount:amount account received_on:day direction line_currency line_amount:amount@line_currency
+-- columns line_account line_on:day
+SELECT 'payout ' || CAST(o.payout_id AS TEXT), o.currency, o.amount, o.account, o.received_on, l.direction,
+       l.currency, l.amount, l.account, l.bank_booked_on
 FROM payouts o LEFT JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
 WHERE l.log_no IS NULL OR l.log_no > o.log_no OR l.direction <> 'credit' OR o.direction <> 'credit'
    OR l.amount <> o.amount OR l.currency <> o.currency OR l.account <> o.account OR l.bank_booked_on <> o.received_on
 UNION ALL
-SELECT 'line ' || CAST(bank_line_id AS TEXT), count(*), 1, 0 FROM payouts GROUP BY bank_line_id HAVING count(*) > 1
+SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' payouts', NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM payouts GROUP BY bank_line_id HAVING count(*) > 1
 UNION ALL
-SELECT 'payout ' || CAST(payout_id AS TEXT), count(*), 1, 0 FROM payouts GROUP BY payout_id HAVING count(*) > 1;
+SELECT 'payout ' || CAST(payout_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM payouts GROUP BY payout_id HAVING count(*) > 1;
 
 -- payout_adds_up: A payout and its fees equal the payments in it, or what the connected account paid out; each payment is by link, has the payout's currency, and came before.
 -- whole
-SELECT 'payout ' || CAST(t.payout_id AS TEXT), o.amount, t.fees, t.gross, coalesce(p.amount, 0)
+-- columns at currency gross:amount fees:amount of_payments:amount payout_currency paid_out:amount@payout_currency
+-- columns paid_out_on:day payment_currency payment_is_of:amount@payment_currency method received_on:day
+SELECT 'payout ' || CAST(t.payout_id AS TEXT), t.currency, t.gross, t.fees, coalesce(p.amount, 0), o.currency, o.amount,
+       o.received_on, NULL, NULL, NULL, NULL
 FROM payout_settlements t LEFT JOIN payouts o ON o.payout_id = t.payout_id
 LEFT JOIN (SELECT payout_id, sum(amount) AS amount FROM payout_payments GROUP BY payout_id) p ON p.payout_id = t.payout_id
 LEFT JOIN account_payouts a ON a.payout_id = t.payout_id
 WHERE o.log_no IS NULL OR o.amount + t.fees <> t.gross OR t.fees < 0 OR t.currency <> o.currency
    OR (a.payout_id IS NULL AND coalesce(p.amount, 0) <> t.gross) OR (a.payout_id IS NOT NULL AND p.payout_id IS NOT NULL)
 UNION ALL
-SELECT 'payment ' || CAST(x.payment_id AS TEXT), x.amount, 0, p.amount, x.payout_id
+SELECT 'payment ' || CAST(x.payment_id AS TEXT) || ' in payout ' || CAST(x.payout_id AS TEXT), x.currency, NULL, NULL,
+       x.amount, o.currency, o.amount, o.received_on, p.currency, p.amount, p.method, p.received_on
 FROM payout_payments x LEFT JOIN payments p ON p.payment_id = x.payment_id
 LEFT JOIN payouts o ON o.payout_id = x.payout_id LEFT JOIN payout_settlements t ON t.payout_id = x.payout_id
 WHERE p.log_no IS NULL OR t.log_no IS NULL OR p.method <> 'link' OR p.currency <> o.currency OR x.currency <> o.currency
    OR x.amount <= 0 OR x.amount > p.amount OR p.received_on > o.received_on
 UNION ALL
-SELECT 'payment ' || CAST(payment_id AS TEXT), count(*), 0, 1, 0 FROM payout_payments GROUP BY payment_id
+SELECT 'payment ' || CAST(payment_id AS TEXT) || ', paid out ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM payout_payments GROUP BY payment_id
 HAVING count(*) > 1
 UNION ALL
-SELECT 'payout ' || CAST(payout_id AS TEXT), count(*), 0, 1, 0 FROM payout_settlements GROUP BY payout_id
+SELECT 'payout ' || CAST(payout_id AS TEXT) || ', settled ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM payout_settlements GROUP BY payout_id
 HAVING count(*) > 1;
 
 -- payout_covers_remaining: A payout has of each payment what had not been given back: by a mistake or duplicate known when it was settled, or by a reversal in force on the payout's day.
@@ -1864,7 +2121,10 @@ GROUP BY x.payment_id, x.payout_id, x.amount, p.amount HAVING x.amount <> p.amou
 
 -- account_payout: A bank receipt from a connected account is a payout of that account of its amount, and its fees are those of what the payout contains.
 -- whole
-SELECT 'payout ' || CAST(a.payout_id AS TEXT), o.amount, -m.net, s.fees, coalesce(k.kept, 0)
+-- columns at account transaction_account currency received:amount fees:amount account_currency
+-- columns paid_out:amount@account_currency kept:amount@account_currency
+SELECT 'payout ' || CAST(a.payout_id AS TEXT), a.account, m.account, coalesce(o.currency, s.currency), o.amount,
+       s.fees, a.currency, -m.net, coalesce(k.kept, 0)
 FROM account_payouts a LEFT JOIN payouts o ON o.payout_id = a.payout_id
 LEFT JOIN payout_settlements s ON s.payout_id = a.payout_id
 LEFT JOIN balance_transactions m ON m.balance_transaction_id = a.balance_transaction_id
@@ -1881,21 +2141,28 @@ WHERE o.log_no IS NULL OR o.currency <> a.currency
 
 -- payout_contains: The contents of a connected account's payout add up to it, have its account and currency, and were paid out once.
 -- whole
-SELECT 'transaction ' || CAST(m.balance_transaction_id AS TEXT), m.type, -m.net, sum(p.net)
+-- columns at type account other_account currency other_currency paid_out:amount contents:amount
+SELECT 'transaction ' || CAST(m.balance_transaction_id AS TEXT), m.type, m.account,
+       max(CASE WHEN p.account <> m.account THEN p.account END), m.currency,
+       max(CASE WHEN p.currency <> m.currency THEN p.currency END), -m.net, sum(p.net)
 FROM payout_contents c JOIN balance_transactions m ON m.balance_transaction_id = c.payout_transaction_id
 JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id
-GROUP BY m.balance_transaction_id, m.type, m.net
+GROUP BY m.balance_transaction_id, m.type, m.account, m.currency, m.net
 HAVING m.type <> 'payout' OR sum(p.net) <> -m.net
     OR sum(CASE WHEN p.account = m.account AND p.currency = m.currency THEN 0 ELSE 1 END) > 0
 UNION ALL
-SELECT 'transaction ' || CAST(c.balance_transaction_id AS TEXT), c.account, count(*), 1
+SELECT 'transaction ' || CAST(c.balance_transaction_id AS TEXT) || ', in ' || CAST(count(*) AS TEXT) || ' payouts',
+       NULL, c.account, p.account, c.currency, p.currency, NULL, NULL
 FROM payout_contents c LEFT JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id
 GROUP BY c.balance_transaction_id, c.account, c.currency, p.account, p.currency
 HAVING count(*) > 1 OR p.account IS DISTINCT FROM c.account OR p.currency IS DISTINCT FROM c.currency;
 
 -- refund_match: A debit of the bank pays one refund in force, of its amount, currency and account.
 -- whole
-SELECT 'refund match ' || CAST(m.refund_match_id AS TEXT), m.amount, l.amount, coalesce(f.amount, r.amount)
+-- columns at currency paid:amount account paid_on:day direction line_currency line_amount:amount@line_currency
+-- columns line_account line_on:day refund_currency refund_is_of:amount@refund_currency
+SELECT 'refund match ' || CAST(m.refund_match_id AS TEXT), m.currency, m.amount, m.account, m.paid_on, l.direction,
+       l.currency, l.amount, l.account, l.bank_booked_on, coalesce(f.currency, r.currency), coalesce(f.amount, r.amount)
 FROM refund_matches m LEFT JOIN bank_lines l ON l.bank_line_id = m.bank_line_id
 LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
@@ -1905,26 +2172,38 @@ WHERE l.log_no IS NULL OR l.direction <> 'debit' OR m.direction <> 'debit' OR l.
    OR coalesce(f.amount, r.amount, -1) <> m.amount OR coalesce(f.currency, r.currency) <> m.currency
    OR coalesce(f.log_no, r.log_no) > m.log_no OR (f.account <> '' AND f.account <> m.account)
 UNION ALL
-SELECT 'line ' || CAST(m.bank_line_id AS TEXT), count(*), 1, 0
+SELECT 'bank line ' || CAST(m.bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' refunds', NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM refund_matches m LEFT JOIN credit_refund_returns b ON b.credit_refund_id = m.credit_refund_id
 LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
 WHERE b.log_no IS NULL AND i.log_no IS NULL GROUP BY m.bank_line_id HAVING count(*) > 1
 UNION ALL
-SELECT 'refund ' || CAST(coalesce(credit_refund_id, payment_reversal_id) AS TEXT), count(*), 1, 0 FROM refund_matches
+SELECT CASE WHEN credit_refund_id IS NULL THEN 'reversal ' ELSE 'refund ' END
+         || CAST(coalesce(credit_refund_id, payment_reversal_id) AS TEXT) || ', matched '
+         || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM refund_matches
 GROUP BY credit_refund_id, payment_reversal_id HAVING count(*) > 1;
 
 -- share_transaction: A balance transaction is reported once, its net amount is its amount less its fee, and a converted one names what was sent.
 -- whole
-SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT), account, amount, fee, net
+-- columns at account kind reported_by currency amount:amount fee:amount net:amount source_currency
+-- columns source_amount:amount@source_currency exchange_rate
+SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT), account, kind, reported_by, currency, amount, fee, net,
+       source_currency, source_amount, exchange_rate
 FROM balance_transactions
 WHERE amount - fee <> net OR kind NOT IN ('share', 'misrouted', 'reversal', 'dispute', 'other')
    OR reported_by NOT IN ('processor', 'settlement_file') OR (source_currency IS NULL) <> (source_amount IS NULL)
    OR (source_currency IS NULL) <> (exchange_rate IS NULL) OR source_currency = currency
    OR (source_amount > 0) <> (amount > 0)
 UNION ALL
-SELECT 'transaction ' || id, account, count(*), 0, 0 FROM balance_transactions GROUP BY account, id HAVING count(*) > 1
+SELECT 'transaction ' || id || ', recorded ' || CAST(count(*) AS TEXT) || ' times', account, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL
+FROM balance_transactions GROUP BY account, id HAVING count(*) > 1
 UNION ALL
-SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT), '', count(*), 0, 0 FROM balance_transactions
+SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM balance_transactions
 GROUP BY balance_transaction_id HAVING count(*) > 1;
 
 -- share_dated: A share is dated on the day of its transaction.
@@ -1936,31 +2215,42 @@ WHERE s.occurred_on - d.n NOT IN (-1, 0, 1);
 
 -- share_of_settlement_line: A transaction that a settlement file reported has the net amount, currency and time of its line.
 -- whole
-SELECT 'transaction ' || b.id, b.net, l.amount, b.currency, l.currency
+-- columns at currency net:amount line_currency line_amount:amount@line_currency
+SELECT 'transaction ' || b.id, b.currency, b.net, l.currency, l.amount
 FROM balance_transactions b JOIN settlement_lines l ON b.id = 'line:' || CAST(l.settlement_line_id AS TEXT)
 WHERE b.reported_by = 'settlement_file' AND (l.amount <> b.net OR l.currency <> b.currency OR l.occurred_at <> b.occurred_at);
 
 -- settlement_line: A line of a settlement file is in its partner's file, has the sign of its kind, and occurs once.
 -- whole
-SELECT 'line ' || CAST(l.settlement_line_id AS TEXT), l.partner_id, l.kind, l.amount
+-- columns at partner file_partner kind currency amount:amount refunded:amount
+SELECT 'settlement line ' || CAST(l.settlement_line_id AS TEXT), l.partner_id, f.partner_id, l.kind, l.currency,
+       l.amount, l.refunded
 FROM settlement_lines l LEFT JOIN settlement_files f ON f.settlement_file_id = l.settlement_file_id
 WHERE f.log_no IS NULL OR f.log_no > l.log_no OR f.partner_id <> l.partner_id OR l.line > f.lines + 1
    OR CASE l.kind WHEN 'share' THEN l.amount <= 0 WHEN 'reversal' THEN l.amount >= 0 WHEN 'dispute' THEN l.amount = 0
                   ELSE 1 = 1 END OR l.refunded < 0 OR (l.transfer IS NULL AND l.payment IS NULL)
 UNION ALL
-SELECT 'line of ' || partner_id, quote_id, requote_id, count(*) FROM settlement_lines
+SELECT CAST(count(*) AS TEXT) || ' lines of quote ' || quote_id || coalesce(', requote ' || requote_id, ''), partner_id,
+       NULL, NULL, NULL, NULL, NULL
+FROM settlement_lines
 GROUP BY partner_id, payment, transfer, quote_id, requote_id HAVING count(*) > 1
 UNION ALL
-SELECT 'file of ' || partner_id, sha256, '', count(*) FROM settlement_files
+SELECT CAST(count(*) AS TEXT) || ' files of SHA-256 ' || sha256, partner_id, NULL, NULL, NULL, NULL, NULL
+FROM settlement_files
 GROUP BY partner_id, sha256 HAVING count(*) > 1
 UNION ALL
-SELECT 'file ' || CAST(f.settlement_file_id AS TEXT), n.value, '', f.lines
+SELECT 'settlement file ' || CAST(f.settlement_file_id AS TEXT) || ' of ' || CAST(f.lines AS TEXT) || ' lines, but '
+         || n.value || ' by its event', f.partner_id, NULL, NULL, NULL, NULL, NULL
 FROM settlement_files f JOIN details n ON n.event_id = f.event_id AND n.path = 'lines'
 WHERE n.value <> CAST(f.lines AS TEXT);
 
 -- share_of_quote: A share belongs to the sale in the row that it names, in the row's currency; the processor was to route at least part of the quote.
 -- whole
-SELECT 'share ' || CAST(s.share_allocation_id AS TEXT), s.partner_id, s.quote_id, s.amount, s.settled_amount
+-- columns at partner quote posted_month matched_by currency amount:amount settled_currency
+-- columns settled:amount@settled_currency row_kind row_partner row_quote row_month row_currency row_arrangement
+SELECT 'share ' || CAST(s.share_allocation_id AS TEXT), s.partner_id, s.quote_id, s.posted_month, s.matched_by,
+       s.currency, s.amount, s.settled_currency, s.settled_amount, r.kind, r.partner_id, r.quote_id, r.posted_month,
+       r.currency, r.arrangement
 FROM share_allocations s LEFT JOIN named_rows r ON r.log_no = s.entry_id
 LEFT JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
 LEFT JOIN settlement_lines l ON l.settlement_line_id = s.settlement_line_id
@@ -1978,30 +2268,38 @@ WHERE r.kind IS DISTINCT FROM 'quote_accepted' OR r.partner_id <> s.partner_id O
          SELECT 1 FROM named_rows o WHERE o.partner_id = s.partner_id AND o.quote_id = s.quote_id
            AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account'))
 UNION ALL
-SELECT 'share ' || CAST(share_allocation_id AS TEXT), 'twice', '', count(*), 0 FROM share_allocations
+SELECT 'share ' || CAST(share_allocation_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM share_allocations
 GROUP BY share_allocation_id HAVING count(*) > 1
 UNION ALL
-SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT), 'matched twice', quote_id, count(*), 0
+SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT) || ', matched ' || CAST(count(*) AS TEXT) || ' times',
+       NULL, quote_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM share_allocations WHERE matched_by <> 'finance' GROUP BY balance_transaction_id, quote_id, requote_id
 HAVING count(*) > 1;
 
 -- shares_within_transaction: The shares of a transaction have its sign and are no more than its net amount.
 -- whole
-SELECT 'transaction ' || CAST(b.balance_transaction_id AS TEXT), b.net, s.amount
+-- columns at currency net:amount of_shares:amount
+SELECT 'transaction ' || CAST(b.balance_transaction_id AS TEXT), b.currency, b.net, s.amount
 FROM balance_transactions b JOIN (SELECT balance_transaction_id, sum(settled_amount) AS amount FROM share_allocations
   GROUP BY balance_transaction_id) s ON s.balance_transaction_id = b.balance_transaction_id
 WHERE abs(s.amount) > abs(b.net) OR (s.amount <> 0 AND (s.amount > 0) <> (b.net > 0));
 
 -- transaction_closed: Finance closed no more of a transaction than its net amount, with its sign and a reason.
 -- whole
-SELECT 'transaction ' || CAST(c.balance_transaction_id AS TEXT), c.amount, b.net
+-- columns at currency closed:amount transaction_currency net:amount@transaction_currency
+SELECT 'transaction ' || CAST(c.balance_transaction_id AS TEXT), c.currency, c.amount, b.currency, b.net
 FROM balance_transaction_closings c LEFT JOIN balance_transactions b ON b.balance_transaction_id = c.balance_transaction_id
 WHERE b.log_no IS NULL OR b.log_no > c.log_no OR b.currency <> c.currency OR abs(c.amount) > abs(b.net)
    OR (c.amount > 0) <> (b.net > 0) OR c.amount = 0 OR trim(c.reason) = '';
 
 -- share_reversal: A ledger reversal for a reversed transfer has the quote, the amount and the routing of that transfer.
 -- whole
-SELECT 'share ' || CAST(v.share_allocation_id AS TEXT), s.quote_id, s.amount, r.quote_id, r.invoice_amount
+-- columns at partner quote currency amount:amount row_kind row_partner row_quote row_currency
+-- columns row_amount:amount@row_currency row_arrangement
+SELECT 'share ' || CAST(v.share_allocation_id AS TEXT), s.partner_id, s.quote_id, s.currency, s.amount, r.kind,
+       r.partner_id, r.quote_id, r.currency, r.invoice_amount, r.arrangement
 FROM reversal_evidence v LEFT JOIN share_allocations s ON s.share_allocation_id = v.share_allocation_id
 LEFT JOIN named_rows r ON r.log_no = v.entry_id
 WHERE r.kind IS DISTINCT FROM 'reversal' OR s.log_no IS NULL OR r.quote_id <> s.quote_id OR r.invoice_amount <> s.amount
@@ -2009,31 +2307,42 @@ WHERE r.kind IS DISTINCT FROM 'reversal' OR s.log_no IS NULL OR r.quote_id <> s.
    OR r.arrangement <> 'connected_account' OR v.price_from NOT IN ('whole', 'settlement_file', 'finance')
    OR r.event_id <> v.event_id
 UNION ALL
-SELECT 'row ' || CAST(entry_id AS TEXT), '', count(*), '', 1 FROM reversal_evidence GROUP BY entry_id HAVING count(*) > 1;
+SELECT 'row ' || CAST(entry_id AS TEXT) || ', for ' || CAST(count(*) AS TEXT) || ' shares', NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM reversal_evidence GROUP BY entry_id HAVING count(*) > 1;
 
 -- missing_shares: An invoice for missing shares is the sum of its quotes, and bills no quote beyond what was sold for the processor to route.
 -- whole
-SELECT coalesce(d.number, 'document ' || CAST(b.document_id AS TEXT)), d.invoice_amount, b.amount
+-- columns at partner month currency billed:amount of_quotes:amount sold:amount document_partner document_month
+-- columns document_currency
+SELECT coalesce(d.number, 'document ' || CAST(b.document_id AS TEXT)), d.partner_id, d.month,
+       coalesce(d.currency, b.currency), d.invoice_amount, b.amount, NULL, d.partner_id, d.month, d.currency
 FROM (SELECT * FROM papers WHERE purpose = 'missing_shares') d
-FULL JOIN (SELECT document_id, sum(amount) AS amount FROM missing_shares GROUP BY document_id) b
+FULL JOIN (SELECT document_id, min(currency) AS currency, sum(amount) AS amount FROM missing_shares
+           GROUP BY document_id) b
   ON b.document_id = d.document_id
 WHERE d.document_id IS NULL OR b.document_id IS NULL OR d.invoice_amount <> b.amount
 UNION ALL
-SELECT 'quote ' || b.quote_id, sum(b.amount), coalesce(r.amount, 0)
+SELECT 'quote ' || b.quote_id, b.partner_id, NULL, b.currency, sum(b.amount), NULL, coalesce(r.amount, 0), NULL, NULL,
+       NULL
 FROM missing_shares b JOIN papers d ON d.document_id = b.document_id AND d.void_no IS NULL
 LEFT JOIN (SELECT partner_id, quote_id, currency, sum(invoice_amount) AS amount FROM named_rows
            WHERE kind <> 'reversal' AND arrangement = 'connected_account' GROUP BY partner_id, quote_id, currency) r
   ON r.partner_id = b.partner_id AND r.quote_id = b.quote_id AND r.currency = b.currency
 GROUP BY b.partner_id, b.quote_id, b.currency, r.amount HAVING sum(b.amount) > coalesce(r.amount, 0)
 UNION ALL
-SELECT 'quote ' || b.quote_id, b.amount, 0
+SELECT 'quote ' || b.quote_id || ' on ' || d.number, b.partner_id, b.month, b.currency, b.amount, NULL, NULL,
+       d.partner_id, d.month, d.currency
 FROM missing_shares b JOIN papers d ON d.document_id = b.document_id
 WHERE b.partner_id <> d.partner_id OR b.month <> d.month OR b.currency <> d.currency OR b.amount <= 0
    OR b.arrangement <> d.arrangement;
 
 -- share_payment: The part of a share that pays an invoice is a payment, or a reversal of one, of that amount, partner, currency and account, whose identity names the share.
 -- whole
-SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), x.amount, s.amount, p.amount, r.amount
+-- columns at partner currency paid:amount share_currency share:amount@share_currency payment_partner payment_currency
+-- columns payment:amount@payment_currency reversal_currency reversed:amount@reversal_currency
+SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), s.partner_id, x.currency, x.amount, s.currency, s.amount,
+       p.partner_id, p.currency, p.amount, r.currency, r.amount
 FROM share_payments x LEFT JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
 LEFT JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
 LEFT JOIN payments p ON p.payment_id = x.payment_id
@@ -2053,26 +2362,32 @@ WHERE s.log_no IS NULL OR p.log_no IS NULL OR x.currency <> s.currency OR x.curr
                || '|share ' || CAST(x.share_allocation_id AS TEXT) || '|' || CAST(x.payment_id AS TEXT)
            ELSE r.amount IS DISTINCT FROM x.amount OR r.payment_id <> x.payment_id OR i.log_no IS NULL END
 UNION ALL
-SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), sum(x.amount), s.amount, 0, 0
+SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), s.partner_id, s.currency, sum(x.amount), s.currency, s.amount,
+       NULL, NULL, NULL, NULL, NULL
 FROM share_payments x JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
-GROUP BY x.share_allocation_id, s.amount HAVING abs(sum(x.amount)) > abs(s.amount)
+GROUP BY x.share_allocation_id, s.partner_id, s.currency, s.amount HAVING abs(sum(x.amount)) > abs(s.amount)
 UNION ALL
-SELECT 'payment ' || CAST(payment_id AS TEXT), 0, 0, amount, 0 FROM payments
+SELECT 'payment ' || CAST(payment_id AS TEXT), partner_id, NULL, NULL, NULL, NULL, partner_id, currency, amount, NULL, NULL
+FROM payments
 WHERE substr(identity, 1, 10) = 'processor|' AND replace(identity, '|share ', '') <> identity
   AND payment_id NOT IN (SELECT payment_id FROM share_payments WHERE payment_reversal_id IS NULL)
 UNION ALL
-SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT), 0, 0, 0, amount FROM payment_reversals
+SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT), partner_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, currency, amount
+FROM payment_reversals
 WHERE substr(identity, 1, 10) = 'processor|' AND replace(identity, '|share ', '') <> identity
   AND payment_reversal_id NOT IN (SELECT payment_reversal_id FROM share_payments
                                   WHERE amount < 0 AND payment_reversal_id IS NOT NULL);
 
 -- reading: A reading of an account goes forward, and reports no more new transactions than it read.
-SELECT 'reading ' || CAST(processor_reading_id AS TEXT), account, read_from, read_to
+-- columns at account read_from read_to transactions:int new:int
+SELECT 'reading ' || CAST(processor_reading_id AS TEXT), account, read_from, read_to, balance_transactions,
+       new_balance_transactions
 FROM processor_readings
 WHERE read_from >= read_to OR new_balance_transactions < 0 OR new_balance_transactions > balance_transactions;
 
 -- readings_of_transactions: An import of an account's transactions recorded as many as its readings call new.
 -- whole
+-- columns at called_new:int recorded:int
 SELECT 'event ' || CAST(r.event_id AS TEXT), r.new_transactions, coalesce(b.transactions, 0)
 FROM (SELECT event_id, sum(new_balance_transactions) AS new_transactions FROM processor_readings GROUP BY event_id) r
 LEFT JOIN (SELECT event_id, count(*) AS transactions FROM balance_transactions GROUP BY event_id) b
@@ -2081,8 +2396,11 @@ WHERE r.new_transactions <> coalesce(b.transactions, 0);
 
 -- opening_adds_up: Items carried over add up to the totals and the control total of their opening, on the day of the cut-over.
 -- whole
+-- columns at currency stated_items:int counted_items:int stated_control:amount control_of_items:amount
+-- columns stated_invoices:amount invoices_of_items:amount stated_credits:amount credits_of_items:amount
+-- columns stated_cash:amount cash_of_items:amount
 SELECT 'opening ' || CAST(coalesce(t.opening_id, s.opening_id) AS TEXT), coalesce(t.currency, s.currency), t.items,
-       s.items, t.control, s.invoices - s.credits - s.cash
+       s.items, t.control, s.invoices - s.credits - s.cash, t.invoices, s.invoices, t.credits, s.credits, t.cash, s.cash
 FROM opening_totals t FULL JOIN (
   SELECT opening_id, currency, count(*) AS items, sum(invoices) AS invoices, sum(credits) AS credits, sum(cash) AS cash
   FROM (SELECT opening_id, currency, CASE document WHEN 'invoice' THEN invoice_amount ELSE 0 END AS invoices,
@@ -2093,29 +2411,34 @@ FROM opening_totals t FULL JOIN (
 WHERE t.items IS NULL OR s.items IS NULL OR t.items <> s.items OR t.invoices <> s.invoices OR t.credits <> s.credits
    OR t.cash <> s.cash OR t.control <> t.invoices - t.credits - t.cash
 UNION ALL
-SELECT 'opening ' || CAST(opening_id AS TEXT), currency, count(*), 1, 0, 0 FROM opening_totals
+SELECT 'opening ' || CAST(opening_id AS TEXT) || ', stated ' || CAST(count(*) AS TEXT) || ' times', currency, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM opening_totals
 GROUP BY opening_id, currency HAVING count(*) > 1
 UNION ALL
-SELECT 'opening ' || CAST(o.opening_id AS TEXT), m.month, 0, 0, 0, 0
+SELECT 'opening ' || CAST(o.opening_id AS TEXT) || ', cut over before the closed month ' || m.month, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM openings o JOIN days d ON d.n = o.cut_over_on JOIN closed_months m ON m.month > d.month AND m.log_no < o.log_no;
 
 -- opening_items: An item carried over is entered on the day of its opening's cut-over; a revision follows the void one with its number.
 -- whole
-SELECT d.number, d.entry_on, o.cut_over_on, d.opening_revision
+-- columns at dated_on:day entry_on:day cut_over_on:day revision:int
+SELECT d.number, d.issued_on, d.entry_on, o.cut_over_on, d.opening_revision
 FROM documents d LEFT JOIN openings o ON o.opening_id = d.opening_id
 LEFT JOIN papers f ON f.document_id = d.opening_follows
 WHERE d.opening_id IS NOT NULL AND (o.log_no IS NULL OR o.log_no > d.log_no OR d.entry_on <> o.cut_over_on
   OR d.issued_on > o.cut_over_on OR (d.opening_revision = 1) <> (d.opening_follows IS NULL)
   OR (d.opening_follows IS NOT NULL AND (f.void_no IS NULL OR f.void_no > d.log_no)))
 UNION ALL
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.entry_on, o.cut_over_on, 0
+SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.received_on, p.entry_on, o.cut_over_on, NULL
 FROM payments p LEFT JOIN openings o ON o.opening_id = p.opening_id
 WHERE p.opening_id IS NOT NULL AND (o.log_no IS NULL OR p.entry_on <> o.cut_over_on OR p.method = 'link'
   OR p.opening_number IS NULL);
 
 -- opening_of_event: An opening has the cut-over, the hash and the totals that its event states.
 -- whole
-SELECT 'opening ' || CAST(o.opening_id AS TEXT), o.sha256, h.value, c.value
+-- columns at sha256 event_states_sha256 cut_over_on:day event_states_cut_over_on
+SELECT 'opening ' || CAST(o.opening_id AS TEXT), o.sha256, h.value, o.cut_over_on, c.value
 FROM openings o LEFT JOIN details h ON h.event_id = o.event_id AND h.path = 'sha256'
 LEFT JOIN details c ON c.event_id = o.event_id AND c.path = 'cut_over_on' LEFT JOIN days d ON d.n = o.cut_over_on
 WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day
@@ -2136,7 +2459,8 @@ WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(
 
 -- books_in_order: The books of a month are closed once, one month after the other, after it ended and its billing close, by the event of that close, over all facts before.
 -- whole
-SELECT b.month, b.previous, b.before, e.subject
+-- columns at states_previous closed_before event_names billing_closed_at closed_at event_at
+SELECT 'books of ' || b.month, b.previous, b.before, e.subject, c.closed_at, b.closed_at, e.occurred_at
 FROM (SELECT c.*, lag(c.month) OVER (ORDER BY c.log_no) AS before FROM book_closes c) b
 LEFT JOIN months m ON m.month = b.month LEFT JOIN months p ON p.month = b.before
 LEFT JOIN closed_months c ON c.month = b.month LEFT JOIN audit_events e ON e.event_id = b.event_id
@@ -2185,18 +2509,22 @@ WHERE p.opening <> p.before AND p.before_on < p.first_on
                       SELECT x.bank_line_id FROM bank_statement_lines x JOIN dated y ON y.bank_statement_id = x.bank_statement_id));
 
 -- books_balance: The balances of closed books add up to zero in each currency; each names its account once and is not zero.
-SELECT month, currency, sum(amount) FROM book_balances GROUP BY month, currency HAVING sum(amount) <> 0
+-- columns at account control currency amount:amount
+SELECT 'books of ' || month, 'all', NULL, currency, sum(amount)
+FROM book_balances GROUP BY month, currency HAVING sum(amount) <> 0
 UNION ALL
-SELECT month, account || ' ' || currency, count(*) FROM book_balances GROUP BY month, account, currency
+SELECT 'books of ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times', account, NULL, currency, sum(amount)
+FROM book_balances GROUP BY month, account, currency
 HAVING count(*) > 1 OR min(amount) = 0 AND max(amount) = 0
 UNION ALL
-SELECT month, account, 0 FROM book_balances
+SELECT 'books of ' || month, account, control, currency, amount FROM book_balances
 WHERE substr(account, 1, length(control)) <> control OR (account <> control AND substr(account, length(control) + 1, 1) <> ':')
    OR month NOT IN (SELECT month FROM book_closes);
 
 -- books_of_journal: The balances of closed books are those of the month before plus the month's journal, which the facts give by the posting rules.
 -- whole
-SELECT month, account, currency, sum(stated), sum(posted)
+-- columns at account currency stated:amount in_journal:amount
+SELECT 'books of ' || month, account, currency, sum(stated), sum(posted)
 FROM (SELECT b.month, b.account, b.currency, b.amount AS stated, 0 AS posted FROM book_balances b
       UNION ALL SELECT n.month, b.account, b.currency, 0, b.amount
       FROM book_balances b JOIN book_closes n ON n.previous = b.month
@@ -2208,14 +2536,16 @@ GROUP BY month, account, currency HAVING sum(stated) <> sum(posted);
 
 -- journal_balances: The journal of every month is balanced in each currency.
 -- whole
-SELECT month, currency, sum(amount) FROM journal GROUP BY month, currency HAVING sum(amount) <> 0
+-- columns at currency amount:amount day_number:int
+SELECT 'journal of ' || month, currency, sum(amount), NULL FROM journal GROUP BY month, currency HAVING sum(amount) <> 0
 UNION ALL
-SELECT j.fact || ' ' || CAST(j.log_no AS TEXT), 'of a day that does not exist', j.entry_on
+SELECT j.fact || ', fact ' || CAST(j.log_no AS TEXT) || ', on no day', j.currency, j.amount, j.entry_on
 FROM entries j LEFT JOIN days d ON d.n = j.entry_on WHERE d.n IS NULL;
 
 -- open_items_of_journal: What is open on documents and unapplied of payments are the balances of their accounts in the journal, by partner.
 -- whole
-SELECT account, currency, sum(items), sum(posted)
+-- columns at currency open:amount in_journal:amount
+SELECT 'account ' || account, currency, sum(items), sum(posted)
 FROM (SELECT CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed:' ELSE 'liabilities:partner-credit:' END
                || d.partner_id AS account, d.currency,
              CASE WHEN d.void_no IS NOT NULL THEN 0 WHEN d.document = 'invoice' THEN sum(m.amount) ELSE -sum(m.amount) END
@@ -2233,12 +2563,14 @@ GROUP BY account, currency HAVING sum(items) <> sum(posted);
 
 -- entry_in_open_books: Nothing is dated in books that were closed before it was recorded, nor before the day on which it happened.
 -- whole
-SELECT f.fact || ' ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.opens_on
+-- columns at dated_on:day entry_on:day books_open_from:day
+SELECT f.fact || ', fact ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.opens_on
 FROM dated f WHERE f.entry_on < f.dated_on OR f.entry_on < f.opens_on;
 
 -- entry_dated_on_its_day: An entry is dated on its own day; or if the books of that day were closed, or what it settles was issued or opened again later, on that first possible day.
 -- whole
-SELECT f.fact || ' ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.reopened_on, f.opens_on
+-- columns at dated_on:day entry_on:day reopened_on:day books_open_from:day
+SELECT f.fact || ', fact ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.reopened_on, f.opens_on
 FROM dated f
 WHERE f.states_reopened > 0
   AND (f.entry_on <> CASE WHEN f.reopened_on > f.dated_on THEN f.reopened_on ELSE f.dated_on END
@@ -2249,7 +2581,8 @@ WHERE f.states_reopened > 0
 
 -- entry_not_late: A payment's entry that is dated after its own day is dated on the first open day, when it was recorded, or when its payment or document was opened again.
 -- whole
-SELECT f.fact || ' ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.opens_on
+-- columns at dated_on:day entry_on:day books_open_from:day
+SELECT f.fact || ', fact ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.opens_on
 FROM dated f LEFT JOIN days r ON r.day = substr(f.recorded_at, 1, 10)
 WHERE f.states_reopened = 0 AND f.entry_on > f.dated_on AND f.entry_on <> coalesce(f.opens_on, 0)
   AND f.entry_on > r.n + 1 AND f.entry_on NOT IN (SELECT entry_on FROM document_moves WHERE entry_on IS NOT NULL)
@@ -2257,7 +2590,8 @@ WHERE f.states_reopened = 0 AND f.entry_on > f.dated_on AND f.entry_on <> coales
 
 -- event_of_fact: A fact names an event that was recorded before it. The row of an acceptance may come just before its event.
 -- whole
-SELECT f.kind || ' ' || CAST(f.log_no AS TEXT), f.event_id, e.action
+-- columns at event:int action
+SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.event_id, e.action
 FROM fact_events f LEFT JOIN audit_events e ON e.event_id = f.event_id
 WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
   AND NOT coalesce(f.kind = 'ledger_rows' AND e.action IN ('quote.accept', 'requote.accept') AND e.log_no < f.log_no + 20,
@@ -2265,13 +2599,15 @@ WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
 
 -- event_makes_fact: A fact names an event of an action that records such facts.
 -- whole
-SELECT f.kind || ' ' || CAST(min(f.log_no) AS TEXT), e.action, count(*)
+-- columns at action facts:int
+SELECT f.kind || ', fact ' || CAST(min(f.log_no) AS TEXT), e.action, count(*)
 FROM fact_events f JOIN audit_events e ON e.event_id = f.event_id
 LEFT JOIN recording r ON r.kind = f.kind AND r.action = e.action
 WHERE r.kind IS NULL GROUP BY f.kind, e.action;
 
 -- event_has_fact: An event of an action that always records a fact has recorded it, but for a payment that was recorded already.
 -- whole
+-- columns at action event_names lacks
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, r.kind
 FROM audit_events e JOIN recording r ON r.action = e.action AND r.always = 1
 LEFT JOIN (SELECT DISTINCT kind, event_id FROM fact_events) f ON f.kind = r.kind AND f.event_id = e.event_id
@@ -2279,9 +2615,11 @@ WHERE f.kind IS NULL AND NOT (e.action = 'payment.record' AND EXISTS (
   SELECT 1 FROM details d WHERE d.event_id = e.event_id AND d.path = 'same_as' AND d.value IS NOT NULL));
 
 -- event_once: An event has one number, and numbers are given in the order of the log.
+-- columns at times:int
 SELECT 'event ' || CAST(event_id AS TEXT), count(*) FROM audit_events GROUP BY event_id HAVING count(*) > 1;
 
 -- event_in_order: An event is not recorded a day before one that is earlier in the log, except in a sandbox, whose clock may be set.
+-- columns at occurred_at latest_before
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.occurred_at, e.latest
 FROM (SELECT event_id, occurred_at, max(occurred_at) OVER (ORDER BY log_no ROWS BETWEEN UNBOUNDED PRECEDING
              AND 1 PRECEDING) AS latest FROM audit_events) e
@@ -2304,14 +2642,16 @@ WHERE old_no IS NOT NULL AND substr(coalesce(old, ''), 1, 1) <> '#' AND substr(c
 
 -- fact_of_event_time: A fact was recorded at the time of the event that it names.
 -- whole
-SELECT f.kind || ' ' || CAST(f.log_no AS TEXT), f.recorded_at, e.occurred_at
+-- columns at recorded_at event_at
+SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.recorded_at, e.occurred_at
 FROM fact_times f JOIN audit_events e ON e.event_id = f.event_id
 WHERE f.recorded_at <> e.occurred_at
   AND f.kind NOT IN ('processor_readings', 'passkeys', 'passkey_ends', 'user_identities');
 
 -- reason_of_event: A void, write-off, hold, dispute or reversal has the reason that its event states.
 -- whole
-SELECT f.kind || ' ' || CAST(f.log_no AS TEXT), f.reason, d.value
+-- columns at recorded event_states
+SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.reason, d.value
 FROM fact_reasons f JOIN details d ON d.event_id = f.event_id AND d.path = 'reason'
 WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 'invoice.write_off_undone', 'invoice.hold',
   'dispute.open', 'dispute.close', 'payment.reverse', 'processor.close', 'ledger.pause', 'user.deactivate', 'opening.reverse')
@@ -2320,6 +2660,7 @@ WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 
 
 -- event_subject: An event names what its fact is about: the document, and the amount that was written off, refunded, disputed or credited.
 -- whole
+-- columns at action event_names recorded
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, x.number
 FROM event_subjects x JOIN audit_events e ON e.event_id = x.event_id AND e.action = x.action
 WHERE e.subject IS DISTINCT FROM x.number
@@ -2423,7 +2764,8 @@ HAVING p.value IS DISTINCT FROM r.partner_id AND NOT EXISTS (
 
 -- document_of_event: A document was issued by the close of its month, a rerun, a credit, a bill of missing shares or an opening, at that time.
 -- whole
-SELECT d.number, d.purpose, d.issued_at, d.log_no
+-- columns at purpose month currency invoice_amount:amount issued_at
+SELECT d.number, d.purpose, d.month, d.currency, d.invoice_amount, d.issued_at
 FROM documents d LEFT JOIN papers i ON i.document_id = d.credits LEFT JOIN openings o ON o.opening_id = d.opening_id
 LEFT JOIN currencies c ON c.code = d.currency
 LEFT JOIN numerals n ON n.amount = d.invoice_amount AND n.digits = c.digits
@@ -2439,6 +2781,7 @@ WHERE NOT EXISTS (
 
 -- event_counts: An event that says how many items it recorded recorded as many.
 -- whole
+-- columns at action event_states recorded:int
 SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.value, count(f.log_no)
 FROM details d JOIN (
   SELECT 'processor_event.erase' AS action, 'erased' AS path, 'processor_event_erasures' AS kind
@@ -2449,54 +2792,71 @@ GROUP BY d.event_id, d.action, d.value HAVING d.value <> CAST(count(f.log_no) AS
 
 -- erasure_once: A personal text is erased at most once, and its erasure has the form of a commitment.
 -- whole
-SELECT commitment, count(*), 0 FROM erasures GROUP BY commitment HAVING count(*) > 1
-UNION ALL SELECT commitment, 0, log_no FROM erasures WHERE length(commitment) <> 45 OR substr(commitment, 1, 1) <> '#';
+-- columns at fact:int
+SELECT 'text ' || commitment || ', erased ' || CAST(count(*) AS TEXT) || ' times', max(log_no)
+FROM erasures GROUP BY commitment HAVING count(*) > 1
+UNION ALL
+SELECT 'text ' || commitment, log_no FROM erasures WHERE length(commitment) <> 45 OR substr(commitment, 1, 1) <> '#';
 
 -- user_known: Who acted is a user who was recorded before and had not been deactivated.
 -- whole
+-- columns at action user:int
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.user_id
 FROM audit_events e LEFT JOIN users u ON u.user_id = e.user_id LEFT JOIN user_ends x ON x.user_id = e.user_id
 WHERE e.user_id IS NOT NULL AND (u.log_no IS NULL OR u.log_no > e.log_no OR x.log_no < e.log_no);
 
 -- user_once: A user is recorded once, is deactivated at most once, and a login follows a user who had ended.
 -- whole
+-- columns at name follows:int
 SELECT 'user ' || CAST(u.user_id AS TEXT), u.login, u.follows
 FROM users u LEFT JOIN user_ends x ON x.user_id = u.follows
 WHERE u.follows IS NOT NULL AND (x.log_no IS NULL OR x.log_no > u.log_no)
 UNION ALL
-SELECT 'user ' || CAST(user_id AS TEXT), 'twice', count(*) FROM users GROUP BY user_id HAVING count(*) > 1
+SELECT 'user ' || CAST(user_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL FROM users
+GROUP BY user_id HAVING count(*) > 1
 UNION ALL
-SELECT 'user ' || CAST(user_id AS TEXT), 'ended twice', count(*) FROM user_ends GROUP BY user_id HAVING count(*) > 1
+SELECT 'user ' || CAST(user_id AS TEXT) || ', deactivated ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL
+FROM user_ends
+GROUP BY user_id HAVING count(*) > 1
 UNION ALL
-SELECT 'user ' || CAST(x.user_id AS TEXT), 'unknown', 0 FROM user_ends x LEFT JOIN users u ON u.user_id = x.user_id
+SELECT 'end of unknown user ' || CAST(x.user_id AS TEXT), NULL, NULL
+FROM user_ends x LEFT JOIN users u ON u.user_id = x.user_id
 WHERE u.log_no IS NULL OR u.log_no > x.log_no
 UNION ALL
-SELECT 'role of user ' || CAST(r.user_id AS TEXT), r.role, 0 FROM user_roles r LEFT JOIN users u ON u.user_id = r.user_id
+SELECT r.action || ' of a role of user ' || CAST(r.user_id AS TEXT), r.role, NULL
+FROM user_roles r LEFT JOIN users u ON u.user_id = r.user_id
 WHERE u.log_no IS NULL OR u.log_no > r.log_no OR r.action NOT IN ('grant', 'revoke')
    OR r.role NOT IN ('viewer', 'finance', 'approver', 'administrator', 'operations', 'auditor', 'program')
 UNION ALL
-SELECT 'passkey ' || CAST(p.passkey_id AS TEXT), p.credential_id, 0 FROM passkeys p LEFT JOIN users u ON u.user_id = p.user_id
+SELECT 'passkey of unknown user ' || CAST(p.user_id AS TEXT), p.credential_id, NULL
+FROM passkeys p LEFT JOIN users u ON u.user_id = p.user_id
 WHERE u.log_no IS NULL OR u.log_no > p.log_no
 UNION ALL
-SELECT 'passkey ' || CAST(x.passkey_id AS TEXT), 'unknown', 0 FROM passkey_ends x LEFT JOIN passkeys p ON p.passkey_id = x.passkey_id
+SELECT 'end of unknown passkey ' || CAST(x.passkey_id AS TEXT), NULL, NULL
+FROM passkey_ends x LEFT JOIN passkeys p ON p.passkey_id = x.passkey_id
 WHERE p.log_no IS NULL OR p.log_no > x.log_no
 UNION ALL
-SELECT 'identity of user ' || CAST(i.user_id AS TEXT), i.issuer, 0 FROM user_identities i LEFT JOIN users u ON u.user_id = i.user_id
+SELECT 'identity of unknown user ' || CAST(i.user_id AS TEXT), i.issuer, NULL
+FROM user_identities i LEFT JOIN users u ON u.user_id = i.user_id
 WHERE u.log_no IS NULL OR u.log_no > i.log_no;
 
 -- role_of_event: A user or a role was recorded by the event about that user, which names the role.
 -- whole
-SELECT 'user ' || CAST(u.user_id AS TEXT), u.login, e.action, e.subject
+-- columns at login role action event_names
+SELECT 'user ' || CAST(u.user_id AS TEXT), u.login, NULL, e.action, e.subject
 FROM users u JOIN audit_events e ON e.event_id = u.event_id
 WHERE u.kind = 'person' AND u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45)
 UNION ALL
-SELECT 'role of user ' || CAST(r.user_id AS TEXT), r.role, e.action, e.subject
+SELECT 'role of user ' || CAST(r.user_id AS TEXT), u.login, r.role, e.action, e.subject
 FROM user_roles r JOIN audit_events e ON e.event_id = r.event_id JOIN users u ON u.user_id = r.user_id
 WHERE e.action IN ('user.invite', 'user.role')
   AND ((u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45))
        OR NOT EXISTS (SELECT 1 FROM details d WHERE d.log_no = e.log_no AND d.value = r.role))
 UNION ALL
-SELECT 'role ' || CAST(user_role_id AS TEXT), 'twice', '', '' FROM user_roles GROUP BY user_role_id HAVING count(*) > 1;
+SELECT 'role ' || CAST(user_role_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL
+FROM user_roles
+GROUP BY user_role_id HAVING count(*) > 1;
 
 -- act_in_role: Who changed users was an administrator, and whoever corrected, paid or closed had the role finance.
 -- whole
@@ -2521,21 +2881,29 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
 
 -- approval_by_another: A request is approved or rejected by another user, and withdrawn by its own; approved before it expired.
 -- whole
-SELECT 'request ' || CAST(d.request_id AS TEXT), d.decision, d.decided_by, r.requested_by, d.recorded_at
+-- columns at decision decided_by:int names_requester:int requested_by:int decided_at expires_at
+SELECT 'request ' || CAST(d.request_id AS TEXT), d.decision, d.decided_by, d.requested_by, r.requested_by,
+       d.recorded_at, r.expires_at
 FROM approval_decisions d LEFT JOIN approval_requests r ON r.request_id = d.request_id
 WHERE r.log_no IS NULL OR r.log_no > d.log_no OR r.requested_by <> d.requested_by
    OR (d.decision = 'withdraw') <> (d.decided_by = r.requested_by) OR d.decision NOT IN ('approve', 'reject', 'withdraw')
    OR (d.decision = 'approve' AND d.recorded_at >= r.expires_at)
 UNION ALL
-SELECT 'request ' || CAST(request_id AS TEXT), 'decided twice', count(*), 0, '' FROM approval_decisions
+SELECT 'request ' || CAST(request_id AS TEXT) || ', decided ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL, NULL, NULL
+FROM approval_decisions
 GROUP BY request_id HAVING count(*) > 1
 UNION ALL
-SELECT 'request ' || CAST(request_id AS TEXT), 'twice', count(*), 0, '' FROM approval_requests
+SELECT 'request ' || CAST(request_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL, NULL, NULL
+FROM approval_requests
 GROUP BY request_id HAVING count(*) > 1;
 
 -- approval_by_approver: Who approved or rejected was an approver for all partners, or for each that the request touches.
 -- whole
-SELECT 'request ' || CAST(d.request_id AS TEXT), d.decision, d.decided_by, t.partner_id
+-- columns at decision decided_by:int partner
+SELECT 'request ' || CAST(d.request_id AS TEXT), d.decision, d.decided_by,
+       CASE t.partner_id WHEN '' THEN 'all' ELSE t.partner_id END
 FROM approval_decisions d JOIN (
   SELECT r.request_id, coalesce(v.value, '') AS partner_id FROM approval_requests r
   LEFT JOIN map_values v ON v.log_no = r.log_no AND v.column_name = 'partner_ids' AND v.path <> '') t
@@ -2552,13 +2920,15 @@ WHERE d.decision <> 'withdraw' AND NOT EXISTS (
 
 -- approval_of_event: Requests and decisions are recorded by the events of their users, and these have their requests and decisions.
 -- whole
-SELECT 'request ' || CAST(r.request_id AS TEXT), e.action, e.subject, e.user_id
+-- columns at action about user:int event_states event_names event_user:int
+SELECT 'request ' || CAST(r.request_id AS TEXT), r.action, r.subject, r.requested_by, a.value, e.subject, e.user_id
 FROM approval_requests r LEFT JOIN audit_events e ON e.event_id = r.event_id
 LEFT JOIN details a ON a.event_id = r.event_id AND a.path = 'action'
 WHERE e.user_id IS DISTINCT FROM r.requested_by OR e.subject IS DISTINCT FROM r.subject
    OR a.value IS DISTINCT FROM r.action
 UNION ALL
-SELECT 'decision on request ' || CAST(d.request_id AS TEXT), e.action, e.subject, e.user_id
+SELECT 'decision on request ' || CAST(d.request_id AS TEXT), 'approval.' || d.decision, CAST(d.request_id AS TEXT),
+       d.decided_by, e.action, a.value, e.user_id
 FROM approval_decisions d LEFT JOIN audit_events e ON e.event_id = d.event_id
 LEFT JOIN details a ON a.event_id = d.event_id AND a.path = 'request'
 WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'approval.' || d.decision
@@ -2587,7 +2957,8 @@ WHERE i.value <> s.value AND substr(i.value, 1, 1) <> '#' AND substr(s.value, 1,
 
 -- act_approved: An act done under an approval names a request for it, by the same user, that was approved before and was used once.
 -- whole
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, a.value, e.user_id
+-- columns at action event_names request user:int requested_by:int
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, a.value, e.user_id, r.requested_by
 FROM details a JOIN audit_events e ON e.event_id = a.event_id
 LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = 'approve'
@@ -2606,7 +2977,8 @@ WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action
 
 -- act_needed_approval: An act that the settings gave to two people for more than an hour states its approval, the amounts compared, or that no one else could approve.
 -- whole
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
+-- columns at action event_names user:int
+SELECT DISTINCT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
 FROM audit_events e JOIN (
   SELECT DISTINCT log_no, until_no, substr(field, 11) AS rule FROM fields
   WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.' AND value IS NOT NULL) r
@@ -2641,6 +3013,7 @@ WHERE e.action IN ('credit.refund', 'invoice.write_off') AND d.value <> m.value;
 
 -- close_states_approvals: The close of a month states the approval rules that the settings had, and how many people could approve.
 -- whole
+-- columns at month rule
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject, r.rule
 FROM audit_events e JOIN (
   SELECT v.event_id, v.value AS rule FROM details v WHERE v.action = 'month.close'
@@ -2674,11 +3047,14 @@ HAVING v.value <> CAST(count(DISTINCT CASE WHEN x.log_no IS NULL THEN u.user_id 
 
 -- pause_ended: A ledger was paused and resumed by its events, one after the other.
 -- whole
+-- columns at paused_at resumed_at
 SELECT 'pause ' || CAST(coalesce(p.pause_id, r.pause_id) AS TEXT), p.paused_at, r.resumed_at
 FROM pauses p FULL JOIN resumptions r ON r.pause_id = p.pause_id
 WHERE p.log_no IS NULL OR r.log_no < p.log_no
 UNION ALL
-SELECT 'pause ' || CAST(pause_id AS TEXT), 'resumed twice', '' FROM resumptions GROUP BY pause_id HAVING count(*) > 1;
+SELECT 'pause ' || CAST(pause_id AS TEXT) || ', resumed ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL
+FROM resumptions
+GROUP BY pause_id HAVING count(*) > 1;
 
 -- nothing_while_paused: While the ledger was paused, nothing was sold, issued, paid, corrected or closed.
 -- whole
@@ -2694,6 +3070,7 @@ JOIN (SELECT 'documents' AS kind, log_no FROM documents UNION ALL SELECT 'closed
 
 -- client_secret: The secrets of a client are numbered from 1, each made for a client that was not revoked.
 -- whole
+-- columns at secret:int previous:int
 SELECT 'client ' || s.client_id, s.sequence, s.previous_sequence
 FROM client_secrets s LEFT JOIN api_clients c ON c.client_id = s.client_id
 LEFT JOIN client_revocations r ON r.client_id = s.client_id
@@ -2701,21 +3078,28 @@ LEFT JOIN client_secrets p ON p.client_id = s.client_id AND p.sequence = s.previ
 WHERE c.log_no IS NULL OR c.log_no > s.log_no OR r.log_no < s.log_no OR s.sequence < 1
    OR s.sequence <> coalesce(s.previous_sequence, 0) + 1 OR (s.previous_sequence IS NOT NULL AND p.log_no IS NULL)
 UNION ALL
-SELECT 'client ' || client_id, count(*), 1 FROM client_secrets GROUP BY client_id, sequence HAVING count(*) > 1
+SELECT 'client ' || client_id || ', ' || CAST(count(*) AS TEXT) || ' secrets of one number', sequence, NULL
+FROM client_secrets
+GROUP BY client_id, sequence HAVING count(*) > 1
 UNION ALL
-SELECT 'client ' || client_id, count(*), 1 FROM client_revocations GROUP BY client_id HAVING count(*) > 1
+SELECT 'client ' || client_id || ', revoked ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL FROM client_revocations
+GROUP BY client_id HAVING count(*) > 1
 UNION ALL
-SELECT 'client ' || client_id, count(*), 1 FROM api_clients GROUP BY client_id HAVING count(*) > 1;
+SELECT 'client ' || client_id || ', created ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL FROM api_clients
+GROUP BY client_id HAVING count(*) > 1;
 
 -- log_key: A new key of the log follows the one before and is signed by it.
 -- whole
-SELECT key_name || ' ' || public_key, previous, before
+-- columns at states_previous key_before
+SELECT 'key ' || key_name || ' ' || public_key, previous, before
 FROM (SELECT k.*, lag(k.public_key) OVER (ORDER BY k.log_no) AS before FROM log_keys k) k
 WHERE (before IS NOT NULL AND previous IS DISTINCT FROM before) OR (previous IS NULL) <> (signature IS NULL);
 
 -- exception_closed: An exception that finance closed is one known thing, with a reason.
 -- whole
-SELECT 'closing ' || CAST(c.payment_exception_closing_id AS TEXT), c.reason
+-- columns at bank_line:int bank_statement:int payment:int processor_event:int reason
+SELECT 'closing ' || CAST(c.payment_exception_closing_id AS TEXT), c.bank_line_id, c.bank_statement_id, c.payment_id,
+       c.processor_event_id, nullif(c.reason, '')
 FROM payment_exception_closings c LEFT JOIN bank_line_outcomes o ON o.bank_line_id = c.bank_line_id
 LEFT JOIN bank_statements s ON s.bank_statement_id = c.bank_statement_id LEFT JOIN payments p ON p.payment_id = c.payment_id
 LEFT JOIN processor_event_outcomes x ON x.processor_event_id = c.processor_event_id
@@ -2726,39 +3110,48 @@ WHERE trim(c.reason) = '' OR CASE WHEN c.bank_line_id IS NULL THEN 0 ELSE 1 END
 
 -- processor_event: An event of the processor has one outcome; one that changed something names its payment; only one with an outcome was erased.
 -- whole
+-- columns at outcome payment:int
 SELECT 'processor event ' || CAST(o.processor_event_id AS TEXT), o.outcome, o.payment_id
 FROM processor_event_outcomes o LEFT JOIN payments p ON p.payment_id = o.payment_id
 WHERE o.outcome NOT IN ('effect', 'nothing', 'manual_review') OR o.reason = '' OR (o.outcome = 'effect' AND o.payment_id IS NULL)
    OR (o.payment_id IS NOT NULL AND o.payment_id NOT IN (SELECT payment_id FROM payment_sources WHERE source = 'processor'))
 UNION ALL
-SELECT 'processor event ' || CAST(processor_event_id AS TEXT), 'twice', count(*) FROM processor_event_outcomes
+SELECT 'processor event ' || CAST(processor_event_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL
+FROM processor_event_outcomes
 GROUP BY processor_event_id HAVING count(*) > 1
 UNION ALL
-SELECT 'processor event ' || CAST(x.processor_event_id AS TEXT), 'erased without an outcome', 0
+SELECT 'erased processor event ' || CAST(x.processor_event_id AS TEXT), NULL, NULL
 FROM processor_event_erasures x LEFT JOIN processor_event_outcomes o ON o.processor_event_id = x.processor_event_id
 WHERE o.log_no IS NULL OR o.log_no > x.log_no;
 
 -- pdf_of_document: A document has one PDF, of its own, made after its issue; nothing carried over has one.
 -- whole
-SELECT 'document ' || CAST(w.document_id AS TEXT), w.sha256, d.number
+-- columns at purpose sha256
+SELECT 'PDF of ' || coalesce(d.number, 'unknown document ' || CAST(w.document_id AS TEXT)), d.purpose, w.sha256
 FROM document_pdfs w LEFT JOIN documents d ON d.document_id = w.document_id
 WHERE d.log_no IS NULL OR d.log_no > w.log_no OR d.purpose = 'opening' OR length(w.sha256) <> 64
    OR (d.sandbox = 0 AND w.rendered_at < d.issued_at
        AND coalesce((SELECT r.n < d.issued_on - 1 FROM days r WHERE r.day = substr(w.rendered_at, 1, 10)), 1 = 1))
 UNION ALL
-SELECT 'document ' || CAST(document_id AS TEXT), 'two PDFs', '' FROM document_pdfs GROUP BY document_id HAVING count(*) > 1
+SELECT 'document ' || CAST(document_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' PDFs', NULL, NULL
+FROM document_pdfs
+GROUP BY document_id HAVING count(*) > 1
 UNION ALL
-SELECT 'PDF ' || sha256, 'of two documents', '' FROM document_pdfs GROUP BY sha256 HAVING count(DISTINCT document_id) > 1;
+SELECT 'PDF of ' || CAST(count(DISTINCT document_id) AS TEXT) || ' documents', NULL, sha256 FROM document_pdfs
+GROUP BY sha256 HAVING count(DISTINCT document_id) > 1;
 
 -- pdf_prints_instructions: A PDF prints bank details of its document's currency, which were recorded before it.
 -- whole
-SELECT d.number, w.instruction_version_id, v.currency
+-- columns at currency bank_details:int of_currency
+SELECT d.number, d.currency, w.instruction_version_id, v.currency
 FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
 LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
 WHERE w.instruction_version_id IS NOT NULL AND (v.log_no IS NULL OR v.log_no > w.log_no OR v.currency <> d.currency);
 
 -- bank_details_in_force: A PDF prints the bank details of its currency that were adopted last before it, and all of them.
 -- whole
+-- columns at bank_details:int field printed adopted
 WITH printed AS (
   SELECT min(d.number) AS number, d.currency, v.instruction_version_id, v.log_no AS version_no, a.adopted
   FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
@@ -2781,24 +3174,26 @@ adopted AS (
 texts AS (
   SELECT p.number, p.currency, p.instruction_version_id, p.version_no, t.path, t.value
   FROM printed p JOIN map_values t ON t.log_no = p.version_no AND t.column_name = 'content' WHERE t.path <> '')
-SELECT t.number, t.instruction_version_id, t.path, t.value
+SELECT t.number, t.instruction_version_id, t.path, t.value, NULL
 FROM texts t LEFT JOIN adopted x ON x.version_no = t.version_no AND x.number = t.number AND x.path = t.path
   AND x.value = t.value
 WHERE x.number IS NULL
 UNION ALL
-SELECT x.number, x.instruction_version_id, x.path, x.value
+SELECT x.number, x.instruction_version_id, x.path, NULL, x.value
 FROM adopted x LEFT JOIN texts t ON t.version_no = x.version_no AND t.number = x.number AND t.path = x.path
   AND t.value = x.value
 WHERE t.number IS NULL AND (x.currency = 'USD' OR substr(x.path, 1, 4) <> 'ach.');
 
 -- e_invoice: An e-invoice belongs to a document that was to have one and whose PDF exists, and names the document's buyer.
 -- whole
-SELECT 'document ' || CAST(x.document_id AS TEXT), d.e_invoice, x.sha256
+-- columns at e_invoice has_pdf sha256
+SELECT 'e-invoice of ' || coalesce(d.number, 'unknown document ' || CAST(x.document_id AS TEXT)), d.e_invoice,
+       CASE WHEN w.log_no IS NULL THEN 'no' ELSE 'yes' END, x.sha256
 FROM document_e_invoices x LEFT JOIN documents d ON d.document_id = x.document_id
 LEFT JOIN document_pdfs w ON w.document_id = x.document_id
 WHERE d.e_invoice IS NULL OR d.e_invoice = 'none' OR w.log_no IS NULL OR length(x.sha256) <> 64
 UNION ALL
-SELECT 'document ' || CAST(x.document_id AS TEXT), v.path, v.value
+SELECT 'e-invoice of ' || d.number || ', ' || v.path || ' ' || v.value, d.e_invoice, NULL, x.sha256
 FROM document_e_invoices x JOIN documents d ON d.document_id = x.document_id
 JOIN map_values v ON v.log_no = x.log_no AND v.column_name = 'parties'
 WHERE CASE v.path WHEN 'buyer.name' THEN v.value <> d.partner_name WHEN 'buyer.line1' THEN v.value <> d.address_line1
@@ -2809,12 +3204,14 @@ WHERE CASE v.path WHEN 'buyer.name' THEN v.value <> d.partner_name WHEN 'buyer.l
         WHEN 'buyer.buyer_reference' THEN v.value <> d.buyer_reference
         WHEN 'buyer.electronic_address' THEN v.value <> d.electronic_address ELSE 1 = 0 END
 UNION ALL
-SELECT 'document ' || CAST(document_id AS TEXT), 'two e-invoices', '' FROM document_e_invoices
+SELECT 'document ' || CAST(document_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' e-invoices', NULL, NULL, NULL
+FROM document_e_invoices
 GROUP BY document_id HAVING count(*) > 1;
 
 -- email_attempt: The attempts of an e-mail are numbered from 1 and end after they began; a PDF sent with one is that of the document that it names, and was made before.
 -- whole
-SELECT 'e-mail ' || CAST(email_id AS TEXT), attempt, before, pdf_sha256
+-- columns at attempt:int attempt_before:int outcome started_at ended_at pdf_sha256
+SELECT 'e-mail ' || CAST(email_id AS TEXT), attempt, before, outcome, started_at, ended_at, pdf_sha256
 FROM (SELECT a.*, lag(a.attempt) OVER (PARTITION BY a.email_id ORDER BY a.attempt) AS before,
              lag(a.message_id) OVER (PARTITION BY a.email_id ORDER BY a.attempt) AS message_before FROM email_attempts a) a
 WHERE attempt <> coalesce(before, 0) + 1 OR ended_at < started_at OR message_id <> message_before
@@ -2829,47 +3226,59 @@ WHERE a.kind IN ('invoice', 'credit_note', 'statement')
 
 -- email_sent_once: After an e-mail was sent it was not attempted again, and two e-mails have no message id in common.
 -- whole
+-- columns at sent_in_attempt:int attempted_again:int
 SELECT 'e-mail ' || CAST(a.email_id AS TEXT), a.attempt, b.attempt
 FROM email_attempts a JOIN email_attempts b ON b.email_id = a.email_id AND b.attempt > a.attempt WHERE a.outcome = 'sent'
 UNION ALL
-SELECT 'message ' || message_id, count(DISTINCT email_id), 1 FROM email_attempts GROUP BY message_id
+SELECT 'message ' || message_id || ', of ' || CAST(count(DISTINCT email_id) AS TEXT) || ' e-mails', NULL, NULL
+FROM email_attempts GROUP BY message_id
 HAVING count(DISTINCT email_id) > 1;
 
 -- email_bounced: A bounce names an e-mail that was attempted and one of its recipients, once each.
 -- whole
+-- columns at recipient status
 SELECT 'e-mail ' || CAST(b.email_id AS TEXT), b.recipient, b.status
 FROM email_bounces b
 WHERE b.email_id NOT IN (SELECT email_id FROM email_attempts)
 UNION ALL
-SELECT 'e-mail ' || CAST(email_id AS TEXT), recipient, 'twice' FROM email_bounces
+SELECT 'e-mail ' || CAST(email_id AS TEXT) || ', bounced ' || CAST(count(*) AS TEXT) || ' times', recipient, NULL
+FROM email_bounces
 GROUP BY email_id, recipient HAVING count(*) > 1;
 
 -- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once, no earlier, by an e-mail of that kind.
 -- whole
-SELECT 'reminder of document ' || CAST(r.document_id AS TEXT), r.dunning_level, r.counted_from, d.due_on
+-- columns at partner document_partner currency document_currency level:int counted_from:day due_on:day
+SELECT 'reminder of ' || coalesce(d.number, 'unknown document ' || CAST(r.document_id AS TEXT)), r.partner_id,
+       d.partner_id, r.currency, d.currency, r.dunning_level, r.counted_from, d.due_on
 FROM reminders r LEFT JOIN documents d ON d.document_id = r.document_id
 WHERE d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> r.partner_id OR d.currency <> r.currency
    OR r.counted_from < d.due_on OR d.log_no > r.log_no
 UNION ALL
-SELECT 'reminder of document ' || CAST(r.document_id AS TEXT), r.dunning_level, r.counted_from, y.n
+SELECT 'reminder of document ' || CAST(r.document_id AS TEXT) || ' on ' || e.subject, r.partner_id, NULL, NULL, NULL,
+       r.dunning_level, r.counted_from, NULL
 FROM reminders r
 JOIN (SELECT log_no, subject, lead(log_no) OVER (ORDER BY log_no) AS until_no FROM audit_events
       WHERE action = 'reminder.record') e ON e.log_no < r.log_no AND (e.until_no IS NULL OR e.until_no > r.log_no)
 JOIN days y ON y.day = e.subject
 WHERE r.counted_from + r.dunning_level > y.n
 UNION ALL
-SELECT 'reminder of document ' || CAST(r.document_id AS TEXT), r.dunning_level, r.email_id, 0
+SELECT 'reminder of document ' || CAST(r.document_id AS TEXT) || ' by an e-mail of the kind ' || a.kind, r.partner_id,
+       NULL, NULL, NULL, r.dunning_level, r.counted_from, NULL
 FROM reminders r JOIN email_attempts a ON a.email_id = r.email_id WHERE a.kind <> 'reminder'
 UNION ALL
-SELECT 'reminder of document ' || CAST(document_id AS TEXT), dunning_level, counted_from, count(*) FROM reminders
+SELECT 'reminder of document ' || CAST(document_id AS TEXT) || ', sent ' || CAST(count(*) AS TEXT) || ' times', NULL,
+       NULL, NULL, NULL, dunning_level, counted_from, NULL
+FROM reminders
 GROUP BY document_id, dunning_level, counted_from HAVING count(*) > 1;
 
 -- gl_part: An exported journal is balanced in each currency, has its lines and files, and its parts are numbered from 1.
 -- whole
-SELECT 'export ' || CAST(l.gl_export_id AS TEXT), l.currency, sum(l.amount), 0 FROM gl_export_lines l
+-- columns at month format kind part:int part_before:int states_previous:int currency amount:amount
+SELECT 'export ' || CAST(l.gl_export_id AS TEXT), NULL, NULL, NULL, NULL, NULL, NULL, l.currency, sum(l.amount)
+FROM gl_export_lines l
 GROUP BY l.gl_export_id, l.currency HAVING sum(l.amount) <> 0
 UNION ALL
-SELECT 'export ' || CAST(e.gl_export_id AS TEXT), e.format, e.part, e.previous
+SELECT 'export ' || CAST(e.gl_export_id AS TEXT), e.month, e.format, e.kind, e.part, e.before, e.previous, NULL, NULL
 FROM (SELECT x.*, lag(x.part) OVER (PARTITION BY x.month, x.format ORDER BY x.log_no) AS before FROM gl_exports x) e
 LEFT JOIN closed_months c ON c.month = e.month
 WHERE e.part <> coalesce(e.before, 0) + 1 OR e.previous IS DISTINCT FROM e.before OR (e.part = 1) <> (e.kind = 'journal')
@@ -2877,18 +3286,25 @@ WHERE e.part <> coalesce(e.before, 0) + 1 OR e.previous IS DISTINCT FROM e.befor
    OR e.gl_export_id NOT IN (SELECT gl_export_id FROM gl_export_files) OR c.log_no IS NULL OR c.log_no > e.log_no
    OR (e.books_closed = 1) <> EXISTS (SELECT 1 FROM book_closes b WHERE b.month = e.month AND b.log_no < e.log_no)
 UNION ALL
-SELECT 'export ' || CAST(l.gl_export_id AS TEXT), 'lines', count(*), max(l.line)
+SELECT 'export ' || CAST(l.gl_export_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT)
+         || ' lines, the last with number ' || CAST(max(l.line) AS TEXT)
+         || coalesce(', of ' || n.value || ' by its event', ''),
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM gl_export_lines l LEFT JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
 LEFT JOIN details n ON n.event_id = e.event_id AND n.path = 'lines'
 GROUP BY l.gl_export_id, n.value
 HAVING count(*) <> max(l.line) OR count(DISTINCT l.line) <> count(*) OR n.value IS DISTINCT FROM CAST(count(*) AS TEXT)
 UNION ALL
-SELECT 'file ' || f.name, f.sha256, f.gl_export_id, f.position FROM gl_export_files f
+SELECT 'file ' || f.name || ' of export ' || CAST(f.gl_export_id AS TEXT) || ' with SHA-256 ' || f.sha256, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM gl_export_files f
 WHERE length(f.sha256) <> 64 OR f.gl_export_id NOT IN (SELECT gl_export_id FROM gl_exports);
 
 -- gl_of_event: An exported journal has the month, format and part that its event states, and the accounts of its map.
 -- whole
-SELECT 'export ' || CAST(e.gl_export_id AS TEXT), a.subject, f.value, p.value, k.value
+-- columns at month event_names format event_states_format part:int event_states_part kind event_states_kind
+SELECT 'export ' || CAST(e.gl_export_id AS TEXT), e.month, a.subject, e.format, f.value, e.part, p.value, e.kind,
+       k.value
 FROM gl_exports e LEFT JOIN audit_events a ON a.event_id = e.event_id
 LEFT JOIN details f ON f.event_id = e.event_id AND f.path = 'format'
 LEFT JOIN details p ON p.event_id = e.event_id AND p.path = 'part'
@@ -2907,7 +3323,8 @@ WHERE NOT EXISTS (
 
 -- gl_of_books: The parts of a month that was exported from closed books are together its journal, account by account.
 -- whole
-SELECT month, format, account, currency, sum(exported), sum(posted)
+-- columns at format account currency exported:amount in_books:amount
+SELECT 'exports of ' || month, format, account, currency, sum(exported), sum(posted)
 FROM (SELECT t.month, t.format, l.account, l.currency, l.amount AS exported, 0 AS posted
       FROM gl_last t JOIN gl_exports e ON e.month = t.month AND e.format = t.format
       JOIN gl_export_lines l ON l.gl_export_id = e.gl_export_id

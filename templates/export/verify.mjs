@@ -851,7 +851,8 @@ function finding({ names, types, amounts }, row) {
     values = types.map((type, i) => written(row[i], type, row[currencies.get(i)]));
   } catch {}
   const [place, ...others] = values.map(shown);
-  return others.length === 0 ? place : `${place}: ${others.map((value, i) => `${names[i + 1]} ${value}`).join(', ')}`;
+  if (others.every((value) => value === '-')) return place;
+  return `${place}: ${others.map((value, i) => `${names[i + 1]} ${value}`).join(', ')}`;
 }
 function runRules(rules, first, db) {
   if (!db) return say('open', 'rules: not run, as this needs Node 22.13 or later, or the program sqlite3');

@@ -524,7 +524,7 @@ def finding(form, row):
     try: row = [written(value, kind, row[currencies.get(i, 0)]) for i, (value, kind) in enumerate(zip(row, form.types))]
     except (KeyError, TypeError, ValueError, OverflowError): pass
     place, *values = ['-' if value is None else printable(value) for value in row]
-    return '%s: %s' % (place, ', '.join(map(' '.join, zip(form.names[1:], values)))) if values else place
+    return '%s: %s' % (place, ', '.join(map(' '.join, zip(form.names[1:], values)))) if set(values) - {'-'} else place
 def run_rules(rules, first, db):
     decided = [rule for rule in rules if not (rule[2] and first)]
     broken = 0

@@ -896,6 +896,27 @@ for (const [what, check, ...statements] of DAMAGES) {
   });
 }
 
+const differencesOf = async (check: string, statements: readonly string[]): Promise<string[]> =>
+  (await findingOf(check, statements)).differences.map(({ subject, detail }) => `${subject}: ${detail}`);
+
+test('what a rule finds has names, amounts in major units and days', async () => {
+  const found = await differencesOf('rules_hold', [
+    `UPDATE month_totals SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1 WHERE month = '2026-08'`,
+    `UPDATE documents SET issued_on = issued_on + 5, due_on = due_on + 5 WHERE number = 'INV-2026-000003'`,
+  ]);
+  const like = (pattern: RegExp) => expect.stringMatching(pattern);
+  expect(found).toEqual(
+    expect.arrayContaining([
+      like(
+        /^month_totals: month 2026-08: .+ Found: currency [A-Z]{3}, .+, stated_amount -?\d+\.\d\d, amount_of_rows -?\d+\.\d\d$/,
+      ),
+      like(
+        /^document_days: INV-2026-000003: .+ Found: .+, issued_on 2026-\d\d-\d\d, due_on 2026-\d\d-\d\d, terms_days \d+, /,
+      ),
+    ]),
+  );
+});
+
 test('verifying a month runs the rules over everything', async () => {
   const [, , ...statements] = DAMAGES.find(([, name]) => name === 'payment_not_overdrawn') ?? [];
   expect(failing(await verifyDamaged(statements as string[], '2026-07' as Month))).toContain('payment_not_overdrawn');

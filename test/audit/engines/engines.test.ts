@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { readRules } from '../../../src/audit/rules.ts';
 import { makeDatabase } from '../../support/databases.ts';
-import { inDuckDb, inPostgres, inSqlite } from './engines.ts';
+import { inDuckDb, inPostgres, inSqlite, textsInPostgres } from './engines.ts';
 import { readChecks } from './log-tables.ts';
 
 const CHECKS = join(import.meta.dirname, '../../../templates/export/checks.sql');
@@ -91,6 +92,29 @@ test('SQLite, DuckDB and PostgreSQL have the same rows in each data file', async
 test('each rule has a name of its own and one sentence', () => {
   expect(new Set(checks.rules.map(({ name }) => name)).size).toBe(checks.rules.length);
   for (const { sentence } of checks.rules) expect(sentence).toMatch(/^[A-Z].+[^.;]\.$/);
+});
+
+test('the rows of each rule have the columns that the rule names, with the currency of each amount', async () => {
+  const database = await makeDatabase('rules');
+  try {
+    const texts = await textsInPostgres(database.url, checks);
+    for (const { name: rule, columns } of readRules().rules) {
+      const names = columns.map(({ name }) => name);
+      expect({ rule, first: names[0], once: new Set(names).size }).toEqual({ rule, first: 'at', once: names.length });
+      expect({ rule, texts: columns.map(({ type }) => type === 'text') }).toEqual({ rule, texts: texts.get(rule) });
+      for (const { name, type } of columns) {
+        expect([rule, name, type.replace(/@.*/, '')]).toEqual([
+          rule,
+          name,
+          expect.stringMatching(/^(text|int|amount|day|rate)$/),
+        ]);
+        const [kind, currency = 'currency'] = type.split('@');
+        if (kind === 'amount') expect([rule, ...names]).toContain(currency);
+      }
+    }
+  } finally {
+    await database.drop();
+  }
 });
 
 test('the queries use neither division nor patterns, JSON, casts of text or dates, which engines understand differently', () => {

@@ -5,7 +5,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { tool } from '../../support/tools.ts';
-import { answerLines, type Checks, logTables, type Table } from './log-tables.ts';
+import { answerLines, type Checks, logTables, type Rule, type Table } from './log-tables.ts';
 
 const definition = ({ name, columns }: Table, [whole, text]: readonly [string, string]) =>
   `CREATE TABLE "${name}" (${columns.map((column) => `"${column.name}" ${column.isText ? text : whole}`).join(', ')})`;
@@ -51,8 +51,13 @@ const inCopy = (value: string | bigint | null) =>
   value === null ? '\\N' : String(value).replace(/[\\\t\n\r]/g, (found) => COPIED[found] as string);
 const COPIED: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
-/** In an empty database. */
-export async function inPostgres(url: string, checks: Checks, log: string): Promise<string[]> {
+/** Runs the rules in an empty database. */
+async function eachInPostgres(
+  url: string,
+  checks: Checks,
+  log: string,
+  see: (rule: Rule, answer: pg.QueryArrayResult<unknown[]>) => void,
+): Promise<void> {
   // Numbers of any size as text, as the other engines print them.
   const client = new pg.Client(url);
   await client.connect();
@@ -68,13 +73,26 @@ export async function inPostgres(url: string, checks: Checks, log: string): Prom
     await client.query('ANALYZE');
     for (const statement of checks.prepare) await client.query(statement);
     await client.query('ANALYZE');
-    const lines: string[] = [];
-    for (const rule of checks.rules) {
-      const answer = await client.query({ text: rule.query, rowMode: 'array' });
-      lines.push(...answerLines(rule, answer.rows));
-    }
-    return lines.sort();
+    for (const rule of checks.rules) see(rule, await client.query({ text: rule.query, rowMode: 'array' }));
   } finally {
     await client.end();
   }
+}
+
+export async function inPostgres(url: string, checks: Checks, log: string): Promise<string[]> {
+  const lines: string[] = [];
+  await eachInPostgres(url, checks, log, (rule, { rows }) => lines.push(...answerLines(rule, rows)));
+  return lines.sort();
+}
+
+/** Which columns of the rows of each rule are texts. */
+export async function textsInPostgres(url: string, checks: Checks): Promise<ReadonlyMap<string, boolean[]>> {
+  const texts = new Map<string, boolean[]>();
+  await eachInPostgres(url, checks, '', ({ name }, { fields }) =>
+    texts.set(
+      name,
+      fields.map(({ dataTypeID }) => dataTypeID === pg.types.builtins.TEXT),
+    ),
+  );
+  return texts;
 }
