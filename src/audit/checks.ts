@@ -38,8 +38,6 @@ const joinedByHashing =
   };
 
 export const CHECKS: readonly Check[] = [
-  { name: 'rules_hold', beside: true, run: (tx) => findBrokenRules(tx) },
-  { name: 'log_derived_again', beside: true, run: findBrokenCheckpoints },
   { name: 'signatures_verify', run: findBrokenSignatures },
   { name: 'time_stamps_hold', run: findBrokenTimeStamps },
   { name: 'append_only_guards', run: checkQuery(APPEND_ONLY_GUARDS) },
@@ -66,4 +64,6 @@ export const CHECKS: readonly Check[] = [
   { name: 'payment_links_consistent', run: checkQuery(delivery.PAYMENT_LINKS_CONSISTENT) },
   { name: 'checkouts_consistent', run: checkQuery(delivery.CHECKOUTS_CONSISTENT) },
   { name: 'events_match_facts', run: joinedByHashing(checkQuery(EVENTS_MATCH_FACTS)) },
+  { name: 'log_derived_again', run: findBrokenCheckpoints },
+  { name: 'rules_hold', beside: true, run: (tx) => findBrokenRules(tx) },
 ];

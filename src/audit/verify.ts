@@ -48,7 +48,7 @@ interface CheckOptions {
 
 interface VerifyOptions extends CheckOptions {
   readonly onCheck?: (report: CheckReport) => void;
-  /** A second transaction on the same snapshot, in which rows are hashed in parallel with the other checks. */
+  /** A second transaction on the same snapshot, in which the rules run in parallel with the other checks. */
   readonly beside?: Transaction | undefined;
 }
 
@@ -80,10 +80,10 @@ export async function verify(
   };
   if (beside === undefined) await run(tx, CHECKS, context);
   else {
-    const hashing = checkContext(beside, month ?? null, options).then((own) => run(beside, BESIDE, own));
+    const rules = checkContext(beside, month ?? null, options).then((own) => run(beside, BESIDE, own));
     const others = run(tx, OTHERS, context);
     // Waits for both transactions even if one fails, because the caller then ends them.
-    for (const each of await Promise.allSettled([hashing, others])) if (each.status === 'rejected') throw each.reason;
+    for (const each of await Promise.allSettled([rules, others])) if (each.status === 'rejected') throw each.reason;
   }
   return {
     month: month ?? null,

@@ -145,7 +145,7 @@ test('the invariants of the tests hold over the same books, and those of correct
     expect({ rule, some: (looked[rule] ?? 0) > 0 }).toEqual({ rule, some: true });
 });
 
-test('rows hashed beside the other checks give the same report, each check in its place', async () => {
+test('rules that run beside the other checks give the same report, each check in its place', async () => {
   const both = <Result>(work: (tx: Transaction, other: Transaction) => Promise<Result>) =>
     world.database.readingBeside((tx, other) => {
       if (other === undefined) throw new Error('no connection for a second transaction');
