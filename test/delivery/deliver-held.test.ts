@@ -239,7 +239,7 @@ test('a name in letters that no font has: held with these letters, and sent once
 
   // Rendered again with the same fonts it has the same bytes; without them its hash is verified.
   const differences = async (fonts: ReturnType<typeof installedFonts>) => {
-    const { checks } = await world.database.reading((tx) => verify(tx, undefined, { fonts }));
+    const { checks } = await world.database.readingBeside((tx, beside) => verify(tx, undefined, { fonts, beside }));
     return checks.flatMap(({ differences: found }) => found);
   };
   expect(installedFonts(world.environment)).toHaveLength(2);

@@ -46,7 +46,9 @@ const kept = async (number: string): Promise<Buffer> =>
   });
 
 const differences = () =>
-  world.database.reading(async (tx) => (await verify(tx, undefined)).checks.flatMap((check) => check.differences));
+  world.database.readingBeside(async (tx, beside) =>
+    (await verify(tx, undefined, { beside })).checks.flatMap((check) => check.differences),
+  );
 
 const images = (pdf: Buffer): number => pdf.toString('latin1').split('/Subtype /Image').length - 1;
 
