@@ -1230,6 +1230,8 @@ WHERE d.document NOT IN ('invoice', 'credit_note', 'statement')
        OR f.invoice_lowered_by > d.gross OR f.invoice_left < 0))
    OR (d.purpose <> 'adjustment' AND (f.invoice_lowered_by IS NOT NULL OR f.invoice_left IS NOT NULL))
    OR (d.purpose = 'opening') <> (f.opening_id IS NOT NULL)
+   OR (d.purpose = 'opening') <> (f.opening_revision IS NOT NULL)
+   OR (d.purpose <> 'opening' AND (f.opening_follows IS NOT NULL OR f.original_amount IS NOT NULL))
    OR (d.purpose = 'opening' AND (d.document = 'statement' OR d.arrangement <> 'invoicing' OR d.invoice_amount <= 0
        OR f.original_amount < d.invoice_amount OR f.original_amount IS NULL OR d.credit_applied <> 0));
 
@@ -1285,15 +1287,14 @@ SELECT d.number, d.issuer_version_id, CASE WHEN v.log_no < d.log_no THEN 'yes' E
 FROM documents d LEFT JOIN issuer_versions v ON v.issuer_version_id = d.issuer_version_id
 WHERE v.log_no IS NULL OR v.log_no > d.log_no OR d.sandbox <> (SELECT min(sandbox) FROM documents);
 
--- issuer_of_settings: Documents print the issuer that the settings had.
+-- issuer_in_force: Each text of a version of the issuer was a setting when the version was first used.
 -- whole
-SELECT 'version ' || CAST(i.issuer_version_id AS TEXT), v.path, v.value, f.value
-FROM issuer_versions i JOIN map_values v ON v.log_no = i.log_no AND v.column_name = 'content'
-JOIN fields f ON f.subject = 'settings' AND f.field = 'issuer.' || v.path AND f.log_no < i.log_no
-  AND (f.until_no IS NULL OR f.until_no > i.log_no)
-WHERE v.path IN ('legal_name', 'tax_id', 'email', 'phone', 'address.line1', 'address.line2', 'address.city',
-                 'address.region', 'address.postal_code', 'address.country')
-  AND f.value IS DISTINCT FROM v.value AND substr(coalesce(f.value, ''), 1, 1) <> '#';
+-- columns at path text
+SELECT 'issuer version ' || CAST(v.issuer_version_id AS TEXT), t.path, t.value
+FROM issuer_versions v JOIN map_values t ON t.log_no = v.log_no AND t.column_name = 'content'
+WHERE t.path <> 'logo' AND t.value <> '' AND EXISTS (SELECT 1 FROM fields WHERE subject = 'settings' AND log_no < v.log_no)
+  AND NOT EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'issuer.' || t.path AND f.value = t.value
+                    AND f.log_no < v.log_no AND (f.until_no IS NULL OR f.until_no > v.log_no));
 
 -- void_of_document: A document is voided once, after its issue, and the void repeats what it was for.
 -- whole
@@ -1753,6 +1754,19 @@ WHERE p.source = 'hand'
          <> 'hand|' || e.subject || '|' || p.currency || '|' || n.plain || '|'
        OR (e.subject = p.partner_id AND replace(p.identity || '|', '|' || d.day || '|', '') = p.identity || '|'));
 
+-- reversal_of_event: A payment taken back or assigned by hand has the kind, code, account and partners that its event states.
+-- whole
+-- columns at detail stated
+SELECT 'reversal ' || CAST(r.payment_reversal_id AS TEXT), d.path, d.value
+FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
+WHERE (d.path = 'kind' AND d.value IS DISTINCT FROM r.kind) OR (d.path = 'code' AND d.value IS DISTINCT FROM r.code)
+   OR (d.path = 'account' AND d.value IS DISTINCT FROM r.booked_to)
+UNION ALL
+SELECT 'assignment ' || CAST(g.payment_assignment_id AS TEXT), d.path, d.value
+FROM payment_assignments g JOIN details d ON d.event_id = g.event_id AND d.action = 'payment.assign'
+WHERE g.kind = 'named' AND ((d.path = 'from' AND d.value IS DISTINCT FROM g.from_partner_id)
+  OR (d.path = 'to' AND d.value IS DISTINCT FROM g.partner_id));
+
 -- payment_source: A source names a payment that was recorded before; a source from the bank names a credit line with the payment's amount, currency, account and day.
 -- whole
 -- columns at source payment:int currency amount:amount account received_on:day direction line_currency
@@ -1983,7 +1997,7 @@ FROM bank_statements s LEFT JOIN (
   ON l.bank_statement_id = s.bank_statement_id
 LEFT JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 WHERE s.lines <> coalesce(l.lines, 0) OR s.credits <> coalesce(l.credits, 0) OR s.debits <> coalesce(l.debits, 0)
-   OR s.opening + s.credits - s.debits <> s.closing OR l.places <> l.lines OR l.once <> l.lines OR f.log_no IS NULL
+   OR s.opening + s.credits - s.debits <> s.closing OR (s.opening IS NULL AND s.closing IS NOT NULL) OR l.places <> l.lines OR l.once <> l.lines OR f.log_no IS NULL
 UNION ALL
 SELECT 'statement ' || CAST(bank_statement_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
@@ -2086,7 +2100,7 @@ SELECT 'payout ' || CAST(t.payout_id AS TEXT), t.currency, t.gross, t.fees, coal
 FROM payout_settlements t LEFT JOIN payouts o ON o.payout_id = t.payout_id
 LEFT JOIN (SELECT payout_id, sum(amount) AS amount FROM payout_payments GROUP BY payout_id) p ON p.payout_id = t.payout_id
 LEFT JOIN account_payouts a ON a.payout_id = t.payout_id
-WHERE o.log_no IS NULL OR o.amount + t.fees <> t.gross OR t.fees < 0 OR t.currency <> o.currency
+WHERE o.log_no IS NULL OR t.entry_on < o.entry_on OR o.amount + t.fees <> t.gross OR t.fees < 0 OR t.currency <> o.currency
    OR (a.payout_id IS NULL AND coalesce(p.amount, 0) <> t.gross) OR (a.payout_id IS NOT NULL AND p.payout_id IS NOT NULL)
 UNION ALL
 SELECT 'payment ' || CAST(x.payment_id AS TEXT) || ' in payout ' || CAST(x.payout_id AS TEXT), x.currency, NULL, NULL,
@@ -2263,7 +2277,12 @@ WHERE r.kind IS DISTINCT FROM 'quote_accepted' OR r.partner_id <> s.partner_id O
    OR s.matched_by NOT IN ('metadata', 'payment', 'settlement_file', 'finance')
    OR (s.matched_by = 'finance' AND trim(s.reason) = '')
    OR (s.settlement_line_id IS NOT NULL AND (l.log_no IS NULL OR l.partner_id <> s.partner_id
-       OR l.quote_id <> s.quote_id OR l.currency <> s.currency))
+       OR l.quote_id <> s.quote_id OR l.requote_id IS DISTINCT FROM s.requote_id OR l.currency <> s.currency))
+   OR (s.matched_by = 'metadata' AND b.quote_id IS NOT NULL
+       AND (b.quote_id <> s.quote_id OR b.requote_id IS DISTINCT FROM s.requote_id))
+   OR (s.requote_id IS NOT NULL AND NOT EXISTS (
+         SELECT 1 FROM named_rows o WHERE o.partner_id = s.partner_id AND o.quote_id = s.quote_id
+           AND o.kind = 'requote_accepted' AND o.requote_id = s.requote_id))
    OR (r.arrangement <> 'connected_account' AND NOT EXISTS (
          SELECT 1 FROM named_rows o WHERE o.partner_id = s.partner_id AND o.quote_id = s.quote_id
            AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account'))
@@ -2385,13 +2404,14 @@ SELECT 'reading ' || CAST(processor_reading_id AS TEXT), account, read_from, rea
 FROM processor_readings
 WHERE read_from >= read_to OR new_balance_transactions < 0 OR new_balance_transactions > balance_transactions;
 
--- readings_of_transactions: An import of an account's transactions recorded as many as its readings call new.
+-- readings_of_transactions: An import of an account's transactions recorded as many of the account as its readings call new.
 -- whole
--- columns at called_new:int recorded:int
-SELECT 'event ' || CAST(r.event_id AS TEXT), r.new_transactions, coalesce(b.transactions, 0)
-FROM (SELECT event_id, sum(new_balance_transactions) AS new_transactions FROM processor_readings GROUP BY event_id) r
-LEFT JOIN (SELECT event_id, count(*) AS transactions FROM balance_transactions GROUP BY event_id) b
-  ON b.event_id = r.event_id
+-- columns at account called_new:int recorded:int
+SELECT 'event ' || CAST(r.event_id AS TEXT), r.account, r.new_transactions, coalesce(b.transactions, 0)
+FROM (SELECT event_id, account, sum(new_balance_transactions) AS new_transactions FROM processor_readings
+      GROUP BY event_id, account) r
+LEFT JOIN (SELECT event_id, account, count(*) AS transactions FROM balance_transactions GROUP BY event_id, account) b
+  ON b.event_id = r.event_id AND b.account = r.account
 WHERE r.new_transactions <> coalesce(b.transactions, 0);
 
 -- opening_adds_up: Items carried over add up to the totals and the control total of their opening, on the day of the cut-over.
@@ -2432,8 +2452,8 @@ WHERE d.opening_id IS NOT NULL AND (o.log_no IS NULL OR o.log_no > d.log_no OR d
 UNION ALL
 SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.received_on, p.entry_on, o.cut_over_on, NULL
 FROM payments p LEFT JOIN openings o ON o.opening_id = p.opening_id
-WHERE p.opening_id IS NOT NULL AND (o.log_no IS NULL OR p.entry_on <> o.cut_over_on OR p.method = 'link'
-  OR p.opening_number IS NULL);
+WHERE (p.opening_id IS NULL) <> (p.opening_number IS NULL)
+   OR (p.opening_id IS NOT NULL AND (o.log_no IS NULL OR p.entry_on <> o.cut_over_on OR p.method = 'link'));
 
 -- opening_of_event: An opening has the cut-over, the hash and the totals that its event states.
 -- whole
@@ -2534,32 +2554,11 @@ FROM (SELECT b.month, b.account, b.currency, b.amount AS stated, 0 AS posted FRO
                           ELSE j.month END) x
 GROUP BY month, account, currency HAVING sum(stated) <> sum(posted);
 
--- journal_balances: The journal of every month is balanced in each currency.
+-- entry_day: Each entry of the journal has a day of this century.
 -- whole
--- columns at currency amount:amount day_number:int
-SELECT 'journal of ' || month, currency, sum(amount), NULL FROM journal GROUP BY month, currency HAVING sum(amount) <> 0
-UNION ALL
-SELECT j.fact || ', fact ' || CAST(j.log_no AS TEXT) || ', on no day', j.currency, j.amount, j.entry_on
+-- columns at day_number:int
+SELECT j.fact || ' ' || CAST(j.log_no AS TEXT), j.entry_on
 FROM entries j LEFT JOIN days d ON d.n = j.entry_on WHERE d.n IS NULL;
-
--- open_items_of_journal: What is open on documents and unapplied of payments are the balances of their accounts in the journal, by partner.
--- whole
--- columns at currency open:amount in_journal:amount
-SELECT 'account ' || account, currency, sum(items), sum(posted)
-FROM (SELECT CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed:' ELSE 'liabilities:partner-credit:' END
-               || d.partner_id AS account, d.currency,
-             CASE WHEN d.void_no IS NOT NULL THEN 0 WHEN d.document = 'invoice' THEN sum(m.amount) ELSE -sum(m.amount) END
-               AS items, 0 AS posted
-      FROM papers d JOIN document_moves m ON m.document_id = d.document_id
-      GROUP BY d.document, d.partner_id, d.currency, d.document_id, d.void_no
-      UNION ALL
-      SELECT 'liabilities:unapplied' || CASE c.partner_id WHEN '' THEN '' ELSE ':' || c.partner_id END, p.currency,
-             -c.amount, 0
-      FROM cash_moves c JOIN payments p ON p.payment_id = c.payment_id
-      UNION ALL
-      SELECT account, currency, 0, amount FROM journal
-      WHERE control IN ('assets:receivable:billed', 'liabilities:partner-credit', 'liabilities:unapplied')) x
-GROUP BY account, currency HAVING sum(items) <> sum(posted);
 
 -- entry_in_open_books: Nothing is dated in books that were closed before it was recorded, nor before the day on which it happened.
 -- whole
@@ -2588,14 +2587,38 @@ WHERE f.states_reopened = 0 AND f.entry_on > f.dated_on AND f.entry_on <> coales
   AND f.entry_on > r.n + 1 AND f.entry_on NOT IN (SELECT entry_on FROM document_moves WHERE entry_on IS NOT NULL)
   AND f.entry_on NOT IN (SELECT entry_on FROM cash_moves WHERE log_no <> f.log_no AND entry_on IS NOT NULL);
 
--- event_of_fact: A fact names an event that was recorded before it. The row of an acceptance may come just before its event.
+-- event_of_fact: A fact names an event that was recorded before it; only the row of an acceptance may come before its event.
 -- whole
 -- columns at event:int action
 SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.event_id, e.action
 FROM fact_events f LEFT JOIN audit_events e ON e.event_id = f.event_id
 WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
-  AND NOT coalesce(f.kind = 'ledger_rows' AND e.action IN ('quote.accept', 'requote.accept') AND e.log_no < f.log_no + 20,
-                   1 = 0);
+  AND NOT coalesce(f.kind = 'ledger_rows' AND e.action IN ('quote.accept', 'requote.accept'), 1 = 0);
+
+-- ids_once: Facts of these kinds have an id of their own, which occurs once.
+-- whole
+SELECT kind, id, count(*)
+FROM (SELECT 'payment_suggestions' AS kind, payment_suggestion_id AS id FROM payment_suggestions
+      UNION ALL SELECT 'payment_exception_closings', payment_exception_closing_id FROM payment_exception_closings
+      UNION ALL SELECT 'refund_matches', refund_match_id FROM refund_matches
+      UNION ALL SELECT 'forgotten_payer_accounts', forgotten_payer_account_id FROM forgotten_payer_accounts
+      UNION ALL SELECT 'email_bounces', email_bounce_id FROM email_bounces
+      UNION ALL SELECT 'processor_readings', processor_reading_id FROM processor_readings
+      UNION ALL SELECT 'passkeys', passkey_id FROM passkeys
+      UNION ALL SELECT 'balance_transaction_closings', balance_transaction_closing_id FROM balance_transaction_closings
+      UNION ALL SELECT 'settlement_lines', settlement_line_id FROM settlement_lines
+      UNION ALL SELECT 'settlement_files', settlement_file_id FROM settlement_files
+      UNION ALL SELECT 'gl_exports', gl_export_id FROM gl_exports
+      UNION ALL SELECT 'disputes', dispute_id FROM disputes
+      UNION ALL SELECT 'instruction_versions', instruction_version_id FROM instruction_versions
+      UNION ALL SELECT 'issuer_versions', issuer_version_id FROM issuer_versions
+      UNION ALL SELECT 'write_offs', write_off_id FROM write_offs
+      UNION ALL SELECT 'credit_refunds', credit_refund_id FROM credit_refunds
+      UNION ALL SELECT 'openings', opening_id FROM openings
+      UNION ALL SELECT 'pauses', pause_id FROM pauses
+      UNION ALL SELECT 'bank_files', bank_file_id FROM bank_files
+      UNION ALL SELECT 'documents', document_id FROM documents) i
+GROUP BY kind, id HAVING count(*) > 1;
 
 -- event_makes_fact: A fact names an event of an action that records such facts.
 -- whole
@@ -2840,7 +2863,7 @@ SELECT 'identity of unknown user ' || CAST(i.user_id AS TEXT), i.issuer, NULL
 FROM user_identities i LEFT JOIN users u ON u.user_id = i.user_id
 WHERE u.log_no IS NULL OR u.log_no > i.log_no;
 
--- role_of_event: A user or a role was recorded by the event about that user, which names the role.
+-- role_of_event: A user or a role was recorded by the event about that user, which names the role and its partner.
 -- whole
 -- columns at login role action event_names
 SELECT 'user ' || CAST(u.user_id AS TEXT), u.login, NULL, e.action, e.subject
@@ -2849,9 +2872,18 @@ WHERE u.kind = 'person' AND u.login <> e.subject AND NOT (substr(u.login, 1, 1) 
 UNION ALL
 SELECT 'role of user ' || CAST(r.user_id AS TEXT), u.login, r.role, e.action, e.subject
 FROM user_roles r JOIN audit_events e ON e.event_id = r.event_id JOIN users u ON u.user_id = r.user_id
-WHERE e.action IN ('user.invite', 'user.role')
-  AND ((u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45))
-       OR NOT EXISTS (SELECT 1 FROM details d WHERE d.log_no = e.log_no AND d.value = r.role))
+WHERE (u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45)
+       AND e.action IN ('user.invite', 'user.role'))
+   OR (e.action IN ('user.invite', 'user.role', 'user.claims') AND NOT EXISTS (
+         SELECT 1 FROM details d
+         LEFT JOIN details p ON p.log_no = d.log_no AND p.path = substr(d.path, 1, length(d.path) - 5) || '.partner_id'
+         WHERE d.log_no = e.log_no AND d.value = r.role AND substr(d.path, length(d.path) - 4) = '.role'
+           AND CASE WHEN r.action = 'revoke' THEN substr(d.path, 1, 8) = 'revoked.'
+                    WHEN e.action = 'user.invite' THEN substr(d.path, 1, 6) = 'roles.'
+                    ELSE substr(d.path, 1, 8) = 'granted.' END
+           AND p.value IS NOT DISTINCT FROM r.partner_id))
+   OR (e.action = 'user.provision' AND (r.action <> 'grant' OR r.partner_id IS NOT NULL OR NOT EXISTS (
+         SELECT 1 FROM details d WHERE d.log_no = e.log_no AND substr(d.path, 1, 6) = 'roles.' AND d.value = r.role)))
 UNION ALL
 SELECT 'role ' || CAST(user_role_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
        NULL
@@ -2878,6 +2910,22 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
       AND NOT EXISTS (SELECT 1 FROM user_roles x
                       WHERE x.user_id = g.user_id AND x.action = 'revoke' AND x.role = g.role AND x.source = g.source
                         AND x.partner_id IS NOT DISTINCT FROM g.partner_id AND x.log_no > g.log_no AND x.log_no < e.log_no));
+
+-- sign_in_of_event: A passkey or an identity of a user was recorded by the event that names it; a user adds passkeys alone.
+-- whole
+SELECT 'passkey ' || CAST(p.passkey_id AS TEXT), p.user_id, e.action, e.user_id
+FROM passkeys p LEFT JOIN audit_events e ON e.event_id = p.event_id
+LEFT JOIN details c ON c.event_id = p.event_id AND c.path = 'credential_id'
+WHERE c.value IS DISTINCT FROM p.credential_id OR e.user_id IS DISTINCT FROM p.user_id
+UNION ALL
+SELECT 'end of passkey ' || CAST(x.passkey_id AS TEXT), p.user_id, c.value, 0
+FROM passkey_ends x JOIN passkeys p ON p.passkey_id = x.passkey_id
+LEFT JOIN details c ON c.event_id = x.event_id AND c.path = 'credential_id'
+WHERE c.value IS DISTINCT FROM p.credential_id
+UNION ALL
+SELECT 'identity of user ' || CAST(i.user_id AS TEXT), i.user_id, c.value, 0
+FROM user_identities i LEFT JOIN details c ON c.event_id = i.event_id AND c.path = 'issuer'
+WHERE c.value IS DISTINCT FROM i.issuer;
 
 -- approval_by_another: A request is approved or rejected by another user, and withdrawn by its own; approved before it expired.
 -- whole
@@ -3087,6 +3135,25 @@ GROUP BY client_id HAVING count(*) > 1
 UNION ALL
 SELECT 'client ' || client_id || ', created ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL FROM api_clients
 GROUP BY client_id HAVING count(*) > 1;
+
+-- client_of_event: A client, its secrets and its revocation were recorded by events about it, which name its partner.
+-- whole
+SELECT 'client ' || c.client_id, c.what, e.subject, p.value
+FROM (SELECT 'made' AS what, client_id, partner_id, event_id FROM api_clients
+      UNION ALL SELECT 'revoked', r.client_id, c.partner_id, r.event_id
+      FROM client_revocations r LEFT JOIN api_clients c ON c.client_id = r.client_id
+      UNION ALL SELECT 'given a secret', client_id, NULL, event_id FROM client_secrets) c
+LEFT JOIN audit_events e ON e.event_id = c.event_id
+LEFT JOIN details p ON p.event_id = c.event_id AND p.path = 'partner_id'
+WHERE e.subject IS DISTINCT FROM c.client_id OR (c.what <> 'given a secret' AND p.value IS DISTINCT FROM c.partner_id)
+UNION ALL
+SELECT 'secret of client ' || s.client_id, 'valid for days', s.expires_at, v.value
+FROM client_secrets s JOIN details v ON v.event_id = s.event_id AND v.path = 'valid_days'
+WHERE (v.value IS NULL) <> (s.expires_at IS NULL)
+UNION ALL
+SELECT 'secret of client ' || s.client_id, 'the former ends', s.previous_ends_at, v.value
+FROM client_secrets s LEFT JOIN details v ON v.event_id = s.event_id AND v.path = 'previous_ends_at'
+WHERE substr(s.previous_ends_at, 1, 23) IS DISTINCT FROM substr(v.value, 1, 23);
 
 -- log_key: A new key of the log follows the one before and is signed by it.
 -- whole
@@ -3320,6 +3387,17 @@ WHERE NOT EXISTS (
   WHERE a.log_no = e.log_no AND a.column_name = 'accounts' AND substr(a.path, 1, 9) = 'accounts.'
     AND substr(a.path, length(a.path) - 7) = '.account' AND t.value = l.to_account
     AND substr(l.account || ':', 1, length(a.value) + 1) = a.value || ':');
+
+-- gl_line: A line of an exported journal has an account of its control account, and is booked to an account that this export or an earlier one states.
+-- whole
+SELECT 'line ' || CAST(l.line AS TEXT) || ' of export ' || CAST(l.gl_export_id AS TEXT), l.control, l.account, l.to_account
+FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+WHERE l.account <> l.control AND substr(l.account, 1, length(l.control) + 1) <> l.control || ':'
+UNION ALL
+SELECT 'line ' || CAST(l.line AS TEXT) || ' of export ' || CAST(l.gl_export_id AS TEXT), l.control, l.account, l.to_account
+FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+WHERE NOT EXISTS (SELECT 1 FROM gl_exports x JOIN map_values t ON t.log_no = x.log_no AND t.column_name = 'accounts'
+                  WHERE x.log_no <= e.log_no AND t.value = l.to_account AND substr(t.path, length(t.path) - 2) = '.to');
 
 -- gl_of_books: The parts of a month that was exported from closed books are together its journal, account by account.
 -- whole

@@ -5,11 +5,13 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings } from '../../src/config/settings.ts';
+import { keepLog } from '../support/kept-logs.ts';
 import type { World } from '../support/world.ts';
 
 export const FIRST_DAY = '2026-08-01T10:00:00Z';
 
 export async function startOver(world: World): Promise<void> {
+  await keepLog(world).catch((e)=>console.error('KEEPLOG',e));
   world.at(FIRST_DAY);
   world.settings = readSettings(world.environment);
   await emptyTables(world);

@@ -1,0 +1,27 @@
+/**
+ * RECKONER_LOGS=FOLDER keeps the log of every world when it ends or begins again, as a log.tsv. The logs of
+ * test/audit/engines and test/audit/mutations were made this way: `RECKONER_LOGS=/tmp/logs npx vitest run test/payments`.
+ */
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { expect } from 'vitest';
+import { readLastNumber } from '../../src/log/checkpoints.sql.ts';
+import { readLines } from '../../src/log/lines.sql.ts';
+import type { World } from './world.ts';
+
+const FOLDER = process.env['RECKONER_LOGS'];
+
+export async function keepLog({ database }: Pick<World, 'database'>): Promise<void> {
+  if (FOLDER === undefined) return;
+  const lines: string[] = [];
+  await database.reading(async (tx) => {
+    const to = await readLastNumber(tx);
+    await readLines(tx, { after: 0, to }, (_, content, from, end) => lines.push(content.toString('utf8', from, end)));
+  });
+  if (lines.length === 0) return;
+  const text = lines.map((line) => `${line}\n`).join('');
+  const test = basename(expect.getState().testPath ?? 'world', '.test.ts');
+  mkdirSync(FOLDER, { recursive: true });
+  writeFileSync(join(FOLDER, `${test}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}.tsv`), text);
+}
