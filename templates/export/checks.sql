@@ -2584,7 +2584,7 @@ WHERE f.states_reopened > 0
 SELECT f.fact || ', fact ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.opens_on
 FROM dated f LEFT JOIN days r ON r.day = substr(f.recorded_at, 1, 10)
 WHERE f.states_reopened = 0 AND f.entry_on > f.dated_on AND f.entry_on <> coalesce(f.opens_on, 0)
-  AND f.entry_on > r.n + 1 AND f.entry_on NOT IN (SELECT entry_on FROM document_moves WHERE entry_on IS NOT NULL)
+  AND f.entry_on > r.n + 1 AND f.entry_on NOT IN (SELECT entry_on FROM document_moves WHERE log_no <> f.log_no AND entry_on IS NOT NULL)
   AND f.entry_on NOT IN (SELECT entry_on FROM cash_moves WHERE log_no <> f.log_no AND entry_on IS NOT NULL);
 
 -- event_of_fact: A fact names an event that was recorded before it; only the row of an acceptance may come before its event.

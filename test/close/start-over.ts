@@ -11,7 +11,7 @@ import type { World } from '../support/world.ts';
 export const FIRST_DAY = '2026-08-01T10:00:00Z';
 
 export async function startOver(world: World): Promise<void> {
-  await keepLog(world).catch((e)=>console.error('KEEPLOG',e));
+  await keepLog(world);
   world.at(FIRST_DAY);
   world.settings = readSettings(world.environment);
   await emptyTables(world);

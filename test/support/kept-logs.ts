@@ -1,6 +1,7 @@
 /**
  * RECKONER_LOGS=FOLDER keeps the log of every world when it ends or begins again, as a log.tsv. The logs of
- * test/audit/engines and test/audit/mutations were made this way: `RECKONER_LOGS=/tmp/logs npx vitest run test/payments`.
+ * test/audit/mutations were made this way: `RECKONER_LOGS=/tmp/logs npx vitest run test/property test/payments`. A log
+ * whose last rows came after the last checkpoint lacks the time zones of their months.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';

@@ -30,9 +30,9 @@ import { parsePartners } from '../../src/partners/file.ts';
 import { importPartners, type PartnerImport } from '../../src/partners/import.ts';
 import type { Actor } from '../../src/people/audit-events.ts';
 import { emptyTables } from '../close/start-over.ts';
-import { keepLog } from './kept-logs.ts';
 import { CATALOG } from './catalog.ts';
 import { makeDatabase } from './databases.ts';
+import { keepLog } from './kept-logs.ts';
 
 export interface World {
   readonly home: string;
@@ -292,7 +292,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     async end() {
       if (hasEnded) throw new Error('this world has ended');
       hasEnded = true;
-      await keepLog(world).catch((e)=>console.error('KEEPLOG',e));
+      await keepLog(world);
       if (isPlain && (await isTidied(place).catch(() => false))) {
         rmSync(home, { recursive: true, force: true });
         spare.push(place);

@@ -103,7 +103,7 @@ def other_values(kind, text, digits, reach):
     elif kind == 'number':
         yield from other_decimals(text, len(text.partition('.')[2]))
     elif kind == 'day':
-        yield from (moved_day(text, days) for days in (-1, 1, -31))
+        yield from (moved_day(text, days) for days in (-1, 1, -31, 400))
     elif kind == 'time':
         yield from other_times(text)
     elif kind == 'flag':
@@ -200,6 +200,26 @@ def with_roots(ledger, change):
         removed.append(line)
         added.append(line.with_fields({ledger.forms[line.kind].names.index('root'): root}))
     return Change(change.kind, change.column, change.what, [*change.removed, *removed], [*change.added, *added])
+
+
+# ---- Changes of what events state --------------------------------------------------------------------------------------
+def detail_changes(ledgers):
+    """Each value that an event of an action states, changed and removed, once for each action and path."""
+    known = set()
+    for ledger in ledgers:
+        form = ledger.forms['audit_events']
+        action, place = form.names.index('action'), form.names.index('details')
+        for line in ledger.of_kind.get('audit_events', []):
+            pairs = line.fields[place].split('&')
+            for index, pair in enumerate(pairs):
+                path = re.sub('[0-9]+', '0', re.match('[^=:]*', pair)[0])
+                key = line.fields[action], path
+                if key in known or not path:
+                    continue
+                known.add(key)
+                for what, kept in (('another value', [other_pair(pair)]), ('gone', [])):
+                    text = '&'.join([*pairs[:index], *kept, *pairs[index + 1:]]) or ':{}'
+                    yield ledger, Change('details', '%s %s' % key, what, [line], [line.with_fields({place: text})])
 
 
 # ---- Changes of whole acts -------------------------------------------------------------------------------------------

@@ -104,3 +104,58 @@ def approver(lines):
     other = [each for each in others if each not in {*approvers, lines.get(decision, 'requested_by')}][-1]
     return [decision, event], [lines.change(decision, decided_by=other), lines.change(event, user_id=other)]
 
+
+
+@forgery('clients')
+def second_document(lines):
+    """the last invoice of a close a second time, with the next number and its own lines"""
+    invoices = lines.all('documents', document='invoice', purpose='month', replaces=NULL)
+    last = max(lines.all('documents', series=lines.get(invoices[0], 'series')),
+               key=lambda line: int(lines.get(line, 'sequence')))
+    sequence = int(lines.get(last, 'sequence')) + 1
+    again = lines.change(last, document_id='900000', sequence=str(sequence), credit_applied='0',
+                         number='%s-%06d' % (lines.get(last, 'series'), sequence))
+    own = lines.all('document_lines', document_id=lines.get(last, 'document_id'))
+    return [], [at(again, last.number + 1),
+                *(at(lines.change(line, document_id='900000'), line.number + 1) for line in own)]
+
+
+@forgery('clients')
+def earlier_event(lines):
+    """an event three days before the event before it, in a ledger that is not a sandbox"""
+    documents = lines.all('documents')
+    event = lines.all('audit_events', action='partner.update')[-1]
+    at_time = lines.get(lines.ledger.of_kind['audit_events'][lines.ledger.of_kind['audit_events'].index(event) - 1],
+                        'occurred_at')
+    return [*documents, event], [*(lines.change(line, sandbox='false') for line in documents),
+                                 lines.change(event, occurred_at=moved_day(at_time[:10], -3) + at_time[10:])]
+
+
+@forgery('approvals')
+def act_without_approval(lines):
+    """an act without its approval, a day after the setting that gave it to two people"""
+    settings = lines.find('audit_events', action='settings.change', details=lambda text: '=approvals.invoice.hold' in text)
+    act = lines.find('audit_events', action='invoice.hold')
+    occurred = lines.get(settings, 'occurred_at')
+    kept = '&'.join(pair for pair in lines.get(act, 'details').split('&') if not pair.startswith('approval.'))
+    return [settings, act], [lines.change(settings, occurred_at=moved_day(occurred[:10], -1) + occurred[10:]),
+                             lines.change(act, details=kept)]
+
+
+@forgery('history')
+def tax_of_reversal(lines):
+    """the rate of the tax of reversals, which no rule of tax and no earlier document had"""
+    kinds = {(lines.get(line, 'document_id'), lines.get(line, 'position')): lines.get(line, 'kind')
+             for line in lines.all('document_lines')}
+    values = lambda tax: [pair.split(':')[1] for pair in lines.get(tax, 'line_positions').split('&')]
+    tax = [tax for tax in lines.all('document_taxes') if ':' in lines.get(tax, 'line_positions') and
+           all(kinds.get((lines.get(tax, 'document_id'), line)) == 'reversal' for line in values(tax))][-1]
+    return changed(tax, lines.change(tax, category='outside_scope', rate='0', tax='0', reduced='false', reason='none'))
+
+
+@forgery('clients')
+def import_twice(lines):
+    """the last import a second time, with an event of its own"""
+    event, rows = lines.last_import()
+    again = [at(lines.change(event, event_id='900000'), lines.end + 1)]
+    return [], again + [at(lines.change(row, event_id='900000'), lines.end + 2 + place) for place, row in enumerate(rows)]

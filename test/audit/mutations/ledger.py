@@ -83,20 +83,23 @@ class Ledger:
     def __init__(self, path, rules):
         self.name, self.rules, self.forms = path.stem, rules, rules.forms
         self.lines = read_lines(path, rules.forms)
-        self.by_number = {line.number: line for line in self.lines}
         self.of_kind = {}
         for line in self.lines:
             self.of_kind.setdefault(line.kind, []).append(line)
         self.size = len(self.lines)
         self.plans = {}
         self.origin = [line.fields[0] for line in self.of_kind.get('log_continues', [])][-1:]
-        self.db = sqlite3.connect(':memory:', isolation_level=None)
-        self.load()
-        found = self.found_now([(name, query) for name, _, query in rules.rules])
-        if found or self.other_roots({}, []):
-            raise SystemExit('%s is not honest: %s' % (path, ', '.join(sorted(found)) or ROOTS))
+        self.db = None
 
     def load(self):
+        """Fills the tables when the first change is made, and expects that no rule finds anything."""
+        self.db = sqlite3.connect(':memory:', isolation_level=None)
+        self.fill()
+        found = self.found_now([(name, query) for name, _, query in self.rules.rules])
+        if found or self.other_roots(set(), []):
+            raise SystemExit('%s is not honest: %s' % (self.name, ', '.join(sorted(found)) or ROOTS))
+
+    def fill(self):
         for form in self.forms.values():
             self.db.execute(form.create)
             self.db.execute('CREATE INDEX "%s_log_no" ON "%s" (log_no)' % (form.kind, form.kind))
@@ -125,6 +128,8 @@ class Ledger:
 
     def found_by(self, removed, added):
         """The rules that find something after these lines were removed and added, and what the verifier finds itself."""
+        if self.db is None:
+            self.load()
         changed, found = self.changed_tables(removed, added), set()
         statements, rules = self.plans.setdefault(frozenset(changed), self.rules.affected(changed))
         self.db.execute('BEGIN')
