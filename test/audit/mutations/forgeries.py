@@ -1,5 +1,5 @@
 """Forgeries that change several columns or lines so that they fit each other. Each is made for one rule."""
-from changes import NULL, Change, at, moved_day, with_roots
+from changes import NULL, Change, at, decimal, in_units, moved_day, with_roots
 
 FORGERIES = []
 
@@ -22,11 +22,11 @@ class Lines:
         self.ledger = ledger
         self.end = ledger.lines[-1].number
 
-    def find(self, kind, **columns):
+    def find(self, kind, /, **columns):
         """The first line with these texts; a function decides instead of a text where one is given."""
         return self.all(kind, **columns)[0]
 
-    def all(self, kind, **columns):
+    def all(self, kind, /, **columns):
         names = self.ledger.forms[kind].names
         fits = lambda text, wanted: wanted(text) if callable(wanted) else text == wanted
         return [line for line in self.ledger.of_kind.get(kind, [])
@@ -35,7 +35,7 @@ class Lines:
     def get(self, line, name):
         return line.fields[self.ledger.forms[line.kind].names.index(name)]
 
-    def change(self, line, **columns):
+    def change(self, line, /, **columns):
         names = self.ledger.forms[line.kind].names
         return line.with_fields({names.index(name): text for name, text in columns.items()})
 
@@ -159,3 +159,97 @@ def import_twice(lines):
     event, rows = lines.last_import()
     again = [at(lines.change(event, event_id='900000'), lines.end + 1)]
     return [], again + [at(lines.change(row, event_id='900000'), lines.end + 2 + place) for place, row in enumerate(rows)]
+
+
+def added_reversals(lines, **columns):
+    """An import of reversals of the last sale, one for each column list, in the month in which the sale was made."""
+    event, rows = lines.last_import()
+    sale, minus = rows[0], lambda text: '-' + text
+    count = len(next(iter(columns.values())))
+    money = {name: lines.get(sale, name) for name in ('spot_price', 'partner_cut', 'invoice_amount')}
+    totals = {'spotPrice': 'spot_price', 'partnerCut': 'partner_cut', 'invoiceAmount': 'invoice_amount'}
+    currency = lines.get(sale, 'currency')
+    stated = ['totals.%s.%s=-%s' % (currency, name, decimal(count * in_units(money[column], 2), 2))
+              for name, column in totals.items()]
+    details = '&'.join(sorted(['accepted:%d' % count, 'totals.%s.rows:%d' % (currency, count), *stated],
+                              key=lambda pair: pair.split('=')[0].split(':')[0]))
+    made = [at(lines.change(event, event_id='900000', details=details), lines.end + 1)]
+    for place in range(count):
+        own = {name: texts[place] for name, texts in columns.items()}
+        row = lines.change(sale, kind='reversal', reversal_id='r-90000%d' % place, event_id='900000',
+                           **{name: minus(text) for name, text in money.items()}, **own)
+        made.append(at(row, lines.end + 2 + place))
+    return [], made
+
+
+@forgery('clients')
+def reversed_twice(lines):
+    """two whole reversals of one sale, in an import of their own"""
+    return added_reversals(lines, arrangement=['invoicing', 'invoicing'])
+
+
+@forgery('clients')
+def reversal_of_account(lines):
+    """a reversal that is routed by the processor, of a sale that was invoiced"""
+    return added_reversals(lines, arrangement=['connected_account'])
+
+
+@forgery('clients')
+def accepted_later(lines):
+    """the time of a sale, two days after it was recorded"""
+    _, rows = lines.last_import()
+    recorded = lines.get(rows[0], 'recorded_at')
+    return changed(rows[0], lines.change(rows[0], accepted_at=moved_day(recorded[:10], 2) + recorded[10:]))
+
+
+@forgery('history')
+def country_of_credit(lines):
+    """the country of the tax of a credit note against an invoice"""
+    notes = {lines.get(line, 'document_id') for line in lines.all('documents', purpose='adjustment')}
+    tax = lines.all('document_taxes', document_id=notes.__contains__)[-1]
+    return changed(tax, lines.change(tax, country='XX'))
+
+
+@forgery('history-with-duplicates')
+def other_duplicate(lines):
+    """the payment that a payment was a duplicate of, by one of another amount"""
+    reversal = lines.find('payment_reversals', kind='duplicate')
+    amount = lines.get(reversal, 'amount')
+    other = lines.find('payments', amount=lambda text: text != amount)
+    return changed(reversal, lines.change(reversal, duplicate_of=lines.get(other, 'payment_id')))
+
+
+@forgery('settlement-files')
+def amount_of_settlement_line(lines):
+    """the amount of a line of a settlement file whose transaction was reported by the file"""
+    reported = lines.find('balance_transactions', reported_by='settlement_file')
+    line = lines.find('settlement_lines', settlement_line_id=lines.get(reported, 'id').removeprefix('line:'))
+    return changed(line, lines.change(line, amount=decimal(in_units(lines.get(line, 'amount'), 2) + 1, 2)))
+
+
+@forgery('payments')
+def last_century(lines):
+    """the days of a payment that was recorded by hand, in 1999"""
+    applied = {lines.get(line, 'payment_id') for kind in ('payment_applications', 'payment_assignments', 'payment_reversals')
+               for line in lines.all(kind)}
+    free = lambda text: text not in applied
+    payment = lines.all('payments', source='hand', payment_id=free)[-1]
+    return changed(payment, lines.change(payment, received_on='1999-12-31', entry_on='1999-12-31'))
+
+
+@forgery('history')
+def suggestion_of_import(lines):
+    """another suggestion, which names the event of an import of rows"""
+    suggestion = lines.find('payment_suggestions')
+    event, _ = lines.last_import()
+    again = lines.change(suggestion, payment_suggestion_id='900000', event_id=lines.get(event, 'event_id'),
+                         recorded_at=lines.get(event, 'occurred_at'))
+    return [], [at(again, lines.end + 1)]
+
+
+@forgery('history')
+def stated_approvals(lines):
+    """an approval rule in the event of a close, which the settings did not have"""
+    event = lines.all('audit_events', action='month.close', details=lambda text: 'approval_rules:[]' in text)[-1]
+    details = lines.get(event, 'details').replace('approval_rules:[]', 'approval_rules.0=payment.record')
+    return changed(event, lines.change(event, details=details))

@@ -26,9 +26,9 @@ LEDGERS = [Ledger(path, RULES) for path in LOGS]
 
 
 def richest(kind):
-    """The ledgers in which a kind is changed: those with the most lines of it."""
+    """The ledgers in which a kind is changed: those with the most lines of it, then the longest."""
     holding = [ledger for ledger in LEDGERS if kind in ledger.of_kind]
-    return sorted(holding, key=lambda ledger: -len(ledger.of_kind[kind]))[:IN_LOGS]
+    return sorted(holding, key=lambda ledger: (-len(ledger.of_kind[kind]), -ledger.size))[:IN_LOGS]
 
 
 def changes_of(kind, log):
@@ -36,7 +36,7 @@ def changes_of(kind, log):
     if kind == page.ACTS:
         yield from ((LEDGERS[log], change) for change in changes.act_changes(LEDGERS[log]))
     elif kind == page.DETAILS:
-        yield from changes.detail_changes(LEDGERS)
+        yield from changes.detail_changes(sorted(LEDGERS, key=lambda ledger: -ledger.size))
     elif kind == page.TOGETHER:
         yield from forgeries.all_forgeries({ledger.name: ledger for ledger in LEDGERS})
     else:

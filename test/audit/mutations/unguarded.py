@@ -57,6 +57,10 @@ CLASSES = {
         gl_export_lines.to_account gl_export_lines.control''',
     'when a wording was first used: the documents that print it are later': '''
         issuer_versions.first_used_at instruction_versions.first_used_at''',
+    'the name of the log: compare it with the origin of the checkpoints': '''
+        log_keys.key_name''',
+    'details of most events, see *details* below': '''
+        audit_events.details''',
     'settings of tax that the log has only as a text': '''
         document_taxes.registration''',
     'until the books of the month are closed, only a bank file shows it': '''
