@@ -32,6 +32,9 @@ const reaches = (file: string, target: string): boolean => reachedFrom(file, 'te
 export const needsServer = (file: string): boolean => SERVERS.some((server) => reaches(file, server));
 export const runsProgram = (file: string): boolean => reaches(file, PROGRAM);
 export const runsTools = (file: string): boolean => reaches(file, TOOLS);
+/** Takes minutes in a sweep. */
+const LONG_SWEEPS: readonly string[] = ['test/audit/mutations/mutations.test.ts'];
+
 export const readsPdfs = (file: string): boolean => readFileSync(join(ROOT, file), 'utf8').includes(PDF_READER);
 
 /** All test files, as paths relative to the repository. */
@@ -50,8 +53,9 @@ export interface Projects {
 
 export function projects(): Projects {
   const files = testFiles();
-  const without = files.filter((file) => !needsServer(file));
-  const served = files.filter(needsServer);
+  const isServed = (file: string) => needsServer(file) || LONG_SWEEPS.includes(file);
+  const without = files.filter((file) => !isServed(file));
+  const served = files.filter(isServed);
   const runsAny = (file: string) => runsProgram(file) || runsTools(file);
   return {
     unit: without.filter((file) => !readsPdfs(file)),

@@ -59,11 +59,13 @@ CLASSES = {
         issuer_versions.first_used_at instruction_versions.first_used_at''',
     'the name of the log: compare it with the origin of the checkpoints': '''
         log_keys.key_name''',
-    'details of most events, see *details* below': '''
+    'details of many events, listed in *details* above': '''
         audit_events.details''',
     'settings of tax that the log has only as a text': '''
         document_taxes.registration''',
     'until the books of the month are closed, only a bank file shows it': '''
         credit_refunds.account payout_settlements.entry_on''',
+    'why a ledger was paused, and the time of the copy that was restored': '''
+        pauses.cause pauses.state_of''',
 }
 CLASSES = {reason: set(columns.split()) for reason, columns in CLASSES.items()}
