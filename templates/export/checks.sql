@@ -989,7 +989,8 @@ WHERE e.event_id IS NULL OR e.occurred_at <> c.closed_at OR coalesce(c.issued_on
 
 -- month_ended_everywhere: A month is closed when it has ended in the time zones of all active partners.
 -- whole
-SELECT c.month, c.closed_at, z.time_zone, z.begins_at
+-- columns at closed_at time_zone ended_at
+SELECT 'month ' || c.month, c.closed_at, z.time_zone, z.begins_at
 FROM closed_months c JOIN months m ON m.month = c.month JOIN month_zones z ON z.month = m.next
 JOIN fields f ON f.field = 'time_zone' AND f.value = z.time_zone AND f.subject <> 'settings' AND f.log_no < c.log_no
   AND (f.until_no IS NULL OR f.until_no > c.log_no)
@@ -999,12 +1000,13 @@ WHERE c.closed_at < z.begins_at;
 
 -- close_names_missing_feeds: The close of a month names the active partners that had rows in the two months before and none in it.
 -- whole
+-- columns at partner month_before month_before_that
 WITH closes AS (
   SELECT c.month, e.log_no, lag(c.month) OVER (ORDER BY c.log_no) AS before,
          lag(c.month, 2) OVER (ORDER BY c.log_no) AS before_that
   FROM closed_months c JOIN audit_events e ON e.action = 'month.close' AND e.subject = c.month),
 own AS (SELECT partner_id, month, min(first_no) AS first_no FROM row_groups GROUP BY partner_id, month)
-SELECT c.month, b.partner_id, c.before, c.before_that
+SELECT 'month ' || c.month, b.partner_id, c.before, c.before_that
 FROM closes c
 JOIN fields s ON s.subject = 'settings' AND s.field = 'allow_empty' AND s.value = 'false' AND s.log_no < c.log_no
   AND (s.until_no IS NULL OR s.until_no > c.log_no)
@@ -1529,6 +1531,7 @@ WHERE f.place = 1 AND (f.category IS DISTINCT FROM f.rule_category OR f.country 
 
 -- tax_registration: A tax total prints a registration number that the settings had for its country, and the reason of a tax rule.
 -- whole
+-- columns at position:int country registration
 WITH reasons AS (
   SELECT value, min(log_no) AS log_no FROM details
   WHERE action = 'settings.change' AND value <> '' AND substr(path, length(path) - 6) = '.reason' GROUP BY value)
@@ -1591,7 +1594,8 @@ HAVING coalesce(sum(a.amount), 0) <> d.credit_applied;
 
 -- credit_at_close: While the settings apply all open credit at the close, an invoice is issued with none of it left, or with nothing to pay.
 -- whole
-SELECT d.number, d.gross - d.credit_applied, n.number, sum(m.amount)
+-- columns at currency to_pay:amount credit_note credit_left:amount
+SELECT d.number, d.currency, d.gross - d.credit_applied, n.number, sum(m.amount)
 FROM (SELECT p.*, x.event_no, x.next_no FROM papers p JOIN paper_events x ON x.document_id = p.document_id
       WHERE p.document = 'invoice' AND p.purpose = 'month') d
 JOIN fields s ON s.subject = 'settings' AND s.field = 'credit_at_close' AND s.value = 'all' AND s.log_no < d.event_no
@@ -1600,7 +1604,7 @@ JOIN papers n ON n.document = 'credit_note' AND n.partner_id = d.partner_id AND 
   AND n.arrangement = d.arrangement AND n.log_no < d.event_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
 JOIN document_moves m ON m.document_id = n.document_id AND (m.log_no < d.next_no OR d.next_no IS NULL)
 WHERE d.gross > d.credit_applied
-GROUP BY d.number, d.gross, d.credit_applied, n.number HAVING sum(m.amount) > 0;
+GROUP BY d.number, d.currency, d.gross, d.credit_applied, n.number HAVING sum(m.amount) > 0;
 
 -- credit_released: Credit is released once, after it was applied; by a void, only that of the invoice that it voids.
 -- whole
@@ -1630,16 +1634,18 @@ HAVING coalesce(sum(a.amount), 0) <> coalesce(f.invoice_lowered_by, -1);
 
 -- credit_states_rest: A credit note against an invoice states what it left to pay on that invoice.
 -- whole
-SELECT n.number, n.invoice_left, sum(m.amount)
-FROM (SELECT d.number, d.credits, d.invoice_left, x.next_no
+-- columns at currency states_left:amount was_left:amount
+SELECT n.number, n.currency, n.invoice_left, sum(m.amount)
+FROM (SELECT d.number, d.currency, d.credits, d.invoice_left, x.next_no
       FROM documents d JOIN paper_events x ON x.document_id = d.document_id
       WHERE d.invoice_left IS NOT NULL AND d.credits IS NOT NULL) n
 JOIN document_moves m ON m.document_id = n.credits AND (m.log_no < n.next_no OR n.next_no IS NULL)
-GROUP BY n.number, n.invoice_left HAVING sum(m.amount) <> n.invoice_left;
+GROUP BY n.number, n.currency, n.invoice_left HAVING sum(m.amount) <> n.invoice_left;
 
 -- correction_dated: A void, a release of credit or a write-off is dated on the day of its record, or on that of the latest document.
 -- whole
-SELECT f.fact || ' ' || CAST(f.log_no AS TEXT), f.dated_on, f.recorded_at
+-- columns at dated_on:day recorded_at
+SELECT f.fact || ', fact ' || CAST(f.log_no AS TEXT), f.dated_on, f.recorded_at
 FROM dated f JOIN days r ON r.day = substr(f.recorded_at, 1, 10)
 WHERE f.fact IN ('document_voided', 'credit_released', 'written_off', 'write_off_undone') AND f.dated_on - r.n NOT IN (-1, 0, 1)
   AND f.dated_on NOT IN (SELECT d.issued_on FROM documents d WHERE d.log_no < f.log_no);
@@ -1736,16 +1742,17 @@ WHERE (d.path = 'reference' AND d.value <> p.reference AND NOT (substr(p.referen
 
 -- identity_of_payment: The identity of a bank line ends with its day, direction and amount; that of a payment names its line, or what was recorded by hand.
 -- whole
-SELECT 'line ' || l.account || ' ' || l.identity, l.amount, l.bank_booked_on
+-- columns at currency amount:amount booked_on:day names_line:int
+SELECT 'line ' || l.account || ' ' || l.identity, l.currency, l.amount, l.bank_booked_on, NULL
 FROM bank_lines l JOIN currencies c ON c.code = l.currency JOIN days d ON d.n = l.bank_booked_on
 JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
 WHERE replace(l.identity || '|', '|' || d.day || '|' || l.direction || '|' || n.plain || '|', '') = l.identity || '|'
 UNION ALL
-SELECT 'source ' || s.identity, s.payment_id, s.bank_line_id
+SELECT 'source ' || s.identity || ' of payment ' || CAST(s.payment_id AS TEXT), NULL, NULL, NULL, s.bank_line_id
 FROM payment_sources s JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
 WHERE s.source = 'bank' AND s.identity <> 'bank|' || l.account || '|' || l.identity
 UNION ALL
-SELECT 'payment ' || p.identity, p.amount, p.received_on
+SELECT 'payment ' || p.identity, p.currency, p.amount, p.received_on, NULL
 FROM payments p JOIN audit_events e ON e.event_id = p.event_id AND e.action = 'payment.record'
 JOIN currencies c ON c.code = p.currency JOIN days d ON d.n = p.received_on
 JOIN numerals n ON n.amount = p.amount AND n.digits = c.digits
@@ -1880,6 +1887,7 @@ GROUP BY payment_application_id HAVING count(*) > 1;
 
 -- small_difference_allowed: A small difference is at most what the settings allow in its currency.
 -- whole
+-- columns at currency amount:amount settings_allow
 SELECT 'difference of application ' || CAST(s.payment_application_id AS TEXT), s.currency, s.amount, f.value
 FROM small_differences s JOIN fields f ON f.subject = 'settings' AND f.field = 'small_difference.' || s.currency
   AND f.log_no < s.log_no AND (f.until_no IS NULL OR f.until_no > s.log_no)
@@ -2122,7 +2130,8 @@ HAVING count(*) > 1;
 
 -- payout_covers_remaining: A payout has of each payment what had not been given back: by a mistake or duplicate known when it was settled, or by a reversal in force on the payout's day.
 -- whole
-SELECT 'payment ' || CAST(x.payment_id AS TEXT), x.payout_id, x.amount, p.amount, coalesce(sum(r.amount), 0)
+-- columns at payout:int currency in_payout:amount payment:amount given_back:amount
+SELECT 'payment ' || CAST(x.payment_id AS TEXT), x.payout_id, x.currency, x.amount, p.amount, coalesce(sum(r.amount), 0)
 FROM payout_payments x JOIN payments p ON p.payment_id = x.payment_id JOIN payouts o ON o.payout_id = x.payout_id
 JOIN payout_settlements s ON s.payout_id = x.payout_id
 LEFT JOIN (SELECT r.payment_id, r.amount, r.kind, r.event_id, r.reversed_on, i.event_id AS undone_by, i.reinstated_on
@@ -2131,7 +2140,7 @@ LEFT JOIN (SELECT r.payment_id, r.amount, r.kind, r.event_id, r.reversed_on, i.e
   ON r.payment_id = x.payment_id AND r.event_id < s.event_id
   AND (r.kind IN ('mistake', 'duplicate') OR (r.reversed_on <= o.received_on
        AND NOT coalesce(r.undone_by < s.event_id AND r.reinstated_on <= o.received_on, 1 = 0)))
-GROUP BY x.payment_id, x.payout_id, x.amount, p.amount HAVING x.amount <> p.amount - coalesce(sum(r.amount), 0);
+GROUP BY x.payment_id, x.payout_id, x.currency, x.amount, p.amount HAVING x.amount <> p.amount - coalesce(sum(r.amount), 0);
 
 -- account_payout: A bank receipt from a connected account is a payout of that account of its amount, and its fees are those of what the payout contains.
 -- whole
@@ -2222,6 +2231,7 @@ GROUP BY balance_transaction_id HAVING count(*) > 1;
 
 -- share_dated: A share is dated on the day of its transaction.
 -- whole
+-- columns at dated_on:day transaction_at
 SELECT 'share ' || CAST(s.share_allocation_id AS TEXT), s.occurred_on, b.occurred_at
 FROM share_allocations s JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
 JOIN days d ON d.day = substr(b.occurred_at, 1, 10)
@@ -2463,7 +2473,8 @@ FROM openings o LEFT JOIN details h ON h.event_id = o.event_id AND h.path = 'sha
 LEFT JOIN details c ON c.event_id = o.event_id AND c.path = 'cut_over_on' LEFT JOIN days d ON d.n = o.cut_over_on
 WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day
 UNION ALL
-SELECT 'opening ' || CAST(t.opening_id AS TEXT), t.currency, v.path, v.value
+SELECT 'opening ' || CAST(t.opening_id AS TEXT) || ', whose event states ' || v.path || ' ' || v.value || ' ' || t.currency, NULL,
+       NULL, NULL, NULL
 FROM opening_totals t JOIN openings o ON o.opening_id = t.opening_id JOIN currencies c ON c.code = t.currency
 JOIN details s ON s.event_id = o.event_id AND substr(s.path, 1, 5) = 'sums.' AND s.value = t.currency
   AND substr(s.path, length(s.path) - 8) = '.currency'
@@ -2490,6 +2501,7 @@ WHERE m.n IS NULL OR m.n <> p.n + 1 OR b.previous IS DISTINCT FROM b.before OR c
 
 -- books_name_bank_feeds: A close of books states to which day each bank account was reported, and names those that were behind.
 -- whole
+-- columns at account reported_to stated
 WITH reported AS (
   SELECT account, log_no, closed_on AS day FROM bank_statements WHERE closed_on IS NOT NULL
   UNION ALL SELECT account, log_no, bank_booked_on FROM bank_lines),
@@ -2497,7 +2509,7 @@ feeds AS (
   SELECT b.month, m.last_day, e.log_no, r.account, max(r.day) AS day
   FROM book_closes b JOIN audit_events e ON e.event_id = b.event_id JOIN months m ON m.month = b.month
   JOIN reported r ON r.log_no < e.log_no GROUP BY b.month, m.last_day, e.log_no, r.account)
-SELECT f.month, f.account, d.day, v.value
+SELECT 'books of ' || f.month, f.account, d.day, v.value
 FROM feeds f JOIN days d ON d.n = f.day
 LEFT JOIN details a ON a.log_no = f.log_no AND a.value = f.account AND substr(a.path, length(a.path) - 7) = '.account'
   AND (substr(a.path, 1, 11) = 'bank_feeds.' OR substr(a.path, 1, 8) = 'without.')
@@ -2506,6 +2518,7 @@ WHERE a.path IS NULL OR v.value IS DISTINCT FROM d.day OR (f.day < f.last_day AN
 
 -- bank_balances_continue: Books are not closed while a bank statement of their time begins with another balance than the one before ended with, without an explanation.
 -- whole
+-- columns at account currency begins_with:amount ended_with:amount books_of
 WITH dated AS (
   SELECT s.bank_statement_id, s.account, s.currency, s.opening, s.closing, s.log_no,
          coalesce(min(l.bank_booked_on), s.closed_on) AS first_on, coalesce(max(l.bank_booked_on), s.closed_on) AS last_on
@@ -2516,7 +2529,7 @@ WITH dated AS (
 placed AS (
   SELECT d.*, lag(closing) OVER w AS before, lag(last_on) OVER w AS before_on, max(log_no) OVER w AS known_no
   FROM dated d WINDOW w AS (PARTITION BY account, currency ORDER BY first_on, last_on, bank_statement_id))
-SELECT 'statement ' || CAST(p.bank_statement_id AS TEXT), p.account, p.opening, p.before, b.month
+SELECT 'statement ' || CAST(p.bank_statement_id AS TEXT), p.account, p.currency, p.opening, p.before, b.month
 FROM placed p JOIN book_closes b ON b.log_no > p.known_no JOIN months m ON m.month = b.month AND m.last_day >= p.first_on
 WHERE p.opening <> p.before AND p.before_on < p.first_on
   AND NOT EXISTS (SELECT 1 FROM dated e WHERE e.account = p.account AND e.currency = p.currency AND e.closing = p.opening
@@ -2597,6 +2610,7 @@ WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
 
 -- ids_once: Facts of these kinds have an id of their own, which occurs once.
 -- whole
+-- columns at id:int times:int
 SELECT kind, id, count(*)
 FROM (SELECT 'payment_suggestions' AS kind, payment_suggestion_id AS id FROM payment_suggestions
       UNION ALL SELECT 'payment_exception_closings', payment_exception_closing_id FROM payment_exception_closings
@@ -2651,6 +2665,7 @@ WHERE a.n < b.n - 1 AND (SELECT max(sandbox) FROM documents) = 0;
 
 -- changes_continue: A change of a partner or of the settings starts from the value that the change before it left.
 -- whole
+-- columns at field starts_from was_left
 WITH changes AS (
   SELECT f.subject, f.field, f.log_no, f.value, o.log_no AS old_no, o.value AS old, n.log_no AS new_no,
          lag(f.value) OVER w AS before, lag(n.log_no) OVER w AS before_no,
@@ -2696,6 +2711,7 @@ WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtri
 
 -- details_of_event: What an event says about its fact is what the fact says: the kind, amount, day, partner, invoice or reason.
 -- whole
+-- columns at about stated of_fact
 SELECT 'event ' || CAST(r.event_id AS TEXT), d.path, d.value, r.reason
 FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
 JOIN currencies c ON c.code = r.currency JOIN numerals n ON n.amount = r.amount AND n.digits = c.digits
@@ -2892,6 +2908,7 @@ GROUP BY user_role_id HAVING count(*) > 1;
 
 -- act_in_role: Who changed users was an administrator, and whoever corrected, paid or closed had the role finance.
 -- whole
+-- columns at action subject user:int
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
 FROM audit_events e JOIN users u ON u.user_id = e.user_id AND u.kind = 'person'
 WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create', 'client.rotate', 'client.revoke',
@@ -2913,6 +2930,7 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
 
 -- sign_in_of_event: A passkey or an identity of a user was recorded by the event that names it; a user adds passkeys alone.
 -- whole
+-- columns at user:int event_states by_user:int
 SELECT 'passkey ' || CAST(p.passkey_id AS TEXT), p.user_id, e.action, e.user_id
 FROM passkeys p LEFT JOIN audit_events e ON e.event_id = p.event_id
 LEFT JOIN details c ON c.event_id = p.event_id AND c.path = 'credential_id'
@@ -2984,6 +3002,7 @@ WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'appr
 
 -- request_of_act: A request expires as the settings say, touches the partner of its document, and states the reason of the act.
 -- whole
+-- columns at stated of_act
 SELECT 'request ' || CAST(r.request_id AS TEXT), r.requested_at, r.expires_at
 FROM approval_requests r JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals_expire_days'
   AND f.log_no < r.log_no AND (f.until_no IS NULL OR f.until_no > r.log_no)
@@ -3013,12 +3032,12 @@ LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = '
 WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no
   OR (r.action = e.action AND r.subject <> e.subject AND r.action NOT IN ('month.close', 'books.close')))
 UNION ALL
-SELECT 'request ' || a.value, e.action, e.subject, 'twice', count(*)
+SELECT 'request ' || a.value || ', used ' || CAST(count(*) AS TEXT) || ' times', e.action, e.subject, NULL, NULL, NULL
 FROM details a JOIN audit_events e ON e.event_id = a.event_id
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value AND r.action = e.action
 WHERE a.path = 'approval.request' GROUP BY a.value, e.action, e.subject HAVING count(*) > 1
 UNION ALL
-SELECT 'request ' || a.value, '', '', 'other acts only', count(*)
+SELECT 'request ' || a.value || ', used by other acts only', NULL, NULL, NULL, NULL, NULL
 FROM details a JOIN audit_events e ON e.event_id = a.event_id
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action = e.action THEN 1 ELSE 0 END) = 0;
@@ -3042,6 +3061,7 @@ WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r
 
 -- amounts_compared: The limit that an act was compared with is that of the settings, and its amount is within it.
 -- whole
+-- columns at action about limit_stated settings_have
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, c.value, a.value, f.value
 FROM details c JOIN audit_events e ON e.event_id = c.event_id
 JOIN details a ON a.log_no = c.log_no AND a.path = substr(c.path, 1, length(c.path) - 8) || 'above'
@@ -3106,6 +3126,7 @@ GROUP BY pause_id HAVING count(*) > 1;
 
 -- nothing_while_paused: While the ledger was paused, nothing was sold, issued, paid, corrected or closed.
 -- whole
+-- columns at kind fact:int
 SELECT 'pause ' || CAST(p.pause_id AS TEXT), f.kind, f.log_no
 FROM pauses p LEFT JOIN resumptions r ON r.pause_id = p.pause_id
 JOIN (SELECT 'documents' AS kind, log_no FROM documents UNION ALL SELECT 'closed_months', log_no FROM closed_months
@@ -3138,6 +3159,7 @@ GROUP BY client_id HAVING count(*) > 1;
 
 -- client_of_event: A client, its secrets and its revocation were recorded by events about it, which name its partner.
 -- whole
+-- columns at about fact_has event_states
 SELECT 'client ' || c.client_id, c.what, e.subject, p.value
 FROM (SELECT 'made' AS what, client_id, partner_id, event_id FROM api_clients
       UNION ALL SELECT 'revoked', r.client_id, c.partner_id, r.event_id
@@ -3286,7 +3308,8 @@ WHERE attempt <> coalesce(before, 0) + 1 OR ended_at < started_at OR message_id 
    OR (pdf_sha256 IS NOT NULL AND kind IN ('invoice', 'credit_note', 'statement')
        AND pdf_sha256 NOT IN (SELECT sha256 FROM document_pdfs))
 UNION ALL
-SELECT 'e-mail ' || CAST(a.email_id AS TEXT), a.attempt, w.document_id, a.pdf_sha256
+SELECT 'e-mail ' || CAST(a.email_id AS TEXT) || ' with the PDF of ' || d.number, a.attempt, NULL, a.outcome, a.started_at,
+       a.ended_at, a.pdf_sha256
 FROM email_attempts a JOIN document_pdfs w ON w.sha256 = a.pdf_sha256 JOIN documents d ON d.document_id = w.document_id
 WHERE a.kind IN ('invoice', 'credit_note', 'statement')
   AND (w.log_no > a.log_no OR substr(a.message_id, 1, length(d.number) + 2) <> '<' || d.number || '.');
@@ -3379,7 +3402,8 @@ LEFT JOIN details k ON k.event_id = e.event_id AND k.path = 'kind'
 WHERE a.subject IS DISTINCT FROM e.month OR f.value IS DISTINCT FROM e.format OR k.value IS DISTINCT FROM e.kind
    OR p.value IS DISTINCT FROM CAST(e.part AS TEXT)
 UNION ALL
-SELECT 'export ' || CAST(l.gl_export_id AS TEXT), CAST(l.line AS TEXT), l.account, l.to_account, ''
+SELECT 'export ' || CAST(l.gl_export_id AS TEXT) || ', line ' || CAST(l.line AS TEXT) || ' from ' || l.account || ' to ' || l.to_account,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
 WHERE NOT EXISTS (
   SELECT 1 FROM map_values a JOIN map_values t ON t.log_no = a.log_no AND t.column_name = 'accounts'
@@ -3390,6 +3414,7 @@ WHERE NOT EXISTS (
 
 -- gl_line: A line of an exported journal has an account of its control account, and is booked to an account that this export or an earlier one states.
 -- whole
+-- columns at control account to_account
 SELECT 'line ' || CAST(l.line AS TEXT) || ' of export ' || CAST(l.gl_export_id AS TEXT), l.control, l.account, l.to_account
 FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
 WHERE l.account <> l.control AND substr(l.account, 1, length(l.control) + 1) <> l.control || ':'
