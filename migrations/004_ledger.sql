@@ -114,6 +114,15 @@ BEGIN
 END
 $$;
 
+-- The partner's own reference of an order: printable characters, without spaces at either end (src/ledger/row.ts).
+CREATE FUNCTION is_order_reference(value text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN length(value) BETWEEN 1 AND 128 AND btrim(value) = value
+  AND value !~ U&'[\0001-\001F\007F-\009F\00AD\200B-\200F\2028-\202E\2060-\206F\FEFF\FFFD]';
+
+CREATE FUNCTION is_cover(from_day date, to_day date) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN coalesce(from_day BETWEEN '1970-01-01' AND '9999-12-31', to_day IS NULL)
+  AND coalesce(to_day BETWEEN from_day AND '9999-12-31', to_day IS NULL);
+
 CREATE TABLE ledger_rows (
   partner_id text COLLATE "C" NOT NULL,
   -- The month in which the row is billed: its own month if that is open, otherwise the earliest open month.
@@ -131,6 +140,10 @@ CREATE TABLE ledger_rows (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  order_reference text COLLATE "C",
+  -- The first and the last day of cover.
+  cover_from date,
+  cover_to date,
   time_zone text NOT NULL,
   month text COLLATE "C" NOT NULL,
   arrangement text NOT NULL,
@@ -154,6 +167,8 @@ CREATE TABLE ledger_rows (
   CONSTRAINT ledger_rows_ids_form CHECK (
     is_identifier(quote_id) AND is_identifier(requote_id) IS NOT FALSE AND is_identifier(reversal_id) IS NOT FALSE
     AND is_identifier(enrollment_id) IS NOT FALSE),
+  CONSTRAINT ledger_rows_order_reference_form CHECK (order_reference IS NULL OR is_order_reference(order_reference)),
+  CONSTRAINT ledger_rows_cover CHECK (cover_from IS NULL AND cover_to IS NULL OR is_cover(cover_from, cover_to)),
   -- If no close reached the month of a row, the row would never be billed. LIKE takes a tenth of the time that the
   -- domain's pattern takes.
   CONSTRAINT ledger_rows_months_form CHECK (month LIKE '____-__' AND posted_month LIKE '____-__'),
@@ -167,6 +182,8 @@ CREATE UNIQUE INDEX ledger_rows_known_once
 -- The rows that follow the acceptance of a quote: acceptances of requotes, and reversals. These rows are few, so the
 -- index is small.
 CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE kind <> 'quote_accepted';
+-- Finds the rows of an order. An import without references adds nothing to this index.
+CREATE INDEX ledger_rows_of_order ON ledger_rows (partner_id, order_reference) WHERE order_reference IS NOT NULL;
 -- Finds the quote if the transfer of a connected account states only an enrollment.
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id)
   WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;

@@ -18,6 +18,12 @@ CREATE TABLE quotes (
   quoted_at timestamptz NOT NULL,
   -- From this time on the quote cannot be accepted; NULL means that the quote never expires.
   expires_at timestamptz CONSTRAINT quote_expires_later CHECK (expires_at > quoted_at),
+  -- For the ledger row of the acceptance.
+  order_reference text COLLATE "C",
+  cover_from date,
+  cover_to date,
+  CONSTRAINT quote_order_reference_form CHECK (order_reference IS NULL OR is_order_reference(order_reference)),
+  CONSTRAINT quote_cover CHECK (is_cover(cover_from, cover_to)),
   CONSTRAINT quote_of_partner UNIQUE (quote_id, partner_id),
   CONSTRAINT quote_policy_known FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
   CONSTRAINT quote_client_is_the_partners FOREIGN KEY (client_id, partner_id)
@@ -72,6 +78,11 @@ CREATE TABLE requotes (
   invoice_amount numeric NOT NULL,
   requoted_at timestamptz NOT NULL,
   expires_at timestamptz CONSTRAINT requote_expires_later CHECK (expires_at > requoted_at),
+  order_reference text COLLATE "C",
+  cover_from date,
+  cover_to date,
+  CONSTRAINT requote_order_reference_form CHECK (order_reference IS NULL OR is_order_reference(order_reference)),
+  CONSTRAINT requote_cover CHECK (is_cover(cover_from, cover_to)),
   CONSTRAINT requote_step UNIQUE (requote_id, quote_id, partner_id, step),
   CONSTRAINT requote_quote_is_the_partners FOREIGN KEY (quote_id, partner_id) REFERENCES quotes (quote_id, partner_id),
   CONSTRAINT requote_client_is_the_partners FOREIGN KEY (client_id, partner_id)

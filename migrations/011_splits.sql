@@ -490,8 +490,8 @@ $$;
 -- quote, so its amounts for sales and for the partner's cut are empty. A credit note against an invoice bills no rows.
 CREATE VIEW billed_rows AS
 SELECT d.document_id, d.number, d.month AS billed_month, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id,
-       e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut, e.invoice_amount, e.entry_id,
-       e.recorded_at
+       e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut, e.invoice_amount,
+       e.order_reference, e.cover_from, e.cover_to, e.entry_id, e.recorded_at
 FROM documents d
 JOIN closed_months m ON m.month = d.month
 JOIN ledger_rows e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement
@@ -499,9 +499,17 @@ JOIN ledger_rows e ON e.partner_id = d.partner_id AND e.currency = d.currency AN
 WHERE d.purpose = 'month'
 UNION ALL
 SELECT d.document_id, d.number, e.posted_month, e.kind, e.partner_id, e.quote_id, NULL, NULL, e.enrollment_id,
-       e.policy_id, e.currency, e.accepted_at, NULL, NULL, b.amount, e.entry_id, e.recorded_at
+       e.policy_id, e.currency, e.accepted_at, NULL, NULL, b.amount, e.order_reference, e.cover_from, e.cover_to,
+       e.entry_id, e.recorded_at
 FROM documents d
 JOIN missing_shares b ON b.document_id = d.document_id
 JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.kind = 'quote_accepted' AND own_id(e) = b.quote_id
 WHERE d.purpose = 'missing_shares';
 CALL grant_to_app('SELECT', 'billed_rows');
+
+-- A text as a cell of CSV that no spreadsheet takes for a formula (`cellOf` in src/text.ts).
+CREATE FUNCTION csv_cell(value text) RETURNS text STRICT IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
+  SELECT CASE WHEN cell ~ '[,"\r\n]' THEN '"' || replace(cell, '"', '""') || '"' ELSE cell END
+  FROM (SELECT CASE WHEN value ~ '^([''\t\r\n]|[ \t\r\n]*[=+@＝＋－＠-])' AND value !~ '^-?\d+(\.\d+)?$'
+                    THEN '''' || value ELSE value END AS cell) AS guarded
+$$;

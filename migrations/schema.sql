@@ -1,4 +1,4 @@
--- Facts: SHA-256 3859e4af31dc56a00f5db3a0fedfeb3db0beda741ffdfe8ada855c2ef721039f, without the role reckoner_app 96a495f53ba6236951f04c60a4b199dada844c91f22a783647ca4d857dd4b769
+-- Facts: SHA-256 89399ee3eeb6f69bdbafe52d09a66a227ed9421bee522f6d60376c178fe38d7d, without the role reckoner_app 561d236e22dcf231c515116883c03765422740fd52f5e2954eed66e3d8234617
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -1247,6 +1247,20 @@ BEGIN
 END
 $procedure$;
 
+CREATE FUNCTION is_order_reference(value text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (((length(value) >= 1) AND (length(value) <= 128)) AND (btrim(value) = value) AND (value !~ '[--­​-‏ -‮⁠-⁯﻿�]'));
+GRANT EXECUTE ON FUNCTION is_order_reference TO reckoner_app;
+
+CREATE FUNCTION is_cover(from_day date, to_day date)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (COALESCE(((from_day >= '1970-01-01'::date) AND (from_day <= '9999-12-31'::date)), (to_day IS NULL)) AND COALESCE(((to_day >= from_day) AND (to_day <= '9999-12-31'::date)), (to_day IS NULL)));
+GRANT EXECUTE ON FUNCTION is_cover TO reckoner_app;
+
 CREATE TABLE ledger_rows (
   partner_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
@@ -1262,6 +1276,9 @@ CREATE TABLE ledger_rows (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  order_reference text COLLATE "C",
+  cover_from date,
+  cover_to date,
   time_zone text NOT NULL,
   month text COLLATE "C" NOT NULL,
   arrangement text NOT NULL,
@@ -1285,12 +1302,15 @@ CASE kind
     ELSE false
 END),
   CONSTRAINT ledger_rows_ids_form CHECK (is_identifier(quote_id) AND is_identifier(requote_id) IS NOT FALSE AND is_identifier(reversal_id) IS NOT FALSE AND is_identifier(enrollment_id) IS NOT FALSE),
+  CONSTRAINT ledger_rows_order_reference_form CHECK (order_reference IS NULL OR is_order_reference(order_reference)),
+  CONSTRAINT ledger_rows_cover CHECK (cover_from IS NULL AND cover_to IS NULL OR is_cover(cover_from, cover_to)),
   CONSTRAINT ledger_rows_months_form CHECK (month ~~ '____-__' AND posted_month ~~ '____-__'),
   CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement = ANY (ARRAY['invoicing', 'connected_account'])),
   CONSTRAINT ledger_rows_posted_in_own_month_or_later CHECK (posted_month >= month)
 );
 CREATE UNIQUE INDEX ledger_rows_known_once ON ledger_rows USING btree (partner_id, kind, COALESCE(reversal_id, requote_id, quote_id));
 CREATE INDEX ledger_rows_of_quote ON ledger_rows USING btree (partner_id, quote_id) WHERE kind <> 'quote_accepted';
+CREATE INDEX ledger_rows_of_order ON ledger_rows USING btree (partner_id, order_reference) WHERE order_reference IS NOT NULL;
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows USING btree (partner_id, accepted_at) WHERE arrangement = 'connected_account';
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows USING btree (posted_month, partner_id, quote_id) WHERE arrangement = 'connected_account';
@@ -1406,12 +1426,17 @@ CREATE TABLE quotes (
   invoice_amount numeric NOT NULL,
   quoted_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone,
+  order_reference text COLLATE "C",
+  cover_from date,
+  cover_to date,
   CONSTRAINT quotes_pkey PRIMARY KEY (quote_id),
   CONSTRAINT quote_of_partner UNIQUE (quote_id, partner_id),
   CONSTRAINT quote_id_form CHECK (is_identifier(quote_id)),
   CONSTRAINT quote_insures_something CHECK (insured_amount >= 0::numeric),
   CONSTRAINT quote_cut_rate_range CHECK (partner_cut_rate >= 0::numeric AND partner_cut_rate <= 1::numeric),
   CONSTRAINT quote_expires_later CHECK (expires_at > quoted_at),
+  CONSTRAINT quote_order_reference_form CHECK (order_reference IS NULL OR is_order_reference(order_reference)),
+  CONSTRAINT quote_cover CHECK (is_cover(cover_from, cover_to)),
   CONSTRAINT quote_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT quote_amount_limit CHECK (spot_price < '1000000000000000'::numeric),
   CONSTRAINT quote_price_follows_terms CHECK (spot_price = round(GREATEST(insured_amount * price_rate, price_minimum), minor_digits(currency))),
@@ -1468,12 +1493,17 @@ CREATE TABLE requotes (
   invoice_amount numeric NOT NULL,
   requoted_at timestamp with time zone NOT NULL,
   expires_at timestamp with time zone,
+  order_reference text COLLATE "C",
+  cover_from date,
+  cover_to date,
   CONSTRAINT requotes_pkey PRIMARY KEY (requote_id),
   CONSTRAINT requote_step UNIQUE (requote_id, quote_id, partner_id, step),
   CONSTRAINT requote_id_form CHECK (is_identifier(requote_id)),
   CONSTRAINT requote_step_positive CHECK (step > 0),
   CONSTRAINT requote_insures_something CHECK (insured_amount >= 0::numeric),
   CONSTRAINT requote_expires_later CHECK (expires_at > requoted_at),
+  CONSTRAINT requote_order_reference_form CHECK (order_reference IS NULL OR is_order_reference(order_reference)),
+  CONSTRAINT requote_cover CHECK (is_cover(cover_from, cover_to)),
   CONSTRAINT requote_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT requote_accepted_balance CHECK (accepted_spot_price = (accepted_partner_cut + accepted_invoice_amount)),
   CONSTRAINT requote_amount_limit CHECK (spot_price < '1000000000000000'::numeric),
@@ -5440,7 +5470,7 @@ GRANT EXECUTE ON FUNCTION record_account_payouts TO reckoner_app;
 CREATE VIEW billed_rows AS
  SELECT d.document_id, d.number, d.month AS billed_month, e.kind, e.partner_id, e.quote_id, e.requote_id,
     e.reversal_id, e.enrollment_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut,
-    e.invoice_amount, e.entry_id, e.recorded_at
+    e.invoice_amount, e.order_reference, e.cover_from, e.cover_to, e.entry_id, e.recorded_at
    FROM documents d
      JOIN closed_months m ON m.month::text = d.month::text
      JOIN ledger_rows e ON e.partner_id = d.partner_id AND e.currency = d.currency AND e.arrangement = d.arrangement AND e.posted_month > COALESCE(m.previous::text, '') AND e.posted_month <= m.month::text
@@ -5448,12 +5478,24 @@ CREATE VIEW billed_rows AS
 UNION ALL
  SELECT d.document_id, d.number, e.posted_month AS billed_month, e.kind, e.partner_id, e.quote_id,
     NULL::text AS requote_id, NULL::text AS reversal_id, e.enrollment_id, e.policy_id, e.currency, e.accepted_at,
-    NULL::numeric AS spot_price, NULL::numeric AS partner_cut, b.amount AS invoice_amount, e.entry_id, e.recorded_at
+    NULL::numeric AS spot_price, NULL::numeric AS partner_cut, b.amount AS invoice_amount, e.order_reference,
+    e.cover_from, e.cover_to, e.entry_id, e.recorded_at
    FROM documents d
      JOIN missing_shares b ON b.document_id = d.document_id
      JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.kind = 'quote_accepted' AND own_id(e.*)::text = b.quote_id
   WHERE d.purpose = 'missing_shares';
 GRANT SELECT ON billed_rows TO reckoner_app;
+
+CREATE FUNCTION csv_cell(value text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  SELECT CASE WHEN cell ~ '[,"\r\n]' THEN '"' || replace(cell, '"', '""') || '"' ELSE cell END
+  FROM (SELECT CASE WHEN value ~ '^([''\t\r\n]|[ \t\r\n]*[=+@＝＋－＠-])' AND value !~ '^-?\d+(\.\d+)?$'
+                    THEN '''' || value ELSE value END AS cell) AS guarded
+$function$;
+GRANT EXECUTE ON FUNCTION csv_cell TO reckoner_app;
 
 -- 012_journal ---------------------------------------------------------------------------------------------------------
 

@@ -49,6 +49,9 @@ const ACCEPTED = place('accepted_at');
 const SPOT_PRICE = place('spot_price');
 const PARTNER_CUT = place('partner_cut');
 const INVOICE_AMOUNT = place('invoice_amount');
+const ORDER = place('order_reference');
+const COVER_FROM = place('cover_from');
+const COVER_TO = place('cover_to');
 const ARRANGEMENT = place('arrangement');
 const RECORDED = place('recorded_at');
 
@@ -61,7 +64,7 @@ function valuesOf(line: string, month: Month, numbers: DocumentNumbers): string[
     ...[KIND, PARTNER, QUOTE, REQUOTE, REVERSAL, ENROLLMENT, POLICY, CURRENCY].map(field),
     field(ACCEPTED),
     ...[SPOT_PRICE, PARTNER_CUT, INVOICE_AMOUNT].map((index) => withDigits(field(index), digits)),
-    field(ENTRY_ID),
+    ...[ORDER, COVER_FROM, COVER_TO, ENTRY_ID].map(field),
     month,
     field(RECORDED),
     numbers.get(documentKey(field(PARTNER), field(CURRENCY), field(ARRANGEMENT))) ?? '',
@@ -92,7 +95,7 @@ function jsonRow(line: string, month: Month, numbers: DocumentNumbers): string {
 
 /**
  * Matches text that CSV must write with quotes or an apostrophe, or that must be unescaped first. No identifier of an
- * imported row needs any of these.
+ * imported row needs any of these; an order's reference may.
  */
 const UNUSUAL = /\\[^N]|[",\r]|\t['=@+ ＝＋－＠]|\t-(?!\d)/;
 
@@ -108,5 +111,6 @@ function plainRow(line: string, month: Month, numbers: DocumentNumbers): string 
   const number = numbers.get(documentKey(f(PARTNER), currency, f(ARRANGEMENT))) ?? '';
   const ids = `${f(KIND)},${f(PARTNER)},${f(QUOTE)},${f(REQUOTE)},${f(REVERSAL)},${f(ENROLLMENT)},${f(POLICY)},${currency}`;
   const amounts = `${withDigits(f(SPOT_PRICE), digits)},${withDigits(f(PARTNER_CUT), digits)},${withDigits(f(INVOICE_AMOUNT), digits)}`;
-  return `${ids},${f(ACCEPTED)},${amounts},${f(ENTRY_ID)},${month},${f(RECORDED)},${number}\n`;
+  const order = `${f(ORDER)},${f(COVER_FROM)},${f(COVER_TO)}`;
+  return `${ids},${f(ACCEPTED)},${amounts},${order},${f(ENTRY_ID)},${month},${f(RECORDED)},${number}\n`;
 }

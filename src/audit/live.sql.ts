@@ -127,7 +127,8 @@ export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
            count(*) FILTER (WHERE CASE kind
              WHEN 'quote_accepted' THEN requote_id IS NULL AND reversal_id IS NULL
              WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
-             WHEN 'reversal' THEN reversal_id IS NOT NULL ELSE false END IS NOT TRUE) AS misnamed
+             WHEN 'reversal' THEN reversal_id IS NOT NULL ELSE false END IS NOT TRUE) AS misnamed,
+           count(*) FILTER (WHERE cover_to < cover_from OR cover_to IS NOT NULL AND cover_from IS NULL) AS uncovered
     FROM ${home}.ledger_rows
     GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`,
   quotes: (home) => `CREATE TABLE quotes AS

@@ -2,6 +2,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { ROW_FIELDS } from '../ledger/row.ts';
 import { Amount } from '../money.ts';
+import { cellOf } from '../text.ts';
 import type { RowLines } from './documents.sql.ts';
 
 const COLUMNS = [...ROW_FIELDS, 'entry_id', 'posted_month', 'recorded_at', 'document'] as const;
@@ -11,8 +12,8 @@ type Row = Readonly<Record<string, string | null>>;
 
 /**
  * The rows of one document, after the byte order mark by which Excel recognizes UTF-8. If the rows lack an amount, the
- * file has no column for it, so the file adds up to the document's totals. No cell can be taken for a spreadsheet
- * formula: identifiers start with a letter or digit, and a negative amount is a number.
+ * file has no column for it, so the file adds up to the document's totals. Only the reference of an order could be taken
+ * for a spreadsheet formula: identifiers start with a letter or digit, and a negative amount is a number.
  */
 export const rowsCsv = (rows: readonly Row[]): Buffer => Buffer.from(linesOf(rows, columnsOf(rows), { header: true }));
 
@@ -42,7 +43,7 @@ function linesOf(rows: readonly Row[], columns: readonly string[], { header }: {
       const amount = row[field];
       return amount == null ? [] : [[field, Amount.of(amount, currency).toString()] as const];
     });
-    return { ...row, ...Object.fromEntries(amounts) };
+    return { ...row, ...Object.fromEntries(amounts), order_reference: cellOf(row['order_reference']) };
   });
   return stringify(written, { header, columns: [...columns], record_delimiter: 'windows', bom: header });
 }

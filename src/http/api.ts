@@ -22,7 +22,7 @@ import {
   instant,
   isStale,
 } from '../quotes/accept.ts';
-import { makeQuote, makeRequote, quoteOf, requoteOf } from '../quotes/quote.ts';
+import { makeQuote, makeRequote, orderOf, quoteOf, requoteOf } from '../quotes/quote.ts';
 import type { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
 import { reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
@@ -43,7 +43,7 @@ function addQuotes(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, operations.createQuote, async (tx, { body, ...asked }) => {
     const quote = await makeQuote(
       tx,
-      { policyId: body.policy_id, insuredAmount: body.insured_amount },
+      { policyId: body.policy_id, insuredAmount: body.insured_amount, order: orderOf(body) },
       { ...asked, rules },
     );
     return quoteAnswer(await quoteOf(tx, quote.quote_id, asked), asked.now);
@@ -55,7 +55,7 @@ function addQuotes(app: FastifyInstance, shared: Shared): void {
     return { kind: 'quote', id: params.quote_id, caller, now };
   });
   serve(app, shared, operations.createRequote, async (tx, { params, body, ...asked }) => {
-    const wanted = { quoteId: params.quote_id, insuredAmount: body.insured_amount };
+    const wanted = { quoteId: params.quote_id, insuredAmount: body.insured_amount, order: orderOf(body) };
     const made = await makeRequote(tx, wanted, { ...asked, rules });
     const { requote, quote } = await requoteOf(tx, made.requote_id, asked);
     return requoteAnswer(requote, quote, asked.now);
@@ -73,12 +73,14 @@ function addQuotes(app: FastifyInstance, shared: Shared): void {
       spotPrice === undefined || partnerCut === undefined || invoiceAmount === undefined
         ? undefined
         : { spotPrice, partnerCut, invoiceAmount };
-    const row = await reverseQuote(tx, { quoteId: params.quote_id, reversalId, requoteId, amounts }, asked);
+    const wanted = { quoteId: params.quote_id, reversalId, requoteId, amounts, order: orderOf(body) };
+    const row = await reverseQuote(tx, wanted, asked);
     const { currency, spot_price, partner_cut, invoice_amount, reversal_id, quote_id, requote_id, enrollment_id } = row;
     const sums = { spotPrice: spot_price, partnerCut: partner_cut, invoiceAmount: invoice_amount };
     return {
       ...{ reversal_id, quote_id, requote_id, enrollment_id, currency, accepted_at: instant(row.accepted_at) },
       ...prices(sums, currency),
+      ...orderOf(row),
     };
   });
 }
@@ -219,6 +221,7 @@ function quoteAnswer(quote: QuoteState, now: DateTime): object {
     spotPrice: exact(quote.spot_price, currency),
     partnerCut: exact(quote.partner_cut, currency),
     invoiceAmount: exact(quote.invoice_amount, currency),
+    ...orderOf(quote),
     quoted_at: instant(quote.quoted_at),
     expires_at: quote.expires_at === null ? null : instant(quote.expires_at),
     status: quote.reversed
@@ -243,6 +246,7 @@ function requoteAnswer(requote: RequoteState, quote: QuoteState, now: DateTime):
     currency,
     insured_amount: exact(requote.insured_amount, currency),
     ...increments(sums, currency),
+    ...orderOf(requote),
     requoted_at: instant(requote.requoted_at),
     expires_at: requote.expires_at === null ? null : instant(requote.expires_at),
     status: requote.accepted_at === null ? open : 'accepted',

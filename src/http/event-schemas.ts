@@ -1,7 +1,7 @@
 /** The schemas of partner events in the OpenAPI description. The body of a webhook is an Event. */
 import { z } from 'zod';
 import { EVENT_TYPES, type EventType } from '../partner-events/event.ts';
-import { acceptance, documentAnswer, named, requoteAcceptance, reversalAnswer } from './schemas.ts';
+import { acceptance, documentAnswer, named, orderAnswer, requoteAcceptance, reversalAnswer } from './schemas.ts';
 
 const text = z.string();
 const { currency } = acceptance.shape;
@@ -9,6 +9,7 @@ const { currency } = acceptance.shape;
 const ofRow = {
   policy_id: text,
   enrollment_id: text.nullable().meta({ description: 'null if the row was imported without one' }),
+  ...orderAnswer,
   month: text.meta({ description: 'The month to which the row belongs, YYYY-MM' }),
   posted_month: text.meta({ description: 'The month whose document bills the row' }),
 };

@@ -9,8 +9,11 @@ import { listEvents } from './event-operations.ts';
 import { none, type Operation, operation } from './operation.ts';
 import {
   acceptance,
+  COVER_PROBLEM,
+  coverIsInOrder,
   decimal,
   documentAnswer,
+  ofOrder,
   pageLimit,
   policyAnswer,
   quoteAnswer,
@@ -53,6 +56,8 @@ const INCREMENTS = {
   incrementalPartnerCut: new ExactNumber('1.27'),
   incrementalInvoiceAmount: new ExactNumber('2.98'),
 };
+const ORDER = { order_reference: 'ORD-2231', cover_from: '2026-10-05', cover_to: '2026-12-31' };
+const NO_ORDER = { order_reference: null, cover_from: null, cover_to: null };
 const QUOTE_ID = 'q-0f8f8d3e-6f5c-4a55-9d3c-2f6f4f6e1a11';
 const REQUOTE_ID = 'rq-6b1f0c0e-5a0d-4d5a-8a53-0e6a3a5b7c22';
 const ENROLLMENT_ID = 'e-53a9a0c7-1a39-45a7-9b0e-7c1f6d2e8b33';
@@ -62,6 +67,7 @@ const quoteExample = (accepted: boolean) => ({
   currency: 'USD',
   insured_amount: QUOTED,
   ...PRICES,
+  ...ORDER,
   quoted_at: '2026-10-05T09:30:00.000Z',
   expires_at: '2026-11-04T09:30:00.000Z',
   status: accepted ? 'accepted' : 'open',
@@ -75,6 +81,7 @@ const requoteExample = (accepted: boolean) => ({
   currency: 'USD',
   insured_amount: new ExactNumber('300.00'),
   ...INCREMENTS,
+  ...NO_ORDER,
   requoted_at: '2026-10-07T16:02:44.000Z',
   expires_at: '2026-11-06T16:02:44.000Z',
   status: accepted ? 'accepted' : 'open',
@@ -90,11 +97,14 @@ export const createQuote = operation({
   summary: 'Generate a quote',
   description:
     'Prices an insured amount under one of your policies, in your currency. spotPrice is insured amount × rate, at least ' +
-    "the policy's minimum. partnerCut is your share. Both are rounded half up; invoiceAmount is the rest.",
+    "the policy's minimum. partnerCut is your share. Both are rounded half up; invoiceAmount is the rest. The quote's " +
+    'acceptance records order_reference, cover_from and cover_to in its ledger row.',
   origin: 'own',
   partnerHeader: 'checked',
   params: none,
-  body: z.strictObject({ policy_id: identifier, insured_amount: decimal }),
+  body: z
+    .strictObject({ policy_id: identifier, insured_amount: decimal, ...ofOrder })
+    .refine(coverIsInOrder, COVER_PROBLEM),
   status: 201,
   answer: quoteAnswer,
   example: quoteExample(false),
@@ -175,7 +185,7 @@ export const createRequote = operation({
   origin: 'own',
   partnerHeader: 'checked',
   params: ofQuote,
-  body: z.strictObject({ insured_amount: decimal }),
+  body: z.strictObject({ insured_amount: decimal, ...ofOrder }).refine(coverIsInOrder, COVER_PROBLEM),
   status: 201,
   answer: requoteAnswer,
   example: requoteExample(false),
@@ -268,7 +278,9 @@ export const reverseQuote = operation({
       spotPrice: decimal.optional(),
       partnerCut: decimal.optional(),
       invoiceAmount: decimal.optional(),
+      ...ofOrder,
     })
+    .refine(coverIsInOrder, COVER_PROBLEM)
     .refine(
       ({ spotPrice, partnerCut, invoiceAmount }) =>
         [spotPrice, partnerCut, invoiceAmount].filter((each) => each === undefined).length % 3 === 0,
@@ -286,6 +298,7 @@ export const reverseQuote = operation({
     spotPrice: new ExactNumber('-21.25'),
     partnerCut: new ExactNumber('-6.38'),
     invoiceAmount: new ExactNumber('-14.87'),
+    ...NO_ORDER,
   },
   refusals: [
     ...(['quote_unknown', 'quote_not_accepted', 'reversal_reused', 'reversal_exceeds', 'ledger_busy'] as const),

@@ -5,6 +5,7 @@ import { EMAIL_STATUSES } from '../documents/documents.sql.ts';
 import { ROW_KINDS } from '../documents/snapshot.ts';
 import { CALL_REFUSAL_CODES, type CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
+import { isCoverDay, ORDER_REFERENCE } from '../ledger/row.ts';
 import { identifier } from '../partners/file.ts';
 import { SPLIT_PROBLEMS } from '../processors/processors.ts';
 import { SETTLEMENT_CODES } from '../splits/settlement.ts';
@@ -37,6 +38,31 @@ const amount = (description: string) => z.number().meta({ description });
 const currency = z.string().meta({ description: 'ISO 4217, such as USD' });
 const instant = z.iso.datetime({ offset: true });
 
+const coverDay = z.iso.date().refine(isCoverDay, 'must be from 1970-01-01 on');
+/** What a partner can state of its own order. The acceptance records these facts in the ledger row. */
+export const ofOrder = {
+  order_reference: z
+    .string()
+    .regex(ORDER_REFERENCE, 'must be 1 to 128 printable characters without spaces at either end')
+    .optional()
+    .meta({ description: 'Your own reference of the order. Several quotes may have the same' }),
+  cover_from: coverDay.optional().meta({ description: 'The first day of cover' }),
+  cover_to: coverDay.optional().meta({ description: 'The last day of cover; requires cover_from' }),
+};
+interface Cover {
+  readonly cover_from?: string | undefined;
+  readonly cover_to?: string | undefined;
+}
+export const coverIsInOrder = ({ cover_from: from, cover_to: to }: Cover): boolean =>
+  to === undefined || (from !== undefined && from <= to);
+export const COVER_PROBLEM = { path: ['cover_to'], message: 'requires cover_from, and must not be before it' };
+
+export const orderAnswer = {
+  order_reference: z.string().nullable().meta({ description: 'Your own reference of the order' }),
+  cover_from: z.iso.date().nullable().meta({ description: 'The first day of cover' }),
+  cover_to: z.iso.date().nullable().meta({ description: 'The last day of cover' }),
+};
+
 const prices = {
   spotPrice: amount('Total price charged to the consumer'),
   partnerCut: amount('Amount the partner keeps'),
@@ -56,6 +82,7 @@ export const quoteAnswer = named(
     currency,
     insured_amount: amount('The insured amount'),
     ...prices,
+    ...orderAnswer,
     quoted_at: instant,
     expires_at: instant.nullable().meta({ description: 'The time of expiry; null: never' }),
     status: z.enum(['open', 'accepted', 'expired', 'reversed']).meta({ description: 'reversed: in whole or in part' }),
@@ -72,6 +99,7 @@ export const requoteAnswer = named(
     currency,
     insured_amount: amount('The amount now insured'),
     ...increments,
+    ...orderAnswer,
     requoted_at: instant,
     expires_at: instant.nullable().meta({ description: 'The time of expiry; null: never' }),
     status: z
@@ -162,6 +190,7 @@ export const reversalAnswer = named(
     spotPrice: amount('What the consumer gets back, zero or negative'),
     partnerCut: amount('What you return of your cut, zero or negative'),
     invoiceAmount: amount('What we return, zero or negative; it lowers your invoice'),
+    ...orderAnswer,
   }),
 );
 

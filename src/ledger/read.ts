@@ -319,6 +319,8 @@ function csvRecord(header: readonly RowField[], fields: string[], raw: string, l
   header.forEach((field, index) => {
     if (!READ_OVER.has(field)) texts[field] = fields[index] ?? '';
   });
+  // Spreadsheets and our own files mark a text with an apostrophe in front (cellOf). No other field can have one.
+  if (texts.order_reference.startsWith("'")) texts.order_reference = texts.order_reference.slice(1);
   if (fields.length === header.length) return { line, texts, raw };
   const reason = `has ${fields.length} columns where the header has ${header.length}`;
   return { line, texts, problem: { field: '', code: 'column_count', reason }, raw };

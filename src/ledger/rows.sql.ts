@@ -81,10 +81,13 @@ const OWN_ID_FIELD = `CASE s.kind WHEN 'quote_accepted' THEN 'quote_id' WHEN 're
 // Compares amounts by value and times by instant. The identifying columns are already known to be equal.
 const sameContent = (one: string, other: string) => `
   (${one}.quote_id, ${one}.policy_id, ${one}.currency, ${one}.accepted_at, ${one}.spot_price, ${one}.partner_cut,
-   ${one}.invoice_amount, coalesce(${one}.requote_id, ''), coalesce(${one}.enrollment_id, ''))
+   ${one}.invoice_amount, coalesce(${one}.requote_id, ''), coalesce(${one}.enrollment_id, ''),
+   coalesce(${one}.order_reference, ''), coalesce(${one}.cover_from, '-infinity'),
+   coalesce(${one}.cover_to, '-infinity'))
   = (${other}.quote_id, ${other}.policy_id, ${other}.currency, ${other}.accepted_at, ${other}.spot_price,
      ${other}.partner_cut, ${other}.invoice_amount, coalesce(${other}.requote_id, ''),
-     coalesce(${other}.enrollment_id, ''))`;
+     coalesce(${other}.enrollment_id, ''), coalesce(${other}.order_reference, ''),
+     coalesce(${other}.cover_from, '-infinity'), coalesce(${other}.cover_to, '-infinity'))`;
 
 /**
  * Finds rows that the ledger already has. A row with equal content is a duplicate; with different content, a conflict.
@@ -330,11 +333,12 @@ export function insertEntries(
      ), added AS (
        INSERT INTO ledger_rows (
          partner_id, posted_month, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
-         accepted_at, spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
+         accepted_at, spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to, time_zone, month,
+         arrangement, recorded_at, event_id)
        SELECT s.partner_id, m.posted_month, s.kind, s.quote_id, s.requote_id, s.reversal_id, s.enrollment_id,
               s.policy_id, s.currency, s.accepted_at, trim_scale(s.spot_price), trim_scale(s.partner_cut),
-              trim_scale(s.invoice_amount), m.time_zone, m.month, coalesce(r.arrangement, m.arrangement),
-              :recordedAt::timestamptz, :eventId::bigint
+              trim_scale(s.invoice_amount), s.order_reference, s.cover_from, s.cover_to, m.time_zone, m.month,
+              coalesce(r.arrangement, m.arrangement), :recordedAt::timestamptz, :eventId::bigint
        FROM staged s
        JOIN partner_months m ON m.partner_id = s.partner_id
          AND s.accepted_at >= m.starts_at AND s.accepted_at < m.ends_at
@@ -348,8 +352,15 @@ export function insertEntries(
   );
 }
 
+/** The partner's own order, and the first and last day of cover. Each fact may be missing. */
+export interface OrderFacts {
+  readonly order_reference: string | null;
+  readonly cover_from: string | null;
+  readonly cover_to: string | null;
+}
+
 /** A ledger row that is recorded at its acceptance. An acceptance can only raise the sums of its quote. */
-export interface Acceptance {
+export interface Acceptance extends OrderFacts {
   readonly kind: 'quote_accepted' | 'requote_accepted';
   readonly partnerId: string;
   readonly quoteId: string;
@@ -377,10 +388,12 @@ export const addAcceptances = (wanted: string, zoneMonths: string, partners: str
   ${partnerMonths(zoneMonths, partners)}, added AS (
     INSERT INTO ledger_rows (
       partner_id, posted_month, kind, quote_id, requote_id, enrollment_id, policy_id, currency, accepted_at,
-      spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
+      spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to, time_zone, month, arrangement,
+      recorded_at, event_id)
     SELECT m.partner_id, m.posted_month, w.kind, w."quoteId", w."requoteId", w."enrollmentId", w."policyId", w.currency,
            w."acceptedAt", trim_scale(w."spotPrice"), trim_scale(w."partnerCut"), trim_scale(w."invoiceAmount"),
-           m.time_zone, m.month, m.arrangement, w."recordedAt", nextval('audit_events_event_id_seq')
+           w.order_reference, w.cover_from, w.cover_to, m.time_zone, m.month, m.arrangement, w."recordedAt",
+           nextval('audit_events_event_id_seq')
     FROM ${wanted} w
     JOIN partner_months m ON m.partner_id = w."partnerId" COLLATE "C"
       AND w."acceptedAt" >= m.starts_at AND w."acceptedAt" < m.ends_at

@@ -18,6 +18,7 @@ export async function createStaging(tx: Transaction): Promise<void> {
        kind text COLLATE "C", partner_id text COLLATE "C", quote_id text COLLATE "C", requote_id text COLLATE "C",
        reversal_id text COLLATE "C", enrollment_id text COLLATE "C", policy_id text COLLATE "C", currency text COLLATE "C",
        accepted_at timestamptz, spot_price numeric, partner_cut numeric, invoice_amount numeric,
+       order_reference text COLLATE "C", cover_from date, cover_to date,
        field text, code text, reason text,
        raw text,
        own_id text COLLATE "C" GENERATED ALWAYS AS (coalesce(reversal_id, requote_id, quote_id)) STORED
@@ -33,7 +34,8 @@ export async function createStaging(tx: Transaction): Promise<void> {
 }
 
 const COLUMNS = `seq, file, line, kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
-  accepted_at, spot_price, partner_cut, invoice_amount, field, code, reason, raw`;
+  accepted_at, spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to, field, code, reason,
+  raw`;
 
 const CHUNK = 128 * 1024;
 
@@ -110,18 +112,19 @@ function stagedLine(
   const place = `${seq}\t${file}\t${line}\t`;
   const end = rejected === undefined ? '\\N\n' : `${escaped(rejected)}\n`;
   if (problem === undefined) {
-    // A good row contains no character that COPY must escape.
+    // Only the order's reference may contain a character that COPY must escape.
     return (
       `${place}${texts.kind}\t${texts.partner_id}\t${texts.quote_id}\t${texts.requote_id || '\\N'}\t` +
       `${texts.reversal_id || '\\N'}\t${texts.enrollment_id || '\\N'}\t${texts.policy_id}\t${texts.currency}\t` +
       `${texts.accepted_at}\t${amount(texts.spotPrice)}\t${amount(texts.partnerCut)}\t${amount(texts.invoiceAmount)}\t` +
+      `${texts.order_reference === '' ? '\\N' : escaped(texts.order_reference)}\t${texts.cover_from || '\\N'}\t${texts.cover_to || '\\N'}\t` +
       `\\N\t\\N\t\\N\t${end}`
     );
   }
   const id = (text: string) => (IDENTIFIER.test(text) ? text : '\\N');
   const ids = [texts.kind, texts.partner_id, texts.quote_id, texts.requote_id, texts.reversal_id].map(id).join('\t');
   const found = [problem.field, problem.code, problem.reason].map(escaped).join('\t');
-  return `${place}${ids}${'\t\\N'.repeat(7)}\t${found}\t${end}`;
+  return `${place}${ids}${'\t\\N'.repeat(10)}\t${found}\t${end}`;
 }
 
 /**

@@ -13,8 +13,8 @@
  */
 const FORMS = `
   ledger_rows kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time
-    spot_price:amount partner_cut:amount invoice_amount:amount posted_month recorded_at:time month time_zone
-    arrangement event_id:int
+    spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day
+    posted_month recorded_at:time month time_zone arrangement event_id:int
   audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via
     user_id?:int
   erasures commitment reason recorded_at:time event_id:int

@@ -103,8 +103,10 @@ function rowData(row: LedgerEventRow): object {
     exact(row.invoice_amount),
   ];
   const { quote_id, requote_id, reversal_id, policy_id, enrollment_id, currency, month, posted_month } = row;
+  const { order_reference, cover_from, cover_to } = row;
   const about = {
     ...{ quote_id, policy_id, enrollment_id, currency, accepted_at: instant(row.accepted_at), month, posted_month },
+    ...{ order_reference, cover_from, cover_to },
   };
   if (reversal_id !== null) return { reversal_id, requote_id, ...about, spotPrice, partnerCut, invoiceAmount };
   if (requote_id === null) return { ...about, spotPrice, partnerCut, invoiceAmount };

@@ -39,6 +39,9 @@ export interface LedgerEventRow {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
+  readonly order_reference: string | null;
+  readonly cover_from: string | null;
+  readonly cover_to: string | null;
   readonly recorded_at: string;
 }
 
@@ -50,7 +53,8 @@ export const readEventRows = (
   query(
     tx,
     `SELECT r.entry_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
-            r.accepted_at, r.month, r.posted_month, r.spot_price, r.partner_cut, r.invoice_amount, r.recorded_at
+            r.accepted_at, r.month, r.posted_month, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference,
+            r.cover_from, r.cover_to, r.recorded_at
      FROM unnest(:months::text[], :ids::bigint[]) AS k (posted_month, entry_id)
      JOIN ledger_rows r ON r.partner_id = :partnerId AND r.posted_month = k.posted_month AND r.entry_id = k.entry_id`,
     keys,

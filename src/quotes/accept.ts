@@ -9,11 +9,12 @@ import { DateTime } from 'luxon';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
+import type { OrderFacts } from '../ledger/rows.sql.ts';
 import { monthsAround, type ZoneMonth } from '../ledger/zone-months.ts';
 import { Amount } from '../money.ts';
 import { monthOf } from '../month.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import { type PartnerCall, refuseAbove, refuseInactive } from './quote.ts';
+import { orderOf, type PartnerCall, refuseAbove, refuseInactive } from './quote.ts';
 import {
   isOvertaken,
   type QuoteState,
@@ -50,6 +51,7 @@ export interface Due {
   /** The partner's time zone at the time of the check. */
   readonly timeZone: string;
   readonly step: number | null;
+  readonly order: OrderFacts;
 }
 
 type Verdict = { readonly accepted: AcceptanceAnswer } | { readonly refusal: Refusal } | { readonly due: Due };
@@ -130,6 +132,7 @@ function judgeQuote(wanted: AcceptanceRequest, quote: QuoteState | undefined): V
       policyId: quote.policy_id,
       timeZone: quote.time_zone,
       step: null,
+      order: orderOf(quote),
     },
   };
 }
@@ -159,6 +162,7 @@ function judgeRequote(
       policyId: quote.policy_id,
       timeZone: quote.time_zone,
       step: requote.step,
+      order: orderOf(requote),
     },
   };
 }
@@ -233,8 +237,9 @@ export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Ac
     tx,
     thisProcess('http'),
     monthsOf(dues),
-    dues.map(({ wanted, accepted, policyId, step }) => ({
+    dues.map(({ wanted, accepted, policyId, step, order }) => ({
       ...accepted,
+      ...order,
       kind: kindOf(accepted),
       clientId: wanted.caller.clientId,
       policyId,

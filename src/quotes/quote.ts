@@ -9,6 +9,7 @@ import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import type { OrderFacts } from '../ledger/rows.sql.ts';
 import { Amount, amountProblem, isZero, minorDigits } from '../money.ts';
 import { PROCESSOR } from '../processors/processors.ts';
 import { type Price, priceOf, type Terms } from './price.ts';
@@ -67,9 +68,16 @@ export function refuseAbove(
   });
 }
 
+/** The order of a request or of a row. What a request does not state is null. */
+export const orderOf = (given: { readonly [Fact in keyof OrderFacts]?: string | null | undefined }): OrderFacts => ({
+  order_reference: given.order_reference ?? null,
+  cover_from: given.cover_from ?? null,
+  cover_to: given.cover_to ?? null,
+});
+
 export async function makeQuote(
   tx: Transaction,
-  wanted: { policyId: string; insuredAmount: string },
+  wanted: { policyId: string; insuredAmount: string; order: OrderFacts },
   { caller, now, rules }: AskedPrice,
 ): Promise<QuoteFacts> {
   const { partnerId, clientId } = caller;
@@ -96,6 +104,7 @@ export async function makeQuote(
     invoice_amount: price.invoiceAmount.toString(),
     quoted_at: now.toUTC().toISO(),
     expires_at: expiryOf({ caller, now, rules }),
+    ...wanted.order,
   };
   await insertQuote(tx, { ...quote, client_id: clientId });
   return quote;
@@ -107,7 +116,7 @@ export async function makeQuote(
  */
 export async function makeRequote(
   tx: Transaction,
-  wanted: { quoteId: string; insuredAmount: string },
+  wanted: { quoteId: string; insuredAmount: string; order: OrderFacts },
   { caller, now, rules }: AskedPrice,
 ): Promise<RequoteFacts> {
   const { partnerId, clientId } = caller;
@@ -146,6 +155,7 @@ export async function makeRequote(
     invoice_amount: price.invoiceAmount.toString(),
     requoted_at: now.toUTC().toISO(),
     expires_at: expiryOf({ caller, now, rules }),
+    ...wanted.order,
   };
   await insertRequote(tx, { ...requote, client_id: clientId });
   return requote;

@@ -1,5 +1,5 @@
 import { constraintOf, execute, prepared, query, type Transaction } from '../database/transaction.ts';
-import { type Acceptance, addAcceptances } from '../ledger/rows.sql.ts';
+import { type Acceptance, addAcceptances, type OrderFacts } from '../ledger/rows.sql.ts';
 import type { ZoneMonth } from '../ledger/zone-months.ts';
 import { clientLives } from '../partners/clients.sql.ts';
 import type { Actor } from '../people/audit-events.ts';
@@ -57,7 +57,7 @@ export async function isConnected(tx: Transaction, facts: { partnerId: string; n
   return found?.arrangement === 'connected_account';
 }
 
-export interface QuoteFacts extends Terms {
+export interface QuoteFacts extends Terms, OrderFacts {
   readonly quote_id: string;
   readonly partner_id: string;
   readonly policy_id: string;
@@ -102,7 +102,8 @@ const READ_QUOTES = prepared(
     ) WITH ORDINALITY AS w ("partnerId", "clientId", "quoteId", "requoteId", now, nth)
     LEFT JOIN LATERAL (
       SELECT q.quote_id, q.partner_id, q.policy_id, q.currency, q.insured_amount, q.price_rate, q.price_minimum,
-             q.partner_cut_rate, q.spot_price, q.partner_cut, q.invoice_amount, q.quoted_at, q.expires_at, p.time_zone,
+             q.partner_cut_rate, q.spot_price, q.partner_cut, q.invoice_amount, q.quoted_at, q.expires_at,
+             q.order_reference, q.cover_from, q.cover_to, p.time_zone,
              o.largest_price, p.currency AS partner_currency,
              coalesce(p.inactive_since <= w.now, false) AS partner_inactive,
              coalesce(o.inactive_since <= w.now, false) AS policy_inactive,
@@ -157,16 +158,17 @@ export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_
     tx,
     `INSERT INTO quotes (
        quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
-       partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at)
+       partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from,
+       cover_to)
      VALUES (:quote_id, :partner_id, :client_id, :policy_id, :currency, :insured_amount::numeric,
              :price_rate::numeric, :price_minimum::numeric, :partner_cut_rate::numeric,
              :spot_price::numeric, :partner_cut::numeric, :invoice_amount::numeric,
-             :quoted_at::timestamptz, :expires_at::timestamptz)`,
+             :quoted_at::timestamptz, :expires_at::timestamptz, :order_reference, :cover_from::date, :cover_to::date)`,
     { ...quote },
   );
 }
 
-export interface RequoteFacts {
+export interface RequoteFacts extends OrderFacts {
   readonly requote_id: string;
   readonly quote_id: string;
   readonly partner_id: string;
@@ -197,7 +199,7 @@ const READ_REQUOTES = prepared(
     CROSS JOIN LATERAL (
       SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
              r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
-             r.requoted_at, r.expires_at,
+             r.requoted_at, r.expires_at, r.order_reference, r.cover_from, r.cover_to,
              CASE WHEN a.requote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
              CASE WHEN a.requote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
              a.requote_id IS NULL AND e.entry_id IS NOT NULL AS imported
@@ -226,11 +228,13 @@ export async function insertRequote(tx: Transaction, requote: RequoteFacts & { c
     tx,
     `INSERT INTO requotes (
        requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
-       accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at)
+       accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at,
+       order_reference, cover_from, cover_to)
      VALUES (:requote_id, :quote_id, :partner_id, :client_id, :step, :currency, :insured_amount::numeric,
              :accepted_spot_price::numeric, :accepted_partner_cut::numeric,
              :accepted_invoice_amount::numeric, :spot_price::numeric, :partner_cut::numeric,
-             :invoice_amount::numeric, :requoted_at::timestamptz, :expires_at::timestamptz)`,
+             :invoice_amount::numeric, :requoted_at::timestamptz, :expires_at::timestamptz, :order_reference,
+             :cover_from::date, :cover_to::date)`,
     { ...requote },
   );
 }
@@ -248,7 +252,8 @@ const RECORD_ACCEPTANCES = prepared(
       SELECT * FROM json_to_recordset(:acceptances::json) AS w (
         kind text, "partnerId" text, "clientId" text, "quoteId" text, "requoteId" text, step integer,
         "enrollmentId" text, "policyId" text, currency text, "acceptedAt" timestamptz, "spotPrice" numeric,
-        "partnerCut" numeric, "invoiceAmount" numeric, "recordedAt" timestamptz)
+        "partnerCut" numeric, "invoiceAmount" numeric, "recordedAt" timestamptz, order_reference text, cover_from date,
+        cover_to date)
     ), standing AS MATERIALIZED (
       -- An import may have reversed or raised the quote since the requote was made.
       SELECT w.* FROM wanted w
@@ -313,7 +318,7 @@ export const isOvertaken = (error: unknown): boolean => constraintOf(error) === 
 
 // --- Reversals -------------------------------------------------------------------------------------------------------
 
-export interface ReversalRow {
+export interface ReversalRow extends OrderFacts {
   readonly quote_id: string;
   readonly requote_id: string | null;
   readonly reversal_id: string;
@@ -332,7 +337,7 @@ export async function readReversal(
   const rows = await query<Omit<ReversalRow, 'reversal_id'>>(
     tx,
     `SELECT quote_id, requote_id, enrollment_id, currency, accepted_at, spot_price, partner_cut,
-            invoice_amount
+            invoice_amount, order_reference, cover_from, cover_to
      FROM ledger_rows e WHERE e.partner_id = :partnerId AND e.kind = 'reversal' AND own_id(e) = :reversalId`,
     facts,
   );

@@ -3,14 +3,16 @@
  * rows apply (contract.md, Amounts). The partner assigns the reversal's id, so a repeated request is safe. Refusals:
  * quote_unknown, quote_not_accepted, reversal_reused, reversal_exceeds, request_invalid.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { importRows } from '../ledger/import.ts';
+import type { OrderFacts } from '../ledger/rows.sql.ts';
 import { Amount, isZero } from '../money.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import type { PartnerCall } from './quote.ts';
-import { quoteOf } from './quote.ts';
+import { orderOf, quoteOf } from './quote.ts';
 import { type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
 /** The amounts are decimals at or below zero. */
@@ -27,12 +29,13 @@ interface WantedReversal {
   readonly requoteId: string | undefined;
   /** If undefined, the whole remainder of the quote is reversed. */
   readonly amounts: ReversalAmounts | undefined;
+  readonly order: OrderFacts;
 }
 
 export async function reverseQuote(tx: Transaction, wanted: WantedReversal, asked: PartnerCall): Promise<ReversalRow> {
   const { caller, now } = asked;
   const { partnerId, clientId } = caller;
-  const { quoteId, reversalId, requoteId } = wanted;
+  const { quoteId, reversalId, requoteId, order } = wanted;
   // The locks exclude other reversals, and acceptances of requotes, between this read and the insertion of the new row.
   // An import needs no such lock, because its rows state their amounts.
   await lockImporters(tx);
@@ -60,6 +63,7 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   const row = {
     ...{ kind: 'reversal', partner_id: partnerId, quote_id: quoteId, requote_id: requoteId, reversal_id: reversalId },
     ...{ enrollment_id: enrollment_id ?? undefined, policy_id, currency, accepted_at: now.toUTC().toISO(), ...amounts },
+    ...order,
   };
   const file = { name: 'the reversal', format: 'ndjson', text: JSON.stringify(row) } as const;
   const details = { reversal_id: reversalId, client_id: clientId };
@@ -85,7 +89,7 @@ const invalid = (path: string, reason: string) => refuse('request_invalid', { pr
  */
 function sameReversal(
   known: ReversalRow,
-  { quoteId, reversalId, requoteId, amounts }: WantedReversal,
+  { quoteId, reversalId, requoteId, amounts, order }: WantedReversal,
   { nothingLeft }: { nothingLeft: boolean },
 ): ReversalRow {
   const same = (text: string | undefined, amount: string) =>
@@ -94,6 +98,7 @@ function sameReversal(
     (amounts !== undefined || nothingLeft) &&
     known.quote_id === quoteId &&
     known.requote_id === (requoteId ?? null) &&
+    isDeepStrictEqual(orderOf(known), order) &&
     same(amounts?.spotPrice, known.spot_price) &&
     same(amounts?.partnerCut, known.partner_cut) &&
     same(amounts?.invoiceAmount, known.invoice_amount);

@@ -10,7 +10,7 @@
 --
 -- Only whole numbers are used, no division, no casts of text and no dates: a rule must give the same rows everywhere.
 
--- FORM ledger_rows kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount posted_month recorded_at:time month time_zone arrangement event_id:int
+-- FORM ledger_rows kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day posted_month recorded_at:time month time_zone arrangement event_id:int
 -- FORM audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via user_id?:int
 -- FORM erasures commitment reason recorded_at:time event_id:int
 -- FORM users user_id:int kind login:personal name:personal follows?:int recorded_at:time event_id:int
@@ -136,7 +136,8 @@ SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, 
        sum(CASE WHEN CASE kind WHEN 'quote_accepted' THEN requote_id IS NULL AND reversal_id IS NULL
                                WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
                                WHEN 'reversal' THEN reversal_id IS NOT NULL ELSE 1 = 0 END
-                THEN 0 ELSE 1 END) AS misnamed
+                THEN 0 ELSE 1 END) AS misnamed,
+       sum(CASE WHEN cover_to < cover_from OR cover_to IS NOT NULL AND cover_from IS NULL THEN 1 ELSE 0 END) AS uncovered
 FROM ledger_rows
 GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id;
 CREATE TABLE quotes AS
@@ -806,6 +807,10 @@ SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, kind, misnamed FR
 -- columns at partner policy kind wrong_rows:int
 SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, policy_id, kind, unbalanced FROM row_groups
 WHERE unbalanced > 0;
+
+-- row_cover: The cover of a row that names its last day names its first day, and does not end before it.
+SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, policy_id, kind, uncovered FROM row_groups
+WHERE uncovered > 0;
 
 -- quote_known: A requote or reversal belongs to a quote in the ledger with the same partner, policy and currency.
 -- whole
@@ -3443,9 +3448,11 @@ GROUP BY month, format, account, currency HAVING sum(exported) <> sum(posted);
 
 -- VIEW ledger: The rows that the months of the pack bill, with the document that bills them.
 -- columns kind partner_id quote_id requote_id reversal_id enrollment_id policy_id currency accepted_at:time
--- columns spotPrice:amount partnerCut:amount invoiceAmount:amount entry_id:int posted_month recorded_at:time document
+-- columns spotPrice:amount partnerCut:amount invoiceAmount:amount order_reference cover_from:day cover_to:day
+-- columns entry_id:int posted_month recorded_at:time document
 SELECT r.kind, r.partner_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
-       r.accepted_at, r.spot_price, r.partner_cut, r.invoice_amount, r.log_no, r.billed_month, r.recorded_at, d.number
+       r.accepted_at, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference, r.cover_from, r.cover_to,
+       r.log_no, r.billed_month, r.recorded_at, d.number
 FROM (SELECT l.*, CASE WHEN l.posted_month < f.month THEN f.month ELSE l.posted_month END AS billed_month
       FROM ledger_rows l CROSS JOIN first_close f) r
 JOIN pack k ON r.billed_month BETWEEN k.from_month AND k.to_month

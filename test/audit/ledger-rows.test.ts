@@ -24,6 +24,9 @@ const USUAL: Line = {
   spot_price: '12.5',
   partner_cut: '2',
   invoice_amount: '10.5',
+  order_reference: '\\N',
+  cover_from: '\\N',
+  cover_to: '\\N',
   time_zone: 'America/New_York',
   month: '2026-07',
   arrangement: 'invoicing',
@@ -38,7 +41,7 @@ const asJson = (lines: string) => String(ledgerRows('jsonl', MONTH, NUMBERS)(Buf
 
 test('a line becomes a row of the contract, with the digits of its currency and the number of its document', () => {
   expect(asCsv(lineOf({}))).toBe(
-    'quote_accepted,p-1,q-1,,,en-1,ticket-protection,USD,2026-07-15T12:00:00.250000Z,12.50,2.00,10.50,4711,2026-08,' +
+    'quote_accepted,p-1,q-1,,,en-1,ticket-protection,USD,2026-07-15T12:00:00.250000Z,12.50,2.00,10.50,,,,4711,2026-08,' +
       '2026-08-01T12:00:00.000000Z,INV-2026-000001\n',
   );
   expect(JSON.parse(asJson(lineOf({})))).toEqual({
@@ -50,7 +53,8 @@ test('a line becomes a row of the contract, with the digits of its currency and 
       accepted_at: '2026-07-15T12:00:00.250000Z',
       spotPrice: '12.50',
     },
-    ...{ partnerCut: '2.00', invoiceAmount: '10.50', entry_id: 4711, posted_month: '2026-08' },
+    ...{ partnerCut: '2.00', invoiceAmount: '10.50', order_reference: null, cover_from: null, cover_to: null },
+    ...{ entry_id: 4711, posted_month: '2026-08' },
     ...{ recorded_at: '2026-08-01T12:00:00.000000Z', document: 'INV-2026-000001' },
   });
 });
@@ -65,6 +69,9 @@ const ROWS: readonly (readonly [name: string, line: Line])[] = [
   ['of nothing', { spot_price: '0', partner_cut: '0', invoice_amount: '0' }],
   ['with a requote', { requote_id: 'q-1:2', enrollment_id: '\\N' }],
   ['of another partner, on no document', { partner_id: 'p-2' }],
+  ['of an order with cover', { order_reference: '#1001 B', cover_from: '2026-07-15', cover_to: '2026-08-31' }],
+  ['of an order that looks like a formula', { order_reference: '=1+1' }],
+  ['of an order with a comma, quotes and a backslash', { order_reference: 'a,"b"\\\\' }],
   // What no import takes, and an owner of the database could write.
   ['with a comma and quotes', { quote_id: 'a,"b"' }],
   ['with a line end, a tab and a backslash', { quote_id: 'a\\nb\\tc\\\\d\\re' }],
@@ -87,7 +94,7 @@ test.each(ROWS)('a row %s reads the same in both formats', (_, line) => {
     expect({ [name]: text }).toEqual({ [name]: String(row[name] ?? '') });
     if (!amounts.includes(name)) expect(cell).not.toMatch(/^[ \t\r\n]*[=+@＝＋－＠\t\r\n-]/);
   }
-  expect(Object.keys(read ?? {})).toHaveLength(16);
+  expect(Object.keys(read ?? {})).toHaveLength(19);
 });
 
 test('many lines in one piece become as many rows, whatever is among them', () => {

@@ -42,6 +42,10 @@ export class Model {
       kind: intent.kind,
       enrollment_id: `e-${this.ids}`,
       accepted_at: new Date(accepted).toISOString(),
+      // Several quotes share an order, and each kind of row may have what the others do not have.
+      ...(this.ids % 3 === 0 && { order_reference: `=ORD ${this.ids % 5}, "x"` }),
+      ...(this.ids % 4 === 0 && { cover_from: '2026-07-01' }),
+      ...(this.ids % 8 === 0 && { cover_to: '2027-06-30' }),
       ...(intent.kind === 'requote_accepted' ? { requote_id: `rq-${this.ids}` } : {}),
       ...(intent.kind === 'reversal' ? { reversal_id: `rv-${this.ids}` } : {}),
     };

@@ -3,6 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Books, HARBOUR, MUNICH, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, type Browser, invite, serveConsole, signedIn } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
+import { quote, requote } from '../support/world.ts';
+
+const ORDERED = quote({ quote_id: 'q-ordered', order_reference: 'ORD 17' });
 
 let books: Books;
 let served: Served;
@@ -17,6 +20,11 @@ beforeAll(async () => {
     `SELECT quote_id FROM ledger_rows WHERE partner_id = 'p-1' ORDER BY entry_id LIMIT 1`,
   );
   quoteId = row?.quote_id ?? '';
+  const { rejected } = await books.rows([
+    ...[ORDERED, requote(ORDERED, { order_reference: undefined })],
+    quote({ order_reference: 'ORD 17' }),
+  ]);
+  expect(rejected).toBe(0);
   await invite(books, ADMINISTRATOR);
   served = await serveConsole(books);
   finance = await signedIn(served, await invite(books, 'mara@issuer.example', { roles: ['finance'] }));
@@ -47,8 +55,16 @@ test('a partner, an amount, a reference, a quote and part of a number are found'
   expect((await found(finance, '')).status).toBe(200);
 });
 
+test('an order is found by the full reference of its partner, with all of its quotes', async () => {
+  const { text } = await found(finance, 'ORD 17');
+  expect(text).toContain('q-ordered</a>');
+  expect(text.match(/ORD 17<\/span>/g)).toHaveLength(2);
+  expect((await found(finance, 'ORD 1')).text).toContain('Nothing found.');
+  expect((await found(finance, 'q-ordered')).text).toContain('ORD 17</span>');
+});
+
 test('a reader of one partner finds nothing of another', async () => {
-  for (const q of ['INV-2026-000005', 'harbour', '1250.00', 'WIRE-77', quoteId]) {
+  for (const q of ['INV-2026-000005', 'harbour', '1250.00', 'WIRE-77', quoteId, 'ORD 17']) {
     const { status, text } = await found(munich, q);
     expect([q, status, text.includes('Nothing found.')]).toEqual([q, 200, true]);
   }

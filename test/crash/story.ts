@@ -49,7 +49,10 @@ export const ROWS = [
   first,
   requote(first, { requote_id: 'rq-1', accepted_at: '2026-07-05T12:00:00Z' }),
   second,
-  quote({ quote_id: 'q-3', accepted_at: '2026-08-01T12:00:00Z' }),
+  quote({
+    ...{ quote_id: 'q-3', accepted_at: '2026-08-01T12:00:00Z' },
+    ...{ order_reference: '#1001 B', cover_from: '2026-08-01', cover_to: '2026-08-31' },
+  }),
   reversal(second, { reversal_id: 'rv-1', accepted_at: '2026-08-02T12:00:00Z' }),
   quote({ quote_id: 'q-4', partner_id: 'p-3', currency: 'EUR', accepted_at: '2026-08-03T12:00:00Z' }),
 ];

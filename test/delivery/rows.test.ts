@@ -22,6 +22,7 @@ afterAll(() => world.end());
 test('rows that are streamed are those that are attached, with requotes, reversals and currencies without digits', async () => {
   const first = quote({ quote_id: 'q-1', accepted_at: '2026-07-10T12:00:00.25Z' });
   const { enrollment_id: _, ...facts } = first;
+  const orders = ['=1+1', '-5', "'quoted'", 'a, "b"', '+49, "c"', '#1001', '@x', ' ＝1'.trim()];
   const report = await world.rows([
     first,
     quote({ quote_id: 'q-2', spotPrice: '10', partnerCut: '3', invoiceAmount: '7' }),
@@ -32,6 +33,7 @@ test('rows that are streamed are those that are attached, with requotes, reversa
       ...{ spotPrice: '1000', partnerCut: '300', invoiceAmount: '700' },
     }),
     quote({ quote_id: 'q-eur', currency: 'EUR' }),
+    ...orders.map((order_reference) => quote({ order_reference, cover_from: '2026-07-10', cover_to: '2026-07-31' })),
   ]);
   expect(report).toMatchObject({ rejected: 0 });
   world.at('2026-08-02T12:00:00Z');

@@ -56,6 +56,22 @@ test('without amounts it takes back the quote and its requotes, and the quote is
   expect((await reverse(id, { reversal_id: 'refund-all' })).text).toBe(text);
 });
 
+test('it states an order of its own, or none, and not that of the quote', async () => {
+  const order = { order_reference: 'ORD-1', cover_from: '2026-07-15', cover_to: '2026-07-31' };
+  const asked = { policy_id: 'ticket-protection', insured_amount: '250', ...order };
+  const id = (await caller.post('/api/v1/quote', asked)).body['quote_id'] as string;
+  await caller.get(`/api/v1/quote/${id}/accept`);
+  const part = { spotPrice: '-2.00', partnerCut: '-0.60', invoiceAmount: '-1.40' };
+  const nothing = { order_reference: null, cover_from: null, cover_to: null };
+  expect(await reverse(id, { reversal_id: 'refund-plain', ...part })).toMatchObject({ status: 201, body: nothing });
+  const own = { reversal_id: 'refund-own', ...part, order_reference: 'RMA 1' };
+  const { text, body } = await reverse(id, own);
+  expect(body).toMatchObject({ ...nothing, order_reference: 'RMA 1' });
+  expect((await reverse(id, own)).text).toBe(text);
+  expect(await reverse(id, { ...own, order_reference: 'RMA 2' })).toMatchObject({ status: 409 });
+  expect(await reverse(id, { ...own, order_reference: undefined })).toMatchObject({ status: 409 });
+});
+
 test('a requote that it names is taken back alone', async () => {
   const id = await accepted();
   const requote = await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });

@@ -22,11 +22,11 @@ describe('a row that the ledger has already is a duplicate', () => {
     ['at the same instant in another offset', { accepted_at: '2026-07-15T14:00:00+02:00' }],
     ['at the same instant without its seconds', { accepted_at: '2026-07-15T12:00Z' }],
     ['at the same instant with its zeros', { accepted_at: '2026-07-15T12:00:00.000000Z' }],
-    ['with null for what it does not have', { requote_id: null, reversal_id: '' }],
+    ['with null for what it does not have', { requote_id: null, reversal_id: '', cover_to: null }],
   ];
   for (const [how, overrides] of same) {
     test(how, async () => {
-      const row = quote(PRICE);
+      const row = quote({ ...PRICE, order_reference: 'ORD-1', cover_from: '2026-07-15' });
       expect(await world.rows([row])).toMatchObject({ accepted: 1 });
       expect(await world.rows([{ ...row, ...overrides }])).toMatchObject(DUPLICATE);
       expect(await ledger(world, row['quote_id'])).toHaveLength(1);

@@ -143,7 +143,11 @@ describe('any file', () => {
         const write = (text: string) => (always || /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
         const lines = rows.filter((fields) => always || fields.some((text) => text.trim() !== ''));
         const records = await read([HEADER, ...lines.map((fields) => fields.map(write).join(','))].join('\n'), 'csv');
-        expect(records.map(({ texts }) => ROW_FIELDS.map((name) => texts[name]))).toEqual(lines);
+        // An apostrophe in front marks a text, as in our own files.
+        const marked = (name: string, text = '') => (name === 'order_reference' ? text.replace(/^'/, '') : text);
+        expect(records.map(({ texts }) => ROW_FIELDS.map((name) => texts[name]))).toEqual(
+          lines.map((fields) => ROW_FIELDS.map((name, at) => marked(name, fields[at]))),
+        );
         expect(records.every(({ problem }) => problem === undefined)).toBe(true);
       }),
       { numRuns: 150 },

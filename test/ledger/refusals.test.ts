@@ -18,7 +18,9 @@ const amounts = (spotPrice: string, partnerCut: string, invoiceAmount: string) =
 });
 
 /** In the ledger before any of these tests. */
-const KNOWN = quote({ quote_id: 'known' });
+const KNOWN = quote({
+  ...{ quote_id: 'known', order_reference: 'ORD-1', cover_from: '2026-07-15', cover_to: '2026-07-31' },
+});
 const KNOWN_REQUOTE = requote(KNOWN, { requote_id: 'known-requote' });
 const ELSEWHERE = quote({ quote_id: 'elsewhere', partner_id: 'p-2' });
 
@@ -77,6 +79,34 @@ const ROWS: readonly Refused[] = [
   ['amount_sign', 'invoiceAmount', 'a lower requote is refused', requote(KNOWN, amounts('1', '2', '-1'))],
   ['amount_sign', 'spotPrice', 'a reversal above zero is refused', reversal(KNOWN, amounts('10', '3', '7'))],
   ['amounts_unbalanced', 'spotPrice', 'a row that is a cent off is refused', quote(amounts('10.00', '3.00', '6.99'))],
+  ...(
+    [
+      ['of 129 characters', 'x'.repeat(129)],
+      ['that begins with a space', ' ORD-1'],
+      ['that ends with a no-break space', 'ORD-1\u00a0'],
+      ['with a tab', 'ORD\t1'],
+      ['with an invisible character', 'ORD\u200b1'],
+      ['of half a character', 'ORD\ud83d'],
+      ['with bytes that are not UTF-8', 'ORD\ufffd'],
+    ] as const
+  ).map(
+    ([what, order_reference]): Refused => [
+      ...(['reference_malformed', 'order_reference'] as const),
+      `an order reference ${what} is refused`,
+      quote({ order_reference }),
+    ],
+  ),
+  ...['2026-02-30', '2026-7-01', '1969-12-31', '2026-07-01T00:00:00Z', '٢٠٢٦-07-01'].flatMap((day): Refused[] => [
+    ['date_malformed', 'cover_from', `cover from ${day} is refused`, quote({ cover_from: day })],
+    ['date_malformed', 'cover_to', `cover to ${day} is refused`, quote({ cover_from: '2026-07-01', cover_to: day })],
+  ]),
+  ['field_missing', 'cover_from', 'cover that only ends is refused', quote({ cover_to: '2026-07-31' })],
+  [
+    'cover_ends_before_start',
+    'cover_to',
+    'cover that ends before it begins is refused',
+    quote({ cover_from: '2026-07-31', cover_to: '2026-07-30' }),
+  ],
   ['partner_unknown', 'partner_id', 'a partner nobody imported is refused', quote({ partner_id: 'p-9' })],
   ['partner_inactive', 'partner_id', 'a quote of a partner that has left is refused', quote({ partner_id: 'p-left' })],
   [
@@ -96,6 +126,10 @@ const ROWS: readonly Refused[] = [
   ],
   ['conflict', 'quote_id', 'a known quote of another enrollment is refused', { ...KNOWN, enrollment_id: 'e-other' }],
   ['conflict', 'quote_id', 'a known quote without its enrollment is refused', without(KNOWN, 'enrollment_id')],
+  ['conflict', 'quote_id', 'a known quote of another order is refused', { ...KNOWN, order_reference: 'ORD-2' }],
+  ['conflict', 'quote_id', 'a known quote without its order is refused', without(KNOWN, 'order_reference')],
+  ['conflict', 'quote_id', 'a known quote with other cover is refused', { ...KNOWN, cover_from: '2026-07-16' }],
+  ['conflict', 'quote_id', 'a known quote without its last day is refused', without(KNOWN, 'cover_to')],
   ['conflict', 'quote_id', 'a known quote of another policy is refused', { ...KNOWN, policy_id: 'parking' }],
   ['conflict', 'quote_id', 'a known quote in another currency is refused', { ...KNOWN, currency: 'EUR' }],
   ['conflict', 'requote_id', 'a known requote of another quote is refused', { ...KNOWN_REQUOTE, quote_id: 'other' }],

@@ -213,7 +213,7 @@ describe('the rejects file', () => {
         line: 4,
         field: '',
         code: 'column_count',
-        reason: 'has 1 columns where the header has 12',
+        reason: 'has 1 columns where the header has 15',
         row: '\\.',
       },
       { ...report.errors[3], file: second, line: 5, code: 'csv_malformed', row: stray },
@@ -232,7 +232,7 @@ describe('the rejects file', () => {
     expect(first).toBe(
       `${csvLine(bad)},${file},2,spotPrice,amounts_unbalanced,10.01 is not partnerCut 3.00 + invoiceAmount 7.00,`,
     );
-    expect(second).toContain(`,3,,column_count,has 15 columns where the header has 12,"${broken}"`);
+    expect(second).toContain(`,3,,column_count,has 18 columns where the header has 15,"${broken}"`);
     const corrected = `${header}\r\n${first?.replace('10.01', '10.00')}\r\n`;
     expect(await world.importFiles([world.file('corrected.csv', corrected)])).toMatchObject({ accepted: 1 });
   });

@@ -1,14 +1,17 @@
 /** Times of rows: which texts are times, which instant they mean, and how far a clock may be ahead. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type RowTexts, rowProblem } from '../../src/ledger/row.ts';
+import { ROW_FIELDS, type RowTexts, rowProblem } from '../../src/ledger/row.ts';
 import fc from '../support/property.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { ledger } from './ledger.ts';
 
 const NOW = '2028-04-01T12:00:00.000Z';
 const problemOf = (accepted_at: string) =>
-  rowProblem({ requote_id: '', reversal_id: '', ...quote({ accepted_at }) } as RowTexts, Date.parse(NOW));
+  rowProblem(
+    { ...Object.fromEntries(ROW_FIELDS.map((field) => [field, ''])), ...quote({ accepted_at }) } as RowTexts,
+    Date.parse(NOW),
+  );
 
 /** The text of a time, and the instant that the ledger must keep. */
 const TIMES: readonly [text: string, instant: string][] = [

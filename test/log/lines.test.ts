@@ -72,16 +72,22 @@ test('amounts, times, NULL and the first instants of months are written in one f
   await world.partners(zones.map((time_zone, at) => partner({ partner_id: `p-${at + 1}`, time_zone })));
   await world.rows([
     quote({ quote_id: 'q-1', spotPrice: '10.00', partnerCut: '0', invoiceAmount: '10.00', enrollment_id: undefined }),
-    quote({ quote_id: 'q-2', partner_id: 'p-2', accepted_at: '2026-07-15T12:00:00.123Z' }),
+    quote({
+      ...{ quote_id: 'q-2', partner_id: 'p-2', accepted_at: '2026-07-15T12:00:00.123Z' },
+      ...{ order_reference: '#1 \\N', cover_from: '2026-07-15', cover_to: '9999-12-31' },
+    }),
     quote({ quote_id: 'q-3', partner_id: 'p-3', accepted_at: '2026-07-31T18:00:00Z' }),
   ]);
   await checkpoint(world);
   const found = (await lines()).map((line) => line.split('\t'));
   const rows = found.filter(([kind]) => kind === 'ledger_rows');
-  expect(rows.map((row) => [row[4], ...row.slice(5, 7), ...row.slice(10, 14), row[16]])).toEqual([
-    ['q-1', '\\N', '\\N', '2026-07-15T12:00:00.000000Z', '10', '0', '10', '2026-07'],
-    ['q-2', '\\N', '\\N', '2026-07-15T12:00:00.123000Z', '10', '3', '7', '2026-07'],
-    ['q-3', '\\N', '\\N', '2026-07-31T18:00:00.000000Z', '10', '3', '7', '2026-07'],
+  expect(rows.map((row) => [row[4], ...row.slice(5, 7), ...row.slice(10, 17), row[19]])).toEqual([
+    ['q-1', '\\N', '\\N', '2026-07-15T12:00:00.000000Z', '10', '0', '10', ...['\\N', '\\N', '\\N'], '2026-07'],
+    [
+      ...['q-2', '\\N', '\\N', '2026-07-15T12:00:00.123000Z', '10', '3', '7'],
+      ...['#1 \\\\N', '2026-07-15', '9999-12-31', '2026-07'],
+    ],
+    ['q-3', '\\N', '\\N', '2026-07-31T18:00:00.000000Z', '10', '3', '7', ...['\\N', '\\N', '\\N'], '2026-07'],
   ]);
   // With the month after, so that every row is between two of them.
   expect(found.filter(([kind]) => kind === 'month_zones').map((line) => line.slice(2))).toEqual([

@@ -47,7 +47,10 @@ const typesOf = (events: readonly Event[]) => events.map(({ type }) => type);
 describe('a partner reads', () => {
   let caller: Caller;
   let other: Caller;
-  const imported = quote({ quote_id: 'q-imported', enrollment_id: '', accepted_at: '2026-07-10T12:00:00Z' });
+  const imported = quote({
+    ...{ quote_id: 'q-imported', enrollment_id: '', accepted_at: '2026-07-10T12:00:00Z' },
+    ...{ order_reference: 'ORD-1', cover_from: '2026-07-10' },
+  });
 
   beforeAll(async () => {
     caller = await served.caller('p-1');
@@ -108,6 +111,7 @@ describe('a partner reads', () => {
     const { body } = await caller.get(`/api/v1/quote/${accepted.quote_id}/accept`);
     expect(accepted).toMatchObject({ ...body, policy_id: 'ticket-protection', posted_month: '2026-08' });
     expect(events[1]?.data).toMatchObject({ quote_id: 'q-imported', enrollment_id: null, spotPrice: 10 });
+    expect(events[1]?.data).toMatchObject({ order_reference: 'ORD-1', cover_from: '2026-07-10', cover_to: null });
     expect(events[2]?.data).toMatchObject({ requote_id: 'rq-imported', incrementalInvoiceAmount: 3.5 });
     expect(events[3]?.data).toMatchObject({ reversal_id: 'rv-imported', requote_id: null, invoiceAmount: -7 });
     const invoice = await document(world, 'INV-2026-000001');

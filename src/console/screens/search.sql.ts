@@ -22,6 +22,7 @@ export interface FoundPayment {
 
 export interface FoundRow {
   readonly quote_id: string;
+  readonly order_reference: string | null;
   readonly kind: 'quote_accepted' | 'requote_accepted' | 'reversal';
   readonly partner_id: string;
   readonly partner_name: string;
@@ -88,13 +89,13 @@ export const readFoundPayments = (tx: Transaction, seen: SearchParameters): Prom
   );
 
 /**
- * Returns the rows of a quote. For each partner, the query probes one index for acceptances and one index for later
- * rows.
+ * Returns the rows of a quote or of a partner's order. For each partner, the query probes one index for acceptances, one
+ * for later rows and one for orders.
  */
 export const readFoundRows = (tx: Transaction, seen: SearchParameters): Promise<FoundRow[]> =>
   query(
     tx,
-    `SELECT r.quote_id, r.kind, r.partner_id, p.name AS partner_name, r.posted_month, r.currency,
+    `SELECT r.quote_id, r.order_reference, r.kind, r.partner_id, p.name AS partner_name, r.posted_month, r.currency,
             r.invoice_amount::text AS amount,
             (SELECT d.number FROM documents d
              WHERE d.partner_id = r.partner_id AND d.month = r.posted_month AND d.currency = r.currency
@@ -106,7 +107,10 @@ export const readFoundRows = (tx: Transaction, seen: SearchParameters): Promise<
          AND coalesce(a.reversal_id, a.requote_id, a.quote_id) = :q
        UNION ALL
        SELECT * FROM ledger_rows b
-       WHERE b.partner_id = p.partner_id AND b.kind <> 'quote_accepted' AND b.quote_id = :q) AS r
+       WHERE b.partner_id = p.partner_id AND b.kind <> 'quote_accepted' AND b.quote_id = :q
+       UNION ALL
+       SELECT * FROM ledger_rows o
+       WHERE o.partner_id = p.partner_id AND o.order_reference = :q AND o.quote_id <> :q) AS r
      WHERE :scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[])
      ORDER BY r.entry_id LIMIT :limit`,
     seen,

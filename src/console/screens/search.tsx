@@ -1,6 +1,6 @@
 /**
  * The global search. A document number opens the document. Other text lists partners, amounts, payment references and
- * quotes.
+ * rows of a quote or of an order.
  */
 import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -91,6 +91,7 @@ const rowColumns: readonly Column<FoundRow>[] = [
       </a>
     ),
   },
+  { heading: 'Order', cell: ({ order_reference }) => <span class="soft wrap">{order_reference ?? ''}</span> },
   { heading: 'Row', cell: ({ kind }) => <span class="soft">{rowKindName(kind)}</span> },
   { heading: 'Partner', cell: ({ partner_name }) => partner_name },
   {
@@ -112,7 +113,8 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
         {found === 0 && (
           <p class="nothing">
             {q !== undefined && 'Nothing found. '}
-            Search for a document number, a partner, an exact amount, a full payment reference or a quote id.
+            Search for a document number, a partner, an exact amount, a full payment reference, a quote id or an order
+            reference.
           </p>
         )}
         {partners.length > 0 && (
