@@ -104,12 +104,23 @@ CREATE INDEX partner_arrangements_of_account ON partner_arrangements (connected_
   WHERE connected_account_id IS NOT NULL;
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'partner_arrangements');
 
+-- Rates from days on: an array of {"from": "2026-08-10", "rate": "0.25"}, in the order of the days.
+CREATE FUNCTION are_dated_rates(rates jsonb) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN jsonb_typeof(rates) = 'array' AND NOT EXISTS (
+  SELECT FROM (
+    SELECT each->>'from' AS day, (each->>'rate')::numeric AS rate, lag(each->>'from') OVER (ORDER BY nth) AS before
+    FROM jsonb_array_elements(CASE jsonb_typeof(rates) WHEN 'array' THEN rates END) WITH ORDINALITY AS e (each, nth)
+  ) AS r
+  WHERE (day ~ '^\d{4}-\d\d-\d\d$' AND rate BETWEEN 0 AND 1) IS NOT TRUE OR before COLLATE "C" >= day);
+
 CREATE TABLE policies (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   policy_id text COLLATE "C" NOT NULL CONSTRAINT policy_id_form CHECK (is_identifier(policy_id)),
   name text NOT NULL CONSTRAINT policy_has_name CHECK (name <> ''),
   kind text NOT NULL CONSTRAINT policy_kind_known CHECK (kind IN ('insurance', 'non_insurance')),
   partner_cut_rate numeric NOT NULL CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate BETWEEN 0 AND 1),
+  -- The rates that replace partner_cut_rate from days on, in the partner's time zone.
+  dated_cut_rates jsonb NOT NULL DEFAULT '[]' CONSTRAINT dated_cut_rates_form CHECK (are_dated_rates(dated_cut_rates)),
   price_rate numeric CONSTRAINT price_rate_range CHECK (price_rate >= 0),
   price_minimum numeric CONSTRAINT price_minimum_range CHECK (price_minimum >= 0),
   -- The highest total of one quote with its requotes, in the partner's currency; NULL means no limit for this policy.
@@ -119,6 +130,12 @@ CREATE TABLE policies (
   CONSTRAINT price_complete CHECK ((price_rate IS NULL) = (price_minimum IS NULL))
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'policies');
+
+-- The rate of the partner's cut on a day in the partner's time zone.
+CREATE FUNCTION cut_rate_on(policy policies, day date) RETURNS numeric STABLE PARALLEL SAFE LANGUAGE sql
+RETURN coalesce((
+  SELECT (each->>'rate')::numeric FROM jsonb_array_elements(policy.dated_cut_rates) WITH ORDINALITY AS e (each, nth)
+  WHERE each->>'from' COLLATE "C" <= to_char(day, 'YYYY-MM-DD') ORDER BY nth DESC LIMIT 1), policy.partner_cut_rate);
 
 -- Ledger rows refer to a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql), so policies must never
 -- be deleted.

@@ -1,4 +1,4 @@
--- Facts: SHA-256 89399ee3eeb6f69bdbafe52d09a66a227ed9421bee522f6d60376c178fe38d7d, without the role reckoner_app 561d236e22dcf231c515116883c03765422740fd52f5e2954eed66e3d8234617
+-- Facts: SHA-256 782ad79d935c97eb27f884b611977f18d0708481ba2828703e021ee58b47fd51, without the role reckoner_app fb945e7508f4356fd5112a7d4ebebf7697d9391e1d88302d1220f6f8854754d0
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -925,12 +925,20 @@ CREATE TABLE partner_arrangements (
 CREATE INDEX partner_arrangements_of_account ON partner_arrangements USING btree (connected_account_id) WHERE connected_account_id IS NOT NULL;
 GRANT INSERT, SELECT, UPDATE ON partner_arrangements TO reckoner_app;
 
+CREATE FUNCTION are_dated_rates(rates jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((jsonb_typeof(rates) = 'array') AND (NOT (EXISTS (SELECT FROM (SELECT (e.each ->> 'from') AS day, ((e.each ->> 'rate'))::numeric AS rate, lag((e.each ->> 'from')) OVER (ORDER BY e.nth) AS before FROM jsonb_array_elements(CASE jsonb_typeof(are_dated_rates.rates) WHEN 'array' THEN are_dated_rates.rates ELSE NULL::jsonb END) WITH ORDINALITY e(each, nth)) r WHERE ((((r.day ~ '^\d{4}-\d\d-\d\d$') AND ((r.rate >= (0)::numeric) AND (r.rate <= (1)::numeric))) IS NOT TRUE) OR ((r.before COLLATE "C") >= r.day))))));
+GRANT EXECUTE ON FUNCTION are_dated_rates TO reckoner_app;
+
 CREATE TABLE policies (
   partner_id text COLLATE "C" NOT NULL,
   policy_id text COLLATE "C" NOT NULL,
   name text NOT NULL,
   kind text NOT NULL,
   partner_cut_rate numeric NOT NULL,
+  dated_cut_rates jsonb NOT NULL DEFAULT '[]'::jsonb,
   price_rate numeric,
   price_minimum numeric,
   largest_price numeric,
@@ -940,6 +948,7 @@ CREATE TABLE policies (
   CONSTRAINT policy_has_name CHECK (name <> ''),
   CONSTRAINT policy_kind_known CHECK (kind = ANY (ARRAY['insurance', 'non_insurance'])),
   CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate >= 0::numeric AND partner_cut_rate <= 1::numeric),
+  CONSTRAINT dated_cut_rates_form CHECK (are_dated_rates(dated_cut_rates)),
   CONSTRAINT price_rate_range CHECK (price_rate >= 0::numeric),
   CONSTRAINT price_minimum_range CHECK (price_minimum >= 0::numeric),
   CONSTRAINT largest_price_positive CHECK (largest_price > 0::numeric),
@@ -950,6 +959,13 @@ CREATE TRIGGER policies_keep_their_names BEFORE UPDATE OF partner_id, policy_id 
 CREATE TRIGGER policies_stay BEFORE DELETE ON policies FOR EACH ROW EXECUTE FUNCTION refuse_lost_policy(); -- enabled: A
 CREATE TRIGGER policies_stay_whole BEFORE TRUNCATE ON policies FOR EACH STATEMENT EXECUTE FUNCTION refuse_lost_policy(); -- enabled: A
 GRANT INSERT, SELECT, UPDATE ON policies TO reckoner_app;
+
+CREATE FUNCTION cut_rate_on(policy policies, day date)
+ RETURNS numeric
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN COALESCE((SELECT ((e.each ->> 'rate'))::numeric AS "numeric" FROM jsonb_array_elements((cut_rate_on.policy).dated_cut_rates) WITH ORDINALITY e(each, nth) WHERE ((e.each ->> ('from' COLLATE "C")) <= to_char((cut_rate_on.day)::timestamp with time zone, 'YYYY-MM-DD')) ORDER BY e.nth DESC LIMIT 1), (policy).partner_cut_rate);
+GRANT EXECUTE ON FUNCTION cut_rate_on TO reckoner_app;
 
 CREATE FUNCTION refuse_lost_policy()
  RETURNS trigger

@@ -11,6 +11,7 @@ import type { Month } from '../month.ts';
 import { type EventFilter, type EventType, type PartnerEvent, readPartnerEvents } from '../partner-events/event.ts';
 import { readLastPosition } from '../partner-events/events.sql.ts';
 import { REQUEST_PATIENCE_MILLISECONDS } from '../partner-events/publish.ts';
+import { cutRateOn } from '../partners/cut-rate.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import {
   type AcceptanceAnswer,
@@ -86,7 +87,7 @@ function addQuotes(app: FastifyInstance, shared: Shared): void {
 }
 
 function addReads(app: FastifyInstance, shared: Shared): void {
-  serve(app, shared, operations.listPolicies, async (tx, { caller, query }) => {
+  serve(app, shared, operations.listPolicies, async (tx, { caller, query, now }) => {
     const [partner] = await readPartners(tx, caller.partnerId);
     const { cursor: after } = query;
     const all = partner?.policies ?? [];
@@ -95,7 +96,8 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     return pageOf(shared, operations.listPolicies, {
       query,
       items: policies.map(({ policy_id, name, kind, active, partner_cut_rate, price, largest_price }) => ({
-        ...{ policy_id, name, kind, active, currency: partner?.currency, partner_cut_rate, price, largest_price },
+        ...{ policy_id, name, kind, active, currency: partner?.currency, price, largest_price },
+        partner_cut_rate: cutRateOn(partner_cut_rate, now.setZone(partner?.time_zone).toFormat('yyyy-MM-dd')),
       })),
       cursorOf: ({ policy_id: id }) => id,
     });

@@ -289,7 +289,7 @@ export const policyAnswer = named(
     kind: text.meta({ description: 'Such as insurance' }),
     active: z.boolean(),
     currency,
-    partner_cut_rate: text.meta({ description: 'The part of spotPrice that you keep, from 0 to 1' }),
+    partner_cut_rate: text.meta({ description: 'The part of spotPrice that you keep, from 0 to 1; the rate of today' }),
     price: z
       .object({ rate: text, minimum: decimalText('The minimum price') })
       .nullable()

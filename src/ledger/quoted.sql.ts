@@ -110,10 +110,11 @@ export interface DifferingCuts {
 }
 
 /**
- * The rate is the policy's current rate, or the quote's if the API made the quote. A difference of one minor unit is
- * allowed, because the cut of a requote is the difference of two rounded cuts.
+ * The rate is the quote's if the API made the quote. Otherwise it is the policy's rate of the day of the row's own
+ * acceptance in `zone`. A difference of one minor unit is allowed, because the cut of a requote is the difference of
+ * two rounded cuts.
  */
-const differingCuts = (rows: string, which: string) => `
+const differingCuts = (rows: string, which: string, zone = 's.time_zone') => `
   SELECT s.partner_id, s.policy_id, s.currency, r.rate AS partner_cut_rate, count(*) AS rows,
          sum(s.partner_cut) AS partner_cut, sum(round(s.spot_price * r.rate, minor_digits(s.currency))) AS by_rate
   -- OFFSET 0 makes PostgreSQL read the rows first, by month. Without OFFSET 0, the planner looked up the rows policy by
@@ -121,7 +122,10 @@ const differingCuts = (rows: string, which: string) => `
   FROM (SELECT s.* FROM ${rows} s WHERE s.kind <> 'reversal' AND (${which}) OFFSET 0) AS s
   JOIN policies o USING (partner_id, policy_id)
   LEFT JOIN quotes q ON q.quote_id = s.quote_id AND q.partner_id = s.partner_id
-  CROSS JOIN LATERAL (SELECT coalesce(q.partner_cut_rate, o.partner_cut_rate) AS rate) AS r
+  CROSS JOIN LATERAL (
+    SELECT coalesce(q.partner_cut_rate, CASE o.dated_cut_rates WHEN '[]' THEN o.partner_cut_rate
+                                        ELSE cut_rate_on(o, (s.accepted_at AT TIME ZONE ${zone})::date) END) AS rate
+  ) AS r
   WHERE abs(s.partner_cut - s.spot_price * r.rate) > power(10::numeric, -minor_digits(s.currency))
   GROUP BY s.partner_id, s.policy_id, s.currency, r.rate
   ORDER BY s.partner_id COLLATE "C", s.policy_id COLLATE "C", s.currency, r.rate`;
@@ -132,8 +136,11 @@ const withDigits = ({ partner_cut, by_rate, ...row }: DifferingCuts): DifferingC
   by_rate: Amount.of(by_rate, row.currency).toString(),
 });
 
+/** A row takes the time zone that its partner has when the row is recorded. */
+const PRESENT_ZONE = '(SELECT p.time_zone FROM partners p WHERE p.partner_id = s.partner_id)';
+
 export async function readStagedCuts(tx: Transaction): Promise<DifferingCuts[]> {
-  return (await query<DifferingCuts>(tx, differingCuts('staged', UNJUDGED))).map(withDigits);
+  return (await query<DifferingCuts>(tx, differingCuts('staged', UNJUDGED, PRESENT_ZONE))).map(withDigits);
 }
 
 /** Differing cuts among the rows that post after the first of two months, up to and including the second. */

@@ -5,7 +5,7 @@ import { addressSchema, emailAddress, fieldProblems, line } from '../config/vali
 import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { halfCharacters, parseExactJson, repeatedName } from '../json.ts';
 import { amountProblem, isCurrency, isZero, minorDigits } from '../money.ts';
-import { isMonth, isTimeZone, type Month } from '../month.ts';
+import { isDate, isMonth, isTimeZone, type Month } from '../month.ts';
 import { readerOf } from '../reading/aside.ts';
 import { PROBLEMS_TOLD, readUntilTold, refuseTooMany } from '../reading/limits.ts';
 
@@ -24,12 +24,29 @@ const days = z
   .refine((value) => value <= 365, 'must be a whole number of days from 0 to 365');
 const decimal = z.string().regex(/^\d{1,15}(\.\d{1,12})?$/, 'must be a plain decimal of at least 0');
 
+const rate = z.string().regex(RATE, 'must be a decimal from 0 to 1');
+const datedRates = z
+  .array(z.strictObject({ from: z.string().refine(isDate, 'must be a date such as 2026-08-10').optional(), rate }))
+  .min(1, 'must have a rate')
+  .superRefine((rates, context) => {
+    rates.forEach(({ from }, index) => {
+      const before = rates[index - 1]?.from ?? '';
+      const message =
+        index > 0 && from === undefined
+          ? 'is missing: only the first rate may have no day'
+          : from !== undefined && from <= before
+            ? `must be after ${before}, because rates are in the order of their days`
+            : undefined;
+      if (message !== undefined) context.addIssue({ code: 'custom', path: [index, 'from'], message });
+    });
+  });
+
 const policySchema = z.strictObject({
   policy_id: identifier,
   name: line(300).min(1, 'must not be empty'),
   kind: z.enum(['insurance', 'non_insurance']),
   active: z.boolean().default(true),
-  partner_cut_rate: z.string().regex(RATE, 'must be a decimal from 0 to 1'),
+  partner_cut_rate: z.union([rate, datedRates], 'must be a decimal from 0 to 1, or a list of dated rates'),
   price: z.strictObject({ rate: decimal, minimum: decimal }).optional(),
   /** The highest total price of a quote with its requotes, in the partner's currency; null for no limit. */
   largest_price: decimal.nullable().default(null),

@@ -79,39 +79,61 @@ export function readParents(tx: Transaction): Promise<{ partner_id: string; pare
   return query(tx, `SELECT partner_id, parent FROM partners`);
 }
 
-/** Inserts and updates policies. Keeps policies that the file omits. Returns the partners whose policies changed. */
+/**
+ * Inserts and updates policies. Keeps policies that the file omits. If a file's first rate has a day, days before it
+ * keep the rates that they had. Returns the partners whose policies changed.
+ */
 export async function upsertPolicies(
   tx: Transaction,
   partners: readonly PartnerRecord[],
   now: string,
 ): Promise<string[]> {
   const policies = partners.flatMap(({ partner_id, policies: own }) =>
-    own.map((policy) => ({ ...policy, partner_id, rate: policy.price?.rate, minimum: policy.price?.minimum })),
+    own.map((policy) => ({
+      ...policy,
+      ...cutRates(policy.partner_cut_rate),
+      ...{ partner_id, rate: policy.price?.rate, minimum: policy.price?.minimum },
+    })),
   );
   const changed = await query<{ partner_id: string }>(
     tx,
     `INSERT INTO policies AS stored (
-       partner_id, policy_id, name, kind, partner_cut_rate, price_rate, price_minimum, largest_price, inactive_since)
-     SELECT f.partner_id, f.policy_id, f.name, f.kind, f.partner_cut_rate, f.rate, f.minimum, f.largest_price,
-            CASE WHEN NOT f.active THEN :now::timestamptz END
+       partner_id, policy_id, name, kind, partner_cut_rate, dated_cut_rates, price_rate, price_minimum, largest_price,
+       inactive_since)
+     SELECT f.partner_id, f.policy_id, f.name, f.kind,
+            coalesce(f.partner_cut_rate, p.partner_cut_rate, (f.dated_cut_rates->0->>'rate')::numeric),
+            CASE WHEN f.partner_cut_rate IS NULL THEN (
+              SELECT coalesce(jsonb_agg(r.each ORDER BY r.nth), '[]') FROM (
+                SELECT each, nth FROM jsonb_array_elements(p.dated_cut_rates) WITH ORDINALITY AS e (each, nth)
+                WHERE each->>'from' < f.dated_cut_rates->0->>'from') AS r) ELSE '[]' END || f.dated_cut_rates,
+            f.rate, f.minimum, f.largest_price, CASE WHEN NOT f.active THEN :now::timestamptz END
      FROM json_to_recordset(:policies::json) AS f (
-       partner_id text, policy_id text, name text, kind text, partner_cut_rate numeric, rate numeric, minimum numeric,
-       largest_price numeric, active boolean)
+       partner_id text, policy_id text, name text, kind text, partner_cut_rate numeric, dated_cut_rates jsonb,
+       rate numeric, minimum numeric, largest_price numeric, active boolean)
+     LEFT JOIN policies p ON p.partner_id = f.partner_id COLLATE "C" AND p.policy_id = f.policy_id COLLATE "C"
      ON CONFLICT (partner_id, policy_id) DO UPDATE SET
        name = excluded.name, kind = excluded.kind, partner_cut_rate = excluded.partner_cut_rate,
+       dated_cut_rates = excluded.dated_cut_rates,
        price_rate = excluded.price_rate, price_minimum = excluded.price_minimum,
        largest_price = excluded.largest_price,
        inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
                              ELSE coalesce(stored.inactive_since, excluded.inactive_since) END
-     WHERE (stored.name, stored.kind, stored.partner_cut_rate, stored.price_rate, stored.price_minimum,
-            stored.largest_price, stored.inactive_since IS NULL)
+     WHERE (stored.name, stored.kind, stored.partner_cut_rate, stored.dated_cut_rates, stored.price_rate,
+            stored.price_minimum, stored.largest_price, stored.inactive_since IS NULL)
        IS DISTINCT FROM
-           (excluded.name, excluded.kind, excluded.partner_cut_rate, excluded.price_rate, excluded.price_minimum,
-            excluded.largest_price, excluded.inactive_since IS NULL)
+           (excluded.name, excluded.kind, excluded.partner_cut_rate, excluded.dated_cut_rates, excluded.price_rate,
+            excluded.price_minimum, excluded.largest_price, excluded.inactive_since IS NULL)
      RETURNING partner_id`,
     { policies: JSON.stringify(policies), now },
   );
   return [...new Set(changed.map((row) => row.partner_id))];
+}
+
+/** The rate without a day, null if there is none, and the rates with days. */
+function cutRates(rates: PolicyRecord['partner_cut_rate']) {
+  if (typeof rates === 'string') return { partner_cut_rate: rates, dated_cut_rates: [] };
+  const undated = rates[0]?.from === undefined ? rates[0]?.rate : undefined;
+  return { partner_cut_rate: undated ?? null, dated_cut_rates: undated === undefined ? rates : rates.slice(1) };
 }
 
 export function latestArrangements(tx: Transaction, partnerIds: readonly string[]): Promise<Arrangement[]> {
@@ -228,7 +250,9 @@ export function readPartners(tx: Transaction, ids?: string | readonly string[]):
             a.connected_account_type, a.connected_account_state, a.balance_transactions_from,
             coalesce((
               SELECT json_agg(json_build_object('policy_id', o.policy_id, 'name', o.name, 'kind', o.kind,
-                       'active', o.inactive_since IS NULL, 'partner_cut_rate', o.partner_cut_rate::text,
+                       'active', o.inactive_since IS NULL, 'partner_cut_rate',
+                       CASE WHEN o.dated_cut_rates = '[]' THEN to_jsonb(o.partner_cut_rate::text)
+                       ELSE jsonb_build_object('rate', o.partner_cut_rate::text) || o.dated_cut_rates END,
                        'price', CASE WHEN o.price_rate IS NOT NULL THEN
                          json_build_object('rate', o.price_rate::text, 'minimum', o.price_minimum::text) END,
                        'largest_price', o.largest_price::text)

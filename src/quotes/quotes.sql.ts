@@ -16,7 +16,7 @@ export interface PolicyLimit {
   readonly partner_currency: string;
 }
 
-/** The terms of a policy's quotes. The rates are null if the policy has no price. */
+/** The terms of a policy's quotes at an instant. The rates are null if the policy has no price. */
 interface PolicyTerms extends PolicyLimit {
   readonly currency: string;
   readonly price_rate: string | null;
@@ -32,8 +32,8 @@ export async function readPolicyTerms(
 ): Promise<PolicyTerms | undefined> {
   const rows = await query<PolicyTerms>(
     tx,
-    `SELECT p.currency, p.currency AS partner_currency, o.price_rate, o.price_minimum, o.partner_cut_rate,
-            o.largest_price,
+    `SELECT p.currency, p.currency AS partner_currency, o.price_rate, o.price_minimum, o.largest_price,
+            cut_rate_on(o, (:now::timestamptz AT TIME ZONE p.time_zone)::date) AS partner_cut_rate,
             coalesce(p.inactive_since <= :now::timestamptz, false) AS partner_inactive,
             coalesce(o.inactive_since <= :now::timestamptz, false) AS policy_inactive
      FROM policies o JOIN partners p USING (partner_id)

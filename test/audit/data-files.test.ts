@@ -66,7 +66,11 @@ beforeAll(async () => {
       ...{ partner_id: 'p-5', active: false, parent: 'p-1' },
       policies: [
         { policy_id: 'a.price.rate', name: '-A', kind: 'insurance', partner_cut_rate: '0.25', active: false },
-        { policy_id: 'b', name: 'B', kind: 'insurance', partner_cut_rate: '0', price: { rate: '0.1', minimum: '5' } },
+        {
+          ...{ policy_id: 'b', name: 'B', kind: 'insurance' },
+          partner_cut_rate: [{ rate: '0' }, { from: '2026-08-10', rate: '0.1' }],
+          price: { rate: '0.1', minimum: '5' },
+        },
       ],
     }),
   ]);

@@ -43,6 +43,8 @@ const priced = (price: unknown) => policies(policy({ price }));
 
 type Rule = readonly [sentence: string, overrides: Record<string, unknown>, path: string];
 
+const day = (from: string) => ({ from, rate: '0.25' });
+
 const REFUSED: readonly Rule[] = [
   [
     'an e-mail address that Peppol refuses',
@@ -152,6 +154,26 @@ const REFUSED: readonly Rule[] = [
   ['a rate in per cent', policies(policy({ partner_cut_rate: '30%' })), '0.policies.0.partner_cut_rate'],
   ['a rate with an exponent', policies(policy({ partner_cut_rate: '3e-1' })), '0.policies.0.partner_cut_rate'],
   ['a rate without its zero', policies(policy({ partner_cut_rate: '.3' })), '0.policies.0.partner_cut_rate'],
+  ...(
+    [
+      ['no rates at all', [], ''],
+      ['a rate without a day after the first', [{ rate: '0.3' }, { rate: '0.2' }], '.1.from'],
+      ['a day twice', [day('2026-08-10'), day('2026-08-10')], '.1.from'],
+      ['days out of order', [{ rate: '0.3' }, day('2026-08-10'), day('2026-08-09')], '.2.from'],
+      ['a day that does not exist', [day('2026-02-30')], '.0.from'],
+      ['an instant instead of a day', [day('2026-08-10T00:00:00Z')], '.0.from'],
+      ['a dated rate above 1', [{ from: '2026-08-10', rate: '1.01' }], '.0.rate'],
+      ['a day without a rate', [{ from: '2026-08-10' }], '.0.rate'],
+      ['a dated rate with an unknown field', [{ ...day('2026-08-10'), until: '2026-09-01' }], '.0.until'],
+      ['a rate that is neither', true, ''],
+    ] as const
+  ).map(
+    ([what, rates, place]): Rule => [
+      what,
+      policies(policy({ partner_cut_rate: rates })),
+      `0.policies.0.partner_cut_rate${place}`,
+    ],
+  ),
   ['a rate with a comma', policies(policy({ partner_cut_rate: '0,3' })), '0.policies.0.partner_cut_rate'],
   ['a price without its minimum', priced({ rate: '0.085' }), '0.policies.0.price.minimum'],
   ['a price without its rate', priced({ minimum: '2.00' }), '0.policies.0.price.rate'],
@@ -262,6 +284,8 @@ describe('partners.json is read', () => {
   });
 
   test('with a rate of 0 and of 1, to twelve decimals', () => {
+    const dated = [{ rate: '0.30' }, day('2026-08-10'), day('2026-09-01')];
+    expect(read(policies(policy({ partner_cut_rate: dated }))).policies[0]?.partner_cut_rate).toEqual(dated);
     for (const partner_cut_rate of ['0', '1', '0.0', '1.000', '0.123456789012']) {
       expect(read(policies(policy({ partner_cut_rate }))).policies[0]?.partner_cut_rate).toBe(partner_cut_rate);
     }

@@ -177,6 +177,9 @@ const paymentActions: readonly Action[] = Object.entries(PAYMENT_ACTS).map(([nam
   run: ({ world, random, now }) => action(booksOf(world, SMALL), random, now.toISOString().slice(0, 10)),
 }));
 
+const withRateFrom = (from: string, rate: string) =>
+  (partner()['policies'] as object[]).map((policy) => ({ ...policy, partner_cut_rate: [{ from, rate }] }));
+
 export const ACTIONS: readonly Action[] = [
   {
     name: 'rows come in',
@@ -302,6 +305,7 @@ export const ACTIONS: readonly Action[] = [
         { payment_terms_days: below(history, 60) },
         { tax_id: `T-${below(history, 1000)}` },
         { invoicing_contact: { name: '', email: '', cc: [] } },
+        { policies: withRateFrom(history.now.toISOString().slice(0, 10), `0.${10 + below(history, 80)}`) },
         {},
       ]);
       await history.world.partners([partner({ partner_id, ...change })]);

@@ -5,6 +5,7 @@ import { addressLines } from '../../documents/present.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { partnerJson } from '../../lists/partners.ts';
 import { Amount, groupThousands } from '../../money.ts';
+import { cutRateText } from '../../partners/cut-rate.ts';
 import { type PartnerView, readPartners } from '../../partners/partners.sql.ts';
 import { readPayments } from '../../payments/payments.sql.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
@@ -111,7 +112,7 @@ function describe(partner: PartnerView, account: readonly Account[]): string {
     policy.policy_id,
     policy.name,
     policy.kind,
-    policy.partner_cut_rate,
+    cutRateText(policy.partner_cut_rate),
     policy.active ? '' : 'inactive',
   ]);
   return [

@@ -5,6 +5,7 @@ import { type Webhook, webhookOf, withoutSecrets } from '../../partner-events/we
 import { readWebhooks } from '../../partner-events/webhooks.sql.ts';
 import { readPartnerChanges } from '../../partners/changes.ts';
 import { readClients } from '../../partners/clients.sql.ts';
+import { cutRateText } from '../../partners/cut-rate.ts';
 import {
   ALWAYS,
   type Arrangement,
@@ -112,7 +113,7 @@ const policyColumns = ({ inactive }: PartnerTermsView): readonly Column<Policy>[
     heading: 'Kind',
     cell: ({ kind }) => <span class="soft">{kind === 'insurance' ? 'insurance' : 'not insurance'}</span>,
   },
-  { heading: "Partner's cut", number: true, cell: ({ partner_cut_rate }) => percent(partner_cut_rate) },
+  { heading: "Partner's cut", number: true, cell: ({ partner_cut_rate }) => cutRateText(partner_cut_rate, percent) },
   { heading: 'Price', number: true, cell: ({ price }) => (price == null ? <None /> : percent(price.rate)) },
   { heading: 'Minimum price', number: true, cell: ({ price }) => (price == null ? <None /> : price.minimum) },
 ];

@@ -1,0 +1,16 @@
+/** The rate of a partner's cut: one value, or rates from days on in the partner's time zone. All functions are pure. */
+import type { PolicyRecord } from './file.ts';
+
+export type CutRate = PolicyRecord['partner_cut_rate'];
+
+/** Returns the rate that applies on a day, `YYYY-MM-DD`. The first rate also applies before its own day. */
+export function cutRateOn(rates: CutRate, day: string): string {
+  if (typeof rates === 'string') return rates;
+  return (rates.findLast(({ from }) => from === undefined || from <= day) ?? rates[0])?.rate ?? '';
+}
+
+/** Returns `0.30`, or `0.30, 0.25 from 2026-08-10`. */
+export function cutRateText(rates: CutRate, rateText = (rate: string) => rate): string {
+  if (typeof rates === 'string') return rateText(rates);
+  return rates.map(({ from, rate }) => rateText(rate) + (from === undefined ? '' : ` from ${from}`)).join(', ');
+}
