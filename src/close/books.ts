@@ -5,7 +5,7 @@
  * possible_duplicates_open, bank_account_unknown.
  */
 import type { Settings } from '../config/settings.ts';
-import { todayOf } from '../config/today.ts';
+import { atOneInstant, todayOf } from '../config/today.ts';
 import type { Database } from '../database/database.ts';
 import { readClosingTime } from '../database/fitness.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -106,9 +106,10 @@ export async function findObstacles(
  * Closes the books of a month and returns whether this call closed them. Facts are recorded under the ledger's lock. A
  * fact is therefore either recorded before the close and counted in it, or dated in a later month.
  */
-export async function closeBooks(tx: Transaction, context: ActorContext, request: BooksRequest): Promise<boolean> {
+export async function closeBooks(tx: Transaction, given: ActorContext, request: BooksRequest): Promise<boolean> {
   const { month } = request;
   await lockLedgerWhole(tx);
+  const context = atOneInstant(given);
   failpoint('books.locked');
   await settleWeAre(tx, context.settings);
   const state = await readBooksState(tx);

@@ -8,6 +8,7 @@
 import type { DateTime } from 'luxon';
 import { countApprovers } from '../approvals/requests.sql.ts';
 import type { Settings } from '../config/settings.ts';
+import { atOneInstant } from '../config/today.ts';
 import { readClosingTime } from '../database/fitness.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import { compareSchema } from '../database/schema.ts';
@@ -122,10 +123,11 @@ async function monthsOfPlan(
  */
 export async function closeNext(
   tx: Transaction,
-  context: IssueContext,
+  given: IssueContext,
   request: CloseRequest,
 ): Promise<Month | undefined> {
   await lockLedgerWhole(tx);
+  const context = atOneInstant(given);
   // This memory is enough to group a month's rows by hashing, and to sort a million hashes.
   await raiseWorkMemory(tx);
   failpoint('close.locked');

@@ -170,7 +170,7 @@ function amountsProblem(row: RowTexts): RowProblem | undefined {
 }
 
 /**
- * The partner's own reference of an order. Spaces inside are allowed. Characters that nobody sees are refused, because
+ * The partner's own reference of an order. Spaces inside are allowed. Invisible characters are refused, because
  * two references could then look alike. U+FFFD stands for bytes that are not UTF-8.
  */
 export const ORDER_REFERENCE = /^(?!\s)[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\uFFFD]{1,128}(?<!\s)$/u;

@@ -809,6 +809,7 @@ SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, policy_id, kind, 
 WHERE unbalanced > 0;
 
 -- row_cover: The cover of a row that names its last day names its first day, and does not end before it.
+-- columns at partner policy kind rows:int
 SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, policy_id, kind, uncovered FROM row_groups
 WHERE uncovered > 0;
 
@@ -2911,7 +2912,7 @@ SELECT 'role ' || CAST(user_role_id AS TEXT) || ', recorded ' || CAST(count(*) A
 FROM user_roles
 GROUP BY user_role_id HAVING count(*) > 1;
 
--- act_in_role: Who changed users was an administrator, and whoever corrected, paid or closed had the role finance.
+-- act_in_role: Users who changed users were administrators, and users who corrected, paid or closed had the role finance.
 -- whole
 -- columns at action subject user:int
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
@@ -3182,12 +3183,13 @@ SELECT 'secret of client ' || s.client_id, 'the former ends', s.previous_ends_at
 FROM client_secrets s LEFT JOIN details v ON v.event_id = s.event_id AND v.path = 'previous_ends_at'
 WHERE substr(s.previous_ends_at, 1, 23) IS DISTINCT FROM substr(v.value, 1, 23);
 
--- log_key: A new key of the log follows the one before and is signed by it.
+-- log_key: A new key of the log follows the one before and is signed by it, or says why it is not.
 -- whole
 -- columns at states_previous key_before
 SELECT 'key ' || key_name || ' ' || public_key, previous, before
 FROM (SELECT k.*, lag(k.public_key) OVER (ORDER BY k.log_no) AS before FROM log_keys k) k
-WHERE (before IS NOT NULL AND previous IS DISTINCT FROM before) OR (previous IS NULL) <> (signature IS NULL);
+WHERE (before IS NOT NULL AND previous IS DISTINCT FROM before) OR (previous IS NULL AND signature IS NOT NULL)
+   OR (previous IS NOT NULL AND signature IS NULL AND reason = '');
 
 -- exception_closed: An exception that finance closed is one known thing, with a reason.
 -- whole

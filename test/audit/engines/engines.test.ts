@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { readRules } from '../../../src/audit/rules.ts';
 import { makeDatabase } from '../../support/databases.ts';
-import { inDuckDb, inPostgres, inSqlite, textsInPostgres } from './engines.ts';
+import { inDuckDb, inPostgres, textsInPostgres } from './engines.ts';
 import { readChecks } from './log-tables.ts';
+import { inSqlite } from './sqlite.ts';
 
 const CHECKS = join(import.meta.dirname, '../../../templates/export/checks.sql');
 const text = readFileSync(CHECKS, 'utf8');

@@ -1,21 +1,11 @@
 /** The engines in which the rules of checks.sql must give the same answers: SQLite, DuckDB and PostgreSQL. */
-import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { tool } from '../../support/tools.ts';
 import { answerLines, type Checks, logTables, type Rule, type Table } from './log-tables.ts';
 
 const definition = ({ name, columns }: Table, [whole, text]: readonly [string, string]) =>
   `CREATE TABLE "${name}" (${columns.map((column) => `"${column.name}" ${column.isText ? text : whole}`).join(', ')})`;
-
-/** By Python's own SQLite, which reads the files itself. */
-export function inSqlite(checks: string, log: string): string[] {
-  const program = join(import.meta.dirname, 'sqlite.py');
-  const answer = execFileSync(tool('python3'), [program, checks, log], { encoding: 'utf8', maxBuffer: 1e9 });
-  return answer.split('\n').slice(0, -1).sort();
-}
 
 export async function inDuckDb(checks: Checks, log: string): Promise<string[]> {
   const instance = await DuckDBInstance.create(':memory:');

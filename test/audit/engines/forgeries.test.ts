@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { inSqlite } from './engines.ts';
+import { needs } from '../../support/tools.ts';
+import { inSqlite } from './sqlite.ts';
 
 const CHECKS = join(import.meta.dirname, '../../../templates/export/checks.sql');
 const honest = readFileSync(join(import.meta.dirname, 'honest.tsv'), 'utf8');
@@ -75,7 +76,8 @@ const FORGERIES: readonly (readonly [sentence: string, rule: string, ...changes:
 ];
 
 const CASES = FORGERIES.map(([sentence, rule, ...changes]) => ({ sentence, rule, changes }));
-test.each(CASES)('$sentence: $rule', ({ rule, changes }) => {
+test.for(CASES)('$sentence: $rule', ({ rule, changes }, context) => {
+  needs('python3', context);
   const forged = changes.reduce<string>((log, [from, to]) => log.replace(from, to), honest);
   expect(forged).not.toBe(honest);
   const file = join(folder, 'log.tsv');

@@ -60,7 +60,7 @@ class Rules:
             self.statements.append((table, sql))
         self.reads = reads
         self.rules = []
-        for name, _, _, query in checks.rules:
+        for name, _, _, _, query in checks.rules:
             read = tables_of(query, known)
             self.rules.append((name, read.union(*(reads.get(each, set()) for each in read)), query))
 

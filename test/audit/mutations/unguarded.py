@@ -38,6 +38,8 @@ CLASSES = {
         payment_suggestions.evidence payment_suggestions.document_id payment_suggestions.same_as
         payment_suggestions.amount refund_matches.evidence bank_line_outcomes.needs_review
         document_pdfs.instructions_changed''',
+    "what a partner states of a sale beside its price: compare it with the partner's file": '''
+        ledger_rows.order_reference ledger_rows.cover_from ledger_rows.cover_to''',
     'ids that no other fact names': '''
         passkeys.passkey_id payment_suggestions.payment_suggestion_id refund_matches.refund_match_id
         forgotten_payer_accounts.forgotten_payer_account_id email_bounces.email_bounce_id email_bounces.email_id
