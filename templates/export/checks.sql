@@ -245,6 +245,11 @@ FROM (SELECT event_id, 'invoice.write_off' AS action, currency, amount FROM writ
       UNION ALL SELECT a.event_id, e.action, a.currency, a.amount
       FROM credit_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'credit.apply') f
 GROUP BY event_id, action, currency;
+CREATE TABLE gl_totals AS
+SELECT gl_export_id, currency, sum(CASE WHEN amount > 0 THEN amount ELSE 0 END) AS amount
+FROM (SELECT gl_export_id, currency, sum(amount) AS amount FROM gl_export_lines
+      GROUP BY gl_export_id, currency, to_account, class, location, name, memo) x
+GROUP BY gl_export_id, currency;
 CREATE TABLE numerals AS
 SELECT amount, digits,
        CASE WHEN digits = 0 THEN sign || text WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text,
@@ -273,8 +278,7 @@ FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) 
                   UNION SELECT r.amount, c.digits FROM payment_reversals r JOIN currencies c ON c.code = r.currency
                   UNION SELECT amount, digits FROM credit_applications JOIN currencies ON code = currency
                   UNION SELECT amount, digits FROM payment_applications JOIN currencies ON code = currency
-                  UNION SELECT sum(l.amount), c.digits FROM gl_export_lines l JOIN currencies c ON c.code = l.currency
-                  WHERE l.amount > 0 GROUP BY l.gl_export_id, l.currency, c.digits) a) t) w;
+                  UNION SELECT l.amount, c.digits FROM gl_totals l JOIN currencies c ON c.code = l.currency) a) t) w;
 CREATE INDEX numerals_by ON numerals (amount, digits);
 -- The limits that the settings and comparisons state, by currency, in its smallest unit: as text without leading zeros.
 CREATE TABLE limits AS
@@ -1205,7 +1209,7 @@ WHERE d.action = 'ledger.resume' AND substr(d.path, 1, 8) = 'skipped.' AND subst
 GROUP BY d.event_id
 HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.event_id);
 
--- document_days: A document is issued when its month has ended at its partner, on the day of its record, and is due after its terms or when what it replaces was due.
+-- document_days: A document is issued when its month has ended at its partner, on the day of its record or of the latest document, and is due after its terms or when what it replaces was due.
 -- columns at month issued_on:day due_on:day terms_days:int issued_at
 SELECT d.number, d.month, d.issued_on, d.due_on, d.terms_days, d.issued_at
 FROM documents d LEFT JOIN months m ON m.month = d.month LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
@@ -1216,7 +1220,8 @@ WHERE d.purpose <> 'opening'
        OR (d.due_on <> d.issued_on + d.terms_days
            AND (d.replaces IS NULL OR (o.log_no IS NOT NULL AND d.due_on IS DISTINCT FROM o.due_on)))
        OR (d.purpose = 'month' AND coalesce(d.issued_on < m.last_day - 1, 1 = 1))
-       OR coalesce(x.n - d.issued_on NOT IN (-1, 0, 1), 1 = 1));
+       OR (coalesce(x.n - d.issued_on NOT IN (-1, 0, 1), 1 = 1)
+           AND d.issued_on NOT IN (SELECT p.issued_on FROM documents p WHERE p.log_no < d.log_no)));
 
 -- document_kind: Exactly the months of connected accounts are statements; no document is owed less than zero; only documents that may have credit, tax or an opening have one.
 -- columns at document purpose arrangement currency with_tax:amount credit_applied:amount original:amount
@@ -2780,8 +2785,7 @@ UNION ALL
 SELECT 'event ' || CAST(x.event_id AS TEXT), d.path, d.value, n.plain
 FROM gl_exports x JOIN details d ON d.event_id = x.event_id AND substr(d.path, 1, 7) = 'totals.'
 JOIN currencies c ON c.code = substr(d.path, 8)
-LEFT JOIN (SELECT gl_export_id, currency, sum(amount) AS amount FROM gl_export_lines WHERE amount > 0
-           GROUP BY gl_export_id, currency) l ON l.gl_export_id = x.gl_export_id AND l.currency = c.code
+LEFT JOIN gl_totals l ON l.gl_export_id = x.gl_export_id AND l.currency = c.code
 LEFT JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
 WHERE d.value IS DISTINCT FROM n.plain AND d.value IS DISTINCT FROM n.text
 UNION ALL
@@ -2912,7 +2916,7 @@ SELECT 'role ' || CAST(user_role_id AS TEXT) || ', recorded ' || CAST(count(*) A
 FROM user_roles
 GROUP BY user_role_id HAVING count(*) > 1;
 
--- act_in_role: Users who changed users were administrators, and users who corrected, paid or closed had the role finance.
+-- act_in_role: Users who changed users were administrators if there was one, and users who corrected, paid or closed had the role finance.
 -- whole
 -- columns at action subject user:int
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
@@ -2932,7 +2936,14 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
                         THEN 'administrator' ELSE 'finance' END
       AND NOT EXISTS (SELECT 1 FROM user_roles x
                       WHERE x.user_id = g.user_id AND x.action = 'revoke' AND x.role = g.role AND x.source = g.source
-                        AND x.partner_id IS NOT DISTINCT FROM g.partner_id AND x.log_no > g.log_no AND x.log_no < e.log_no));
+                        AND x.partner_id IS NOT DISTINCT FROM g.partner_id AND x.log_no > g.log_no AND x.log_no < e.log_no))
+  AND (e.action NOT IN ('user.invite', 'user.role') OR EXISTS (
+    SELECT 1 FROM user_roles g
+    WHERE g.role = 'administrator' AND g.action = 'grant' AND g.log_no < e.log_no
+      AND NOT EXISTS (SELECT 1 FROM user_ends x WHERE x.user_id = g.user_id AND x.log_no < e.log_no)
+      AND NOT EXISTS (SELECT 1 FROM user_roles x
+                      WHERE x.user_id = g.user_id AND x.action = 'revoke' AND x.role = g.role AND x.log_no > g.log_no
+                        AND x.log_no < e.log_no)));
 
 -- sign_in_of_event: A passkey or an identity of a user was recorded by the event that names it; a user adds passkeys alone.
 -- whole
@@ -3036,7 +3047,7 @@ FROM details a JOIN audit_events e ON e.event_id = a.event_id
 LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = 'approve'
 WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no
-  OR (r.action = e.action AND r.subject <> e.subject AND r.action NOT IN ('month.close', 'books.close')))
+  OR (r.action = e.action AND r.subject <> e.subject AND r.subject IN (SELECT number FROM documents)))
 UNION ALL
 SELECT 'request ' || a.value || ', used ' || CAST(count(*) AS TEXT) || ' times', e.action, e.subject, NULL, NULL, NULL
 FROM details a JOIN audit_events e ON e.event_id = a.event_id
@@ -3280,7 +3291,7 @@ FROM adopted x LEFT JOIN texts t ON t.version_no = x.version_no AND t.number = x
   AND t.value = x.value
 WHERE t.number IS NULL AND (x.currency = 'USD' OR substr(x.path, 1, 4) <> 'ach.');
 
--- e_invoice: An e-invoice belongs to a document that was to have one and whose PDF exists, and names the document's buyer.
+-- e_invoice: An e-invoice belongs to a document that was to have one and whose PDF exists, and names the document's buyer; only what the document leaves empty may be filled.
 -- whole
 -- columns at e_invoice has_pdf sha256
 SELECT 'e-invoice of ' || coalesce(d.number, 'unknown document ' || CAST(x.document_id AS TEXT)), d.e_invoice,
@@ -3292,13 +3303,17 @@ UNION ALL
 SELECT 'e-invoice of ' || d.number || ', ' || v.path || ' ' || v.value, d.e_invoice, NULL, x.sha256
 FROM document_e_invoices x JOIN documents d ON d.document_id = x.document_id
 JOIN map_values v ON v.log_no = x.log_no AND v.column_name = 'parties'
-WHERE CASE v.path WHEN 'buyer.name' THEN v.value <> d.partner_name WHEN 'buyer.line1' THEN v.value <> d.address_line1
-        WHEN 'buyer.line2' THEN v.value <> d.address_line2 WHEN 'buyer.city' THEN v.value <> d.address_city
-        WHEN 'buyer.region' THEN v.value <> d.address_region
-        WHEN 'buyer.postal_code' THEN v.value <> d.address_postal_code
-        WHEN 'buyer.country' THEN v.value <> d.address_country WHEN 'buyer.tax_id' THEN v.value <> d.tax_id
-        WHEN 'buyer.buyer_reference' THEN v.value <> d.buyer_reference
-        WHEN 'buyer.electronic_address' THEN v.value <> d.electronic_address ELSE 1 = 0 END
+WHERE v.value <> CASE v.path WHEN 'buyer.name' THEN coalesce(nullif(d.partner_name, ''), v.value)
+        WHEN 'buyer.line1' THEN coalesce(nullif(d.address_line1, ''), v.value)
+        WHEN 'buyer.line2' THEN coalesce(nullif(d.address_line2, ''), v.value)
+        WHEN 'buyer.city' THEN coalesce(nullif(d.address_city, ''), v.value)
+        WHEN 'buyer.region' THEN coalesce(nullif(d.address_region, ''), v.value)
+        WHEN 'buyer.postal_code' THEN coalesce(nullif(d.address_postal_code, ''), v.value)
+        WHEN 'buyer.country' THEN coalesce(nullif(d.address_country, ''), v.value)
+        WHEN 'buyer.tax_id' THEN coalesce(nullif(d.tax_id, ''), v.value)
+        WHEN 'buyer.buyer_reference' THEN coalesce(nullif(d.buyer_reference, ''), v.value)
+        WHEN 'buyer.electronic_address' THEN coalesce(nullif(d.electronic_address, ''), v.value)
+        ELSE v.value END
 UNION ALL
 SELECT 'document ' || CAST(document_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' e-invoices', NULL, NULL, NULL
 FROM document_e_invoices
@@ -3415,7 +3430,8 @@ FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
 WHERE NOT EXISTS (
   SELECT 1 FROM map_values a JOIN map_values t ON t.log_no = a.log_no AND t.column_name = 'accounts'
     AND t.path = substr(a.path, 1, length(a.path) - 7) || 'to'
-  WHERE a.log_no = e.log_no AND a.column_name = 'accounts' AND substr(a.path, 1, 9) = 'accounts.'
+  JOIN gl_exports x ON x.log_no = a.log_no AND x.month = e.month AND x.format = e.format AND x.log_no <= e.log_no
+  WHERE a.column_name = 'accounts' AND substr(a.path, 1, 9) = 'accounts.'
     AND substr(a.path, length(a.path) - 7) = '.account' AND t.value = l.to_account
     AND substr(l.account || ':', 1, length(a.value) + 1) = a.value || ':');
 

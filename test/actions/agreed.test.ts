@@ -257,7 +257,7 @@ test('verify finds an action that should have asked for approval and did not', a
     await forged(`jsonb_set(details, '{compared,amounts,0}',
     '{"currency": "USD", "amount": "140.00", "before": "60.00", "above": "1000.00"}')`),
   ).toContain('needs a second person above 1000.00 USD; the settings say 100.00');
-  expect(await forged(`details - 'compared'`, 'act_needed_approval')).toContain('Found: payment.record, ');
+  expect(await forged(`details - 'compared'`, 'act_needed_approval')).toContain('Found: action payment.record, ');
 });
 
 describe('a run over several months', () => {

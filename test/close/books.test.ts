@@ -504,8 +504,8 @@ describe('verify sees', () => {
     );
     expect(await found('entry_in_open_books')).toHaveLength(2);
     expect((await found('books_of_journal')).map(({ detail }) => detail).sort()).toEqual([
-      expect.stringContaining('Found: assets:bank, USD,'),
-      expect.stringContaining('Found: assets:receivable:billed:p-1, USD,'),
+      expect.stringContaining('Found: account assets:bank, currency USD,'),
+      expect.stringContaining('Found: account assets:receivable:billed:p-1, currency USD,'),
     ]);
   });
 

@@ -149,7 +149,7 @@ test('details that are not in force are printed by no PDF, and verify names one 
   await world.sql(GUARDS_ON);
   const details = (await found('bank_details_in_force')).map(({ detail }) => detail);
   expect(details).toEqual([
-    expect.stringContaining(`wire.account_number, ${wire.account_number}`),
-    expect.stringMatching(/wire\.account_number, 1$/),
+    expect.stringContaining(`field wire.account_number, printed ${wire.account_number}`),
+    expect.stringMatching(/field wire\.account_number, printed –, adopted 1$/),
   ]);
 });

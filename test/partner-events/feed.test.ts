@@ -213,16 +213,14 @@ describe('publishing', () => {
     const slow = signal();
     const inserted = signal();
     const insert = (quoteId: string) => `
-      WITH imported AS (
-        INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
-        VALUES (now(), 'ledger.import', '${quoteId}',
-                '{"totals": {"USD": {"rows": 1, "spotPrice": "1", "partnerCut": "0", "invoiceAmount": "1"}}}', '', '', 'command')
-        RETURNING event_id)
+      INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
+      VALUES (now(), 'ledger.import', '${quoteId}',
+              '{"totals": {"USD": {"rows": 1, "spotPrice": "1", "partnerCut": "0", "invoiceAmount": "1"}}}', '', '', 'command');
       INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
         partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
       VALUES ('p-3', '2026-08', 'quote_accepted', '${quoteId}', 'parking', 'USD', '2026-08-01T09:00:00Z', 1, 0, 1,
               'America/New_York', '2026-08',
-              'invoicing', now(), (SELECT event_id FROM imported))`;
+              'invoicing', now(), (SELECT event_id FROM audit_events WHERE subject = '${quoteId}'))`;
     const longImport = world.database.transaction(async (tx) => {
       await tx.knex.raw(insert('q-slow'));
       inserted.give();

@@ -186,7 +186,7 @@ test('verify finds an erasure that was recorded later under the event of others'
      SELECT ${number}, recorded_at, event_id, 1000000 FROM processor_event_erasures ORDER BY log_no LIMIT 1; ${GUARDS_ON}`,
   );
   expect(foundBy(await books.verify(), 'event_counts')).toMatchObject([
-    { detail: expect.stringContaining('Found: processor_event.erase, 1, 2') },
+    { detail: expect.stringContaining('Found: action processor_event.erase, event_states 1, recorded 2') },
   ]);
   await books.sql(
     `${GUARDS_OFF} DELETE FROM processor_event_erasures WHERE ${forged};
