@@ -97,7 +97,7 @@ function jsonRow(line: string, month: Month, numbers: DocumentNumbers): string {
  * Matches text that CSV must write with quotes or an apostrophe, or that must be unescaped first. No identifier of an
  * imported row needs any of these; an order's reference may.
  */
-const UNUSUAL = /\\[^N]|[",\r]|\t['=@+ ＝＋－＠]|\t-(?!\d)/;
+const UNUSUAL = /\\[^N]|[",\r]|\t['=@+ ＝＋－＠]|\t-(?!\d+(?:\.\d+)?(?:\t|$))/;
 
 const quotedRow = (line: string, month: Month, numbers: DocumentNumbers): string =>
   csvLine(valuesOf(line, month, numbers).map(cellOf));

@@ -122,6 +122,8 @@ export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
            ${time('min(recorded_at)')} AS first_recorded, ${time('max(recorded_at)')} AS last_recorded,
            min(entry_id) AS first_no, max(entry_id) AS last_no, min(quote_id) AS quote_id,
            count(*) FILTER (WHERE (spot_price = partner_cut + invoice_amount
+             AND greatest(min_scale(spot_price), min_scale(partner_cut), min_scale(invoice_amount))
+               <= minor_digits(currency)
              AND CASE kind WHEN 'reversal' THEN greatest(spot_price, partner_cut, invoice_amount) <= 0
                            ELSE least(spot_price, partner_cut, invoice_amount) >= 0 END) IS NOT TRUE) AS unbalanced,
            count(*) FILTER (WHERE CASE kind

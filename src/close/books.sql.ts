@@ -22,8 +22,7 @@ export function readBankFeeds(
 }
 
 /**
- * The bank accounts that the close of a month's books did not wait for, with the reasons. The bank accounts that the
- * close of a month's books did not wait for, with the reasons.
+ * The bank accounts that the close of a month's books did not wait for, with the reasons.
  */
 export function readClosedWithout(tx: Transaction, month: Month): Promise<{ account: string; reason: string }[]> {
   return query(

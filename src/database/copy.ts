@@ -40,30 +40,6 @@ export function wholeLines(take: (lines: Buffer) => Promise<void> | void): (cont
   };
 }
 
-/**
- * Passes each line of a COPY to `take`, without its line end. The line is `content` after the byte at `before`, up to
- * `end`. `take` may overwrite the byte at `before`, for example to hash a line with a prefix in place.
- */
-export async function copyLines(
-  tx: Transaction,
-  statement: string,
-  take: (content: Buffer, before: number, end: number) => void,
-): Promise<void> {
-  // A line may arrive in many pieces. The pieces are joined once, when the line end arrives.
-  let pieces: Buffer[] = [Buffer.of(NEWLINE)];
-  await copyOut(tx, statement, (chunk) => {
-    pieces.push(chunk);
-    if (!chunk.includes(NEWLINE)) return;
-    const content = Buffer.concat(pieces);
-    let before = 0;
-    for (let end = content.indexOf(NEWLINE, 1); end > 0; end = content.indexOf(NEWLINE, before + 1)) {
-      take(content, before, end);
-      before = end;
-    }
-    pieces = [content.subarray(before)];
-  });
-}
-
 /** Counts line ends, which are rows, because COPY's text format escapes line ends inside values. */
 export function countLines(content: Buffer): number {
   let lines = 0;

@@ -173,7 +173,7 @@ function amountsProblem(row: RowTexts): RowProblem | undefined {
  * The partner's own reference of an order. Spaces inside are allowed. Invisible characters are refused, because
  * two references could then look alike. U+FFFD stands for bytes that are not UTF-8.
  */
-export const ORDER_REFERENCE = /^(?!\s)[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\uFFFD]{1,128}(?<!\s)$/u;
+export const ORDER_REFERENCE = /^(?!\s)[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u2065\uFFFD]{1,128}(?<!\s)$/u;
 
 /** Returns whether a text is an existing day from 1970-01-01 on, `YYYY-MM-DD`. (isDate takes ten times as long.) */
 export function isCoverDay(text: string): boolean {

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 
 /** A hash is a text of 32 one-byte characters, because creating a million Buffers takes as long as hashing them. */
 type Hash = string;
-export const HASH_BYTES = 32;
+const HASH_BYTES = 32;
 const bufferOf = (text: Hash): Buffer => Buffer.from(text, 'latin1');
 // For such a short input, this function takes half the time of a Hash object.
 const sha256 = (content: Buffer): Hash => hash('sha256', content, 'binary');

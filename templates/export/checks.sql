@@ -160,7 +160,7 @@ CREATE INDEX named_rows_by_number ON named_rows (log_no);
 CREATE INDEX named_rows_by_quote ON named_rows (partner_id, quote_id);
 
 -- Sums of the rows: by event; by line of a document, and by partner, with the month that bills them.
-CREATE TABLE first_close AS SELECT min(month) AS month, max(month) AS last FROM closed_months;
+CREATE TABLE first_close AS SELECT min(month) AS month FROM closed_months;
 CREATE TABLE row_events AS
 SELECT event_id, currency, sum(entries) AS entries, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
        sum(invoice_amount) AS invoice_amount, min(first_no) AS first_no, min(first_recorded) AS first_recorded,
@@ -175,8 +175,7 @@ FROM row_groups GROUP BY 1, 2, 3, 4, 5, 6, 7;
 CREATE TABLE row_partners AS
 SELECT billed_month, partner_id, currency, arrangement, sum(entries) AS entries, sum(spot_price) AS spot_price,
        sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
-       sum(CASE WHEN month < billed_month THEN entries ELSE 0 END) AS late_entries,
-       sum(CASE kind WHEN 'quote_accepted' THEN entries ELSE 0 END) AS sales
+       sum(CASE WHEN month < billed_month THEN entries ELSE 0 END) AS late_entries
 FROM row_lines GROUP BY billed_month, partner_id, currency, arrangement;
 
 -- What events say: their details, and the fields of partners and of the settings that they changed, each until the
@@ -245,6 +244,11 @@ FROM (SELECT event_id, 'invoice.write_off' AS action, currency, amount FROM writ
       UNION ALL SELECT a.event_id, e.action, a.currency, a.amount
       FROM credit_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'credit.apply') f
 GROUP BY event_id, action, currency;
+-- Changes of the settings, with their minutes since 1970: for an hour, another process may still use the settings before.
+CREATE TABLE settings_changes AS
+SELECT e.log_no, 1440 * d.n + m.n AS at
+FROM audit_events e JOIN days d ON d.day = substr(e.occurred_at, 1, 10) JOIN minutes m ON m.minute = substr(e.occurred_at, 12, 5)
+WHERE e.action = 'settings.change';
 CREATE TABLE gl_totals AS
 SELECT gl_export_id, currency, sum(CASE WHEN amount > 0 THEN amount ELSE 0 END) AS amount
 FROM (SELECT gl_export_id, currency, sum(amount) AS amount FROM gl_export_lines
@@ -335,21 +339,13 @@ SELECT d.document_id, d.number, d.month AS billed_month, d.partner_id, d.currenc
 FROM papers d JOIN document_lines l ON l.document_id = d.document_id WHERE d.purpose = 'month'
 GROUP BY d.document_id, d.number, d.month, d.partner_id, d.currency, d.arrangement, d.sign, l.policy_id, l.kind, l.month;
 
--- What is in force: applications, credit, write-offs, reversals and refunds that were not taken back.
+-- What is in force: applications and reversals that were not taken back.
 CREATE TABLE applied AS
 SELECT a.* FROM payment_applications a LEFT JOIN payment_unapplications u
   ON u.payment_application_id = a.payment_application_id WHERE u.log_no IS NULL;
-CREATE TABLE credited AS
-SELECT a.* FROM credit_applications a LEFT JOIN credit_releases r
-  ON r.credit_application_id = a.credit_application_id WHERE r.log_no IS NULL;
-CREATE TABLE written_off AS
-SELECT w.* FROM write_offs w LEFT JOIN write_off_reversals r ON r.write_off_id = w.write_off_id WHERE r.log_no IS NULL;
 CREATE TABLE reversed AS
 SELECT r.* FROM payment_reversals r LEFT JOIN payment_reinstatements i
   ON i.payment_reversal_id = r.payment_reversal_id WHERE i.log_no IS NULL;
-CREATE TABLE refunded AS
-SELECT f.* FROM credit_refunds f LEFT JOIN credit_refund_returns b
-  ON b.credit_refund_id = f.credit_refund_id WHERE b.log_no IS NULL;
 
 -- Every change of what is open on a document, by day of entry: the issue, what settled it, and what was taken back.
 CREATE TABLE document_moves AS
@@ -986,7 +982,7 @@ FROM (SELECT c.month, c.previous, m.n, lag(c.month) OVER (ORDER BY c.log_no) AS 
 WHERE n IS NULL OR (log_no <> first_no AND (n <> before_n + 1 OR previous IS DISTINCT FROM before))
    OR (log_no = first_no AND previous IS NOT NULL AND (SELECT first FROM pack) = 0);
 
--- month_close_event: A month is closed by the event of its close, at its time, after it had ended in the time zones of its rows. Our day may be two behind.
+-- month_close_event: A month is closed by the event of its close, at its time, after it had ended in the time zones of its rows. Our own day may be up to two days earlier.
 -- columns at issued_on:day closed_at event_at ended_at
 SELECT 'month ' || c.month, c.issued_on, c.closed_at, e.occurred_at, z.ended_at
 FROM closed_months c LEFT JOIN audit_events e ON e.action = 'month.close' AND e.subject = c.month AND e.log_no < c.log_no
@@ -1903,8 +1899,12 @@ SELECT 'difference of application ' || CAST(s.payment_application_id AS TEXT), s
 FROM small_differences s JOIN fields f ON f.subject = 'settings' AND f.field = 'small_difference.' || s.currency
   AND f.log_no < s.log_no AND (f.until_no IS NULL OR f.until_no > s.log_no)
 JOIN limits l ON l.code = s.currency AND l.value = f.value
-WHERE length(CAST(s.amount AS TEXT)) > length(l.units)
-   OR (length(CAST(s.amount AS TEXT)) = length(l.units) AND CAST(s.amount AS TEXT) > l.units);
+WHERE (length(CAST(s.amount AS TEXT)) > length(l.units)
+       OR (length(CAST(s.amount AS TEXT)) = length(l.units) AND CAST(s.amount AS TEXT) > l.units))
+  AND NOT EXISTS (
+  SELECT 1 FROM settings_changes z JOIN days zd ON zd.day = substr(s.recorded_at, 1, 10)
+  JOIN minutes zt ON zt.minute = substr(s.recorded_at, 12, 5)
+  WHERE z.log_no < s.log_no AND 1440 * zd.n + zt.n - z.at <= 60);
 
 -- payment_suggested: A suggestion is for a payment of its currency, and names either a document or another payment.
 -- whole
@@ -2542,7 +2542,13 @@ placed AS (
   FROM dated d WINDOW w AS (PARTITION BY account, currency ORDER BY first_on, last_on, bank_statement_id))
 SELECT 'statement ' || CAST(p.bank_statement_id AS TEXT), p.account, p.currency, p.opening, p.before, b.month
 FROM placed p JOIN book_closes b ON b.log_no > p.known_no JOIN months m ON m.month = b.month AND m.last_day >= p.first_on
-WHERE p.opening <> p.before AND p.before_on < p.first_on
+WHERE p.opening <> p.before + coalesce((
+        SELECT sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END) FROM bank_lines l
+        WHERE l.account = p.account AND l.currency = p.currency AND l.bank_booked_on > p.before_on
+          AND l.bank_booked_on < p.first_on), 0)
+  AND p.before_on < p.first_on
+  AND NOT EXISTS (SELECT 1 FROM dated e WHERE e.account = p.account AND e.currency = p.currency
+                    AND e.bank_statement_id <> p.bank_statement_id AND e.first_on < p.first_on AND e.last_on >= p.first_on)
   AND NOT EXISTS (SELECT 1 FROM dated e WHERE e.account = p.account AND e.currency = p.currency AND e.closing = p.opening
                     AND e.bank_statement_id <> p.bank_statement_id AND e.last_on <= p.first_on)
   AND NOT EXISTS (SELECT 1 FROM payment_exception_closings x
@@ -2662,7 +2668,7 @@ LEFT JOIN (SELECT DISTINCT kind, event_id FROM fact_events) f ON f.kind = r.kind
 WHERE f.kind IS NULL AND NOT (e.action = 'payment.record' AND EXISTS (
   SELECT 1 FROM details d WHERE d.event_id = e.event_id AND d.path = 'same_as' AND d.value IS NOT NULL));
 
--- event_once: An event has one number, and numbers are given in the order of the log.
+-- event_once: An event's number occurs once.
 -- columns at times:int
 SELECT 'event ' || CAST(event_id AS TEXT), count(*) FROM audit_events GROUP BY event_id HAVING count(*) > 1;
 
@@ -2875,7 +2881,7 @@ UNION ALL
 SELECT r.action || ' of a role of user ' || CAST(r.user_id AS TEXT), r.role, NULL
 FROM user_roles r LEFT JOIN users u ON u.user_id = r.user_id
 WHERE u.log_no IS NULL OR u.log_no > r.log_no OR r.action NOT IN ('grant', 'revoke')
-   OR r.role NOT IN ('viewer', 'finance', 'approver', 'administrator', 'operations', 'auditor', 'program')
+   OR r.role NOT IN ('viewer', 'finance', 'approver', 'administrator')
 UNION ALL
 SELECT 'passkey of unknown user ' || CAST(p.user_id AS TEXT), p.credential_id, NULL
 FROM passkeys p LEFT JOIN users u ON u.user_id = p.user_id
@@ -2916,7 +2922,7 @@ SELECT 'role ' || CAST(user_role_id AS TEXT) || ', recorded ' || CAST(count(*) A
 FROM user_roles
 GROUP BY user_role_id HAVING count(*) > 1;
 
--- act_in_role: Users who changed users were administrators if there was one, and users who corrected, paid or closed had the role finance.
+-- act_in_role: Users who changed users, clients or bank details, or erased a person, were administrators (users also while there is no administrator); users who corrected, paid or closed had the role finance.
 -- whole
 -- columns at action subject user:int
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
@@ -3024,7 +3030,10 @@ SELECT 'request ' || CAST(r.request_id AS TEXT), r.requested_at, r.expires_at
 FROM approval_requests r JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals_expire_days'
   AND f.log_no < r.log_no AND (f.until_no IS NULL OR f.until_no > r.log_no)
 LEFT JOIN days a ON a.day = substr(r.requested_at, 1, 10) LEFT JOIN days b ON b.day = substr(r.expires_at, 1, 10)
-WHERE CAST(b.n - a.n AS TEXT) IS DISTINCT FROM f.value
+WHERE CAST(b.n - a.n AS TEXT) IS DISTINCT FROM f.value AND NOT EXISTS (
+  SELECT 1 FROM settings_changes z JOIN days zd ON zd.day = substr(r.requested_at, 1, 10)
+  JOIN minutes zt ON zt.minute = substr(r.requested_at, 12, 5)
+  WHERE z.log_no < r.log_no AND 1440 * zd.n + zt.n - z.at <= 60)
 UNION ALL
 SELECT 'request ' || CAST(r.request_id AS TEXT), d.partner_id, r.subject
 FROM approval_requests r JOIN map_values i ON i.log_no = r.log_no AND i.column_name = 'input' AND i.path = 'number'
@@ -3088,7 +3097,10 @@ LEFT JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals.' || e.act
 LEFT JOIN limits l ON l.code = c.value AND l.value = a.value LEFT JOIN limits s ON s.code = c.value AND s.value = f.value
 LEFT JOIN limits x ON x.code = c.value AND x.value = m.value
 WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND substr(c.path, length(c.path) - 8) = '.currency'
-  AND ((f.value IS NOT NULL AND l.units IS DISTINCT FROM s.units) OR length(x.units) > length(l.units)
+  AND ((f.value IS NOT NULL AND l.units IS DISTINCT FROM s.units AND NOT EXISTS (
+  SELECT 1 FROM settings_changes z JOIN days zd ON zd.day = substr(e.occurred_at, 1, 10)
+  JOIN minutes zt ON zt.minute = substr(e.occurred_at, 12, 5)
+  WHERE z.log_no < e.log_no AND 1440 * zd.n + zt.n - z.at <= 60)) OR length(x.units) > length(l.units)
        OR (length(x.units) = length(l.units) AND x.units > l.units))
 UNION ALL
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, d.value, m.value
@@ -3104,6 +3116,10 @@ FROM audit_events e JOIN (
   SELECT v.event_id, v.value AS rule FROM details v WHERE v.action = 'month.close'
     AND substr(v.path, 1, 15) = 'approval_rules.') r ON r.event_id = e.event_id
 WHERE EXISTS (SELECT 1 FROM fields WHERE subject = 'settings') AND NOT EXISTS (
+  SELECT 1 FROM settings_changes z JOIN days zd ON zd.day = substr(e.occurred_at, 1, 10)
+  JOIN minutes zt ON zt.minute = substr(e.occurred_at, 12, 5)
+  WHERE z.log_no < e.log_no AND 1440 * zd.n + zt.n - z.at <= 60)
+  AND NOT EXISTS (
   SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.value IS NOT NULL AND f.log_no < e.log_no
     AND (f.until_no IS NULL OR f.until_no > e.log_no)
     AND substr(f.field, 1, length(r.rule) + 11) = 'approvals.' || r.rule || '.')

@@ -105,3 +105,8 @@ test('many lines in one piece become as many rows, whatever is among them', () =
   expect(read.map((row) => row['entry_id'])).toEqual(lines.map((_, index) => `${index}`));
   expect(asCsv('')).toBe('');
 });
+
+test('an order reference that begins with a minus is no formula in CSV, and an amount below zero is a number', () => {
+  const rows = parse(asCsv(lineOf({ order_reference: '-12/34', partner_cut: '-2' }))) as string[][];
+  expect(rows[0]?.slice(10, 13)).toEqual(['-2.00', '10.50', "'-12/34"]);
+});
