@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { needs } from '../support/tools.ts';
-import { type Answer, openVerifiers, unwrapped } from '../support/verifiers.ts';
+import { type Answer, openVerifiers } from '../support/verifiers.ts';
 import { CHECKS, LINES, LOG_KEY, noteOf, type PackPlan, plan, sizeAfter, writePack } from './log-pack.ts';
 
 export const KEY = ['--key', LOG_KEY.vkey];
@@ -58,6 +58,6 @@ export class Packs {
     const all = [...args, '--checks', join(this.folder, 'checks.sql')];
     const [python, node] = await Promise.all([this.verifiers.ask('python3', all), this.verifiers.ask('node', all)]);
     expect(node).toEqual(python);
-    return { status: python.status, output: unwrapped(python.output).replaceAll(`${this.folder}/`, '') };
+    return { status: python.status, output: python.output.replaceAll(`${this.folder}/`, '') };
   }
 }

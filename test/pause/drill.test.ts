@@ -233,8 +233,8 @@ test('verify explains the gap by the skipped numbers, and finds one that nothing
   expect(wrong.map(({ check }) => check)).toEqual(['log_derived_again', 'rules_hold']);
   // The gap, and the range that the resumption skipped.
   expect(wrong[1]?.differences.map(({ subject }) => subject)).toEqual([
-    'numbers_without_gaps: INV-2026 7',
-    expect.stringMatching(/^skipped_by_resumption: INV-2026 \d$/),
+    'numbers_without_gaps: number 7 of INV-2026',
+    expect.stringMatching(/^skipped_by_resumption: numbers \d to 5 of INV-2026$/),
   ]);
   const skipped = await inRestored(['invoice', 'show', 'INV-2026-000005']);
   expect(skipped.status).toBe(2);

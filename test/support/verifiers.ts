@@ -26,7 +26,7 @@ const FOLDER = 'templates/export';
 async function askNode(script: string, args: readonly string[]): Promise<Answer> {
   const worker = new Worker(script, { argv: [...args], env: {}, stdout: true, stderr: true });
   const [[status], ...outputs] = await Promise.all([once(worker, 'exit'), text(worker.stdout), text(worker.stderr)]);
-  return { status: status as number, output: outputs.join('') };
+  return { status: status as number, output: unwrapped(outputs.join('')) };
 }
 
 export interface Verifiers {
@@ -46,7 +46,7 @@ export function openVerifiers(folder = FOLDER): Verifiers {
     const answer = once(python.lines, 'line', { signal: AbortSignal.timeout(60_000) });
     python.child.stdin?.write(`${JSON.stringify(args)}\n`);
     const [status, output] = JSON.parse(((await answer) as [string])[0]) as [number, string];
-    return { status, output };
+    return { status, output: unwrapped(output) };
   };
   return {
     ask: (program, args) => (program === 'node' ? askNode(scriptOf('verify.mjs'), args) : askPython(args)),
