@@ -714,7 +714,7 @@ describe("an older program's backup", () => {
       [JSON.stringify({ changes: OLD_PARTNER.map(([field, value]) => ({ field, old: null, new: value })) })],
     );
     await sql(`INSERT INTO partner_arrangements VALUES ('p-1', '0001-01', 'invoicing', NULL, NULL, NULL)`);
-    await sql(`INSERT INTO policies VALUES ('p-1', 'parking', 'Parking', 'insurance', 0.2, NULL, NULL, NULL)`);
+    await sql(`INSERT INTO policies VALUES ('p-1', 'parking', 'Parking', 'insurance', 0.2, DEFAULT, NULL, NULL, NULL)`);
     await sql(
       `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
                             partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
