@@ -12,9 +12,17 @@ export const columnsIn = (list: string): ViewColumn[] =>
     return { name, type };
   });
 
-interface NamedQuery {
+/** A data file of packs: the columns of a query over the log. */
+export interface View {
+  readonly name: string;
   readonly columns: readonly ViewColumn[];
   readonly query: string;
+}
+
+/** A query that returns what is wrong: its place, then the values that were found. */
+export interface Rule extends View {
+  /** What the rule requires, in a sentence for an auditor. */
+  readonly sentence: string;
 }
 
 export type TableFormat = 'csv' | 'jsonl';
@@ -50,5 +58,5 @@ export function expressionOf({ name, type }: ViewColumn, format: TableFormat): s
 }
 
 /** The rows of a query in its order. In the query itself, several columns may have one name. */
-export const rowsOf = ({ query: sql, columns }: NamedQuery): string =>
+export const rowsOf = ({ query: sql, columns }: View): string =>
   `(${sql}) AS data (${columns.map(({ name }) => `"${name}"`).join(', ')})`;

@@ -13,14 +13,14 @@ import { copyRowLines } from '../log/lines.sql.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import type { TableFormat } from './columns.sql.ts';
+import type { TableFormat, View } from './columns.sql.ts';
 import { type BilledMonth, readBilledMonths, readDocumentNumbers, readLedgerTotals } from './exports.sql.ts';
 import { BEANCOUNT, HLEDGER, type JournalFormat } from './journal-formats.ts';
 import { LEDGER_HEADER, ledgerRows } from './ledger-rows.ts';
 import { Pack, type PackedFile, type Totals } from './pack.ts';
 import { writeJournalText } from './pack-journal.ts';
 import { chooseLeaves, type LogOfPack, writeLog } from './pack-log.ts';
-import type { View } from './rules.ts';
+
 import { copyOf, makeViews, readTotals } from './views.sql.ts';
 
 export const EXPORT_KINDS = ['ledger', 'invoices', 'payments', 'partners', 'journal', 'events'] as const;

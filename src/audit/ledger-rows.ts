@@ -10,7 +10,7 @@ import { cellOf } from '../text.ts';
 import type { TableFormat } from './columns.sql.ts';
 import { csvLine } from './csv.ts';
 
-/** Those of the view `ledger`: the columns of a ledger import and four further ones. */
+/** The columns of the view `ledger`. */
 const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
 
 export const LEDGER_HEADER = csvLine([...COLUMNS]);

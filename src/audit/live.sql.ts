@@ -1,13 +1,12 @@
 /**
- * The facts as the rules read them (templates/export/checks.sql), and rules about the program's own views. Each kind of fact has a temporary view over its
- * table, with the same columns and types that a verifier loads from a pack. In these views, money is in whole minor
- * units, days are numbers, and times are texts.
+ * The facts as the rules read them (templates/export/checks.sql), and rules about the program's own views. Each kind of
+ * fact has a temporary view over its table, with the same columns and types that a verifier loads from a pack. In these
+ * views, money is in whole minor units, days are numbers, and times are texts.
  */
-
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
 import { quoteFacts } from '../splits/reconcile.sql.ts';
-import { columnsIn, type ViewColumn } from './columns.sql.ts';
+import { columnsIn, type Rule } from './columns.sql.ts';
 
 /** A column's value for the rules; undefined for a map, whose values are rows of map_values. */
 function expressionOf({ kind }: LogForm, { name, type }: LogColumn): string | undefined {
@@ -152,12 +151,7 @@ export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
  * What the program shows, compared with what the rules derive from the facts. The name and sentence are as those of a
  * rule. Each statement reads the program's tables and views by name, and the tables of the rules in `pg_temp`.
  */
-export const LIVE_RULES: readonly {
-  readonly name: string;
-  readonly sentence: string;
-  readonly columns: readonly ViewColumn[];
-  readonly query: string;
-}[] = [
+export const LIVE_RULES: readonly Rule[] = [
   {
     name: 'journal_shown',
     sentence: 'The journal that reports read is the journal of the facts, account by account and month by month.',

@@ -2,8 +2,8 @@
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
+import type { View } from './columns.sql.ts';
 import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
-import type { View } from './rules.ts';
 import { readAccounts, readJournal, readOpening, type Sum } from './views.sql.ts';
 
 /** The part of an account's name after its control account. */

@@ -4,24 +4,8 @@ import { join } from 'node:path';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { packageRoot } from '../package.ts';
 import type { Difference, Finding } from './checks/query.ts';
-import { columnsIn, expressionOf, rowsOf, type ViewColumn } from './columns.sql.ts';
+import { columnsIn, expressionOf, type Rule, rowsOf, type View, type ViewColumn } from './columns.sql.ts';
 import { LIVE_RULES, makeLiveViews, ROW_TABLES } from './live.sql.ts';
-
-export interface Rule {
-  readonly name: string;
-  /** A sentence that tells an auditor what the rule requires. */
-  readonly sentence: string;
-  /** The columns of a finding: its place, then the values. */
-  readonly columns: readonly ViewColumn[];
-  readonly query: string;
-}
-
-/** A data file of packs: the columns of a query over the log. */
-export interface View {
-  readonly name: string;
-  readonly columns: readonly ViewColumn[];
-  readonly query: string;
-}
 
 interface Rules {
   /** Statements that make the tables which rules and views share. */

@@ -4,10 +4,10 @@
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { decimal, expressionOf, rowsOf, type TableFormat } from './columns.sql.ts';
+import { decimal, expressionOf, rowsOf, type TableFormat, type View } from './columns.sql.ts';
 import { makeLiveViews } from './live.sql.ts';
 import type { Totals } from './pack.ts';
-import { readRules, type View } from './rules.ts';
+import { readRules } from './rules.ts';
 
 /** What is exported: months, and the facts up to a number. */
 interface ViewedFacts {

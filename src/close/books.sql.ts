@@ -21,9 +21,7 @@ export function readBankFeeds(
   return query(tx, `SELECT account, reported_to, balances_stated FROM bank_feeds ORDER BY account COLLATE "C"`);
 }
 
-/**
- * The bank accounts that the close of a month's books did not wait for, with the reasons.
- */
+/** The bank accounts that the close of a month's books did not wait for, with the reasons. */
 export function readClosedWithout(tx: Transaction, month: Month): Promise<{ account: string; reason: string }[]> {
   return query(
     tx,

@@ -244,10 +244,12 @@ FROM (SELECT event_id, 'invoice.write_off' AS action, currency, amount FROM writ
       UNION ALL SELECT a.event_id, e.action, a.currency, a.amount
       FROM credit_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'credit.apply') f
 GROUP BY event_id, action, currency;
--- Changes of the settings, with their minutes since 1970: for an hour, another process may still use the settings before.
+-- Changes of the settings, with the minute an hour later: until then, another process may still use the settings before.
 CREATE TABLE settings_changes AS
-SELECT e.log_no, 1440 * d.n + m.n AS at
+SELECT e.log_no, u.day || 'T' || v.minute AS until
 FROM audit_events e JOIN days d ON d.day = substr(e.occurred_at, 1, 10) JOIN minutes m ON m.minute = substr(e.occurred_at, 12, 5)
+JOIN minutes v ON v.n = CASE WHEN m.n < 1380 THEN m.n + 60 ELSE m.n - 1380 END
+JOIN days u ON u.n = CASE WHEN m.n < 1380 THEN d.n ELSE d.n + 1 END
 WHERE e.action = 'settings.change';
 CREATE TABLE gl_totals AS
 SELECT gl_export_id, currency, sum(CASE WHEN amount > 0 THEN amount ELSE 0 END) AS amount
@@ -1902,9 +1904,7 @@ JOIN limits l ON l.code = s.currency AND l.value = f.value
 WHERE (length(CAST(s.amount AS TEXT)) > length(l.units)
        OR (length(CAST(s.amount AS TEXT)) = length(l.units) AND CAST(s.amount AS TEXT) > l.units))
   AND NOT EXISTS (
-  SELECT 1 FROM settings_changes z JOIN days zd ON zd.day = substr(s.recorded_at, 1, 10)
-  JOIN minutes zt ON zt.minute = substr(s.recorded_at, 12, 5)
-  WHERE z.log_no < s.log_no AND 1440 * zd.n + zt.n - z.at <= 60);
+  SELECT 1 FROM settings_changes z WHERE z.log_no < s.log_no AND substr(s.recorded_at, 1, 16) <= z.until);
 
 -- payment_suggested: A suggestion is for a payment of its currency, and names either a document or another payment.
 -- whole
@@ -3031,9 +3031,7 @@ FROM approval_requests r JOIN fields f ON f.subject = 'settings' AND f.field = '
   AND f.log_no < r.log_no AND (f.until_no IS NULL OR f.until_no > r.log_no)
 LEFT JOIN days a ON a.day = substr(r.requested_at, 1, 10) LEFT JOIN days b ON b.day = substr(r.expires_at, 1, 10)
 WHERE CAST(b.n - a.n AS TEXT) IS DISTINCT FROM f.value AND NOT EXISTS (
-  SELECT 1 FROM settings_changes z JOIN days zd ON zd.day = substr(r.requested_at, 1, 10)
-  JOIN minutes zt ON zt.minute = substr(r.requested_at, 12, 5)
-  WHERE z.log_no < r.log_no AND 1440 * zd.n + zt.n - z.at <= 60)
+  SELECT 1 FROM settings_changes z WHERE z.log_no < r.log_no AND substr(r.requested_at, 1, 16) <= z.until)
 UNION ALL
 SELECT 'request ' || CAST(r.request_id AS TEXT), d.partner_id, r.subject
 FROM approval_requests r JOIN map_values i ON i.log_no = r.log_no AND i.column_name = 'input' AND i.path = 'number'
@@ -3076,12 +3074,8 @@ FROM audit_events e JOIN (
   SELECT DISTINCT log_no, until_no, substr(field, 11) AS rule FROM fields
   WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.' AND value IS NOT NULL) r
   ON substr(r.rule, 1, length(e.action) + 1) = e.action || '.'
-JOIN audit_events c ON c.log_no = r.log_no
-LEFT JOIN days a ON a.day = substr(c.occurred_at, 1, 10) LEFT JOIN days b ON b.day = substr(e.occurred_at, 1, 10)
-LEFT JOIN minutes s ON s.minute = substr(c.occurred_at, 12, 5)
-LEFT JOIN minutes t ON t.minute = substr(e.occurred_at, 12, 5)
+JOIN settings_changes z ON z.log_no = r.log_no AND substr(e.occurred_at, 1, 16) > z.until
 WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no)
-  AND 1440 * (b.n - a.n) + t.n - s.n > 60
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'
                     OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
 
@@ -3098,9 +3092,7 @@ LEFT JOIN limits l ON l.code = c.value AND l.value = a.value LEFT JOIN limits s 
 LEFT JOIN limits x ON x.code = c.value AND x.value = m.value
 WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND substr(c.path, length(c.path) - 8) = '.currency'
   AND ((f.value IS NOT NULL AND l.units IS DISTINCT FROM s.units AND NOT EXISTS (
-  SELECT 1 FROM settings_changes z JOIN days zd ON zd.day = substr(e.occurred_at, 1, 10)
-  JOIN minutes zt ON zt.minute = substr(e.occurred_at, 12, 5)
-  WHERE z.log_no < e.log_no AND 1440 * zd.n + zt.n - z.at <= 60)) OR length(x.units) > length(l.units)
+  SELECT 1 FROM settings_changes z WHERE z.log_no < e.log_no AND substr(e.occurred_at, 1, 16) <= z.until)) OR length(x.units) > length(l.units)
        OR (length(x.units) = length(l.units) AND x.units > l.units))
 UNION ALL
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, d.value, m.value
@@ -3116,9 +3108,7 @@ FROM audit_events e JOIN (
   SELECT v.event_id, v.value AS rule FROM details v WHERE v.action = 'month.close'
     AND substr(v.path, 1, 15) = 'approval_rules.') r ON r.event_id = e.event_id
 WHERE EXISTS (SELECT 1 FROM fields WHERE subject = 'settings') AND NOT EXISTS (
-  SELECT 1 FROM settings_changes z JOIN days zd ON zd.day = substr(e.occurred_at, 1, 10)
-  JOIN minutes zt ON zt.minute = substr(e.occurred_at, 12, 5)
-  WHERE z.log_no < e.log_no AND 1440 * zd.n + zt.n - z.at <= 60)
+  SELECT 1 FROM settings_changes z WHERE z.log_no < e.log_no AND substr(e.occurred_at, 1, 16) <= z.until)
   AND NOT EXISTS (
   SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.value IS NOT NULL AND f.log_no < e.log_no
     AND (f.until_no IS NULL OR f.until_no > e.log_no)
