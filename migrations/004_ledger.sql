@@ -278,6 +278,22 @@ $$;
 CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event();
 
+-- The receipt of an event that recorded several rows: their number and sums, by posting month, partner and currency. The
+-- statement that records the rows records their receipt. The event of an acceptance is the receipt of its one row.
+CREATE TABLE ledger_receipts (
+  event_id bigint NOT NULL REFERENCES audit_events,
+  posted_month billing_month NOT NULL,
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  currency text COLLATE "C" NOT NULL,
+  entries bigint NOT NULL CONSTRAINT ledger_receipt_of_rows CHECK (entries > 0),
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  PRIMARY KEY (posted_month, event_id, partner_id, currency),
+  CONSTRAINT ledger_receipts_balance CHECK (spot_price = partner_cut + invoice_amount)
+);
+CALL make_fact('ledger_receipts');
+
 CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
 RETURN NOT EXISTS (SELECT FROM ledger_rows);
 CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');

@@ -1,4 +1,4 @@
--- Facts: SHA-256 782ad79d935c97eb27f884b611977f18d0708481ba2828703e021ee58b47fd51, without the role reckoner_app fb945e7508f4356fd5112a7d4ebebf7697d9391e1d88302d1220f6f8854754d0
+-- Facts: SHA-256 d7bd6fe21fc10c9eaefe4c347097ac8a34604b11893810e7abfb51578a8e0841, without the role reckoner_app 47292133ce91a909bcf5e5fc1c2cd56a922ca1e035c6bb1b833238517b412882
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -1418,6 +1418,29 @@ BEGIN
 END
 $function$;
 
+CREATE TABLE ledger_receipts (
+  event_id bigint NOT NULL,
+  posted_month billing_month NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  entries bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT ledger_receipts_pkey PRIMARY KEY (posted_month, event_id, partner_id, currency),
+  CONSTRAINT ledger_receipt_of_rows CHECK (entries > 0),
+  CONSTRAINT ledger_receipts_balance CHECK (spot_price = (partner_cut + invoice_amount)),
+  CONSTRAINT ledger_receipts_fact_positive CHECK (log_no > 0),
+  CONSTRAINT ledger_receipts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT ledger_receipts_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
+);
+CREATE UNIQUE INDEX ledger_receipts_fact ON ledger_receipts USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_receipts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON ledger_receipts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON ledger_receipts FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON ledger_receipts TO reckoner_app;
+
 CREATE FUNCTION has_no_rows()
  RETURNS boolean
  LANGUAGE sql
@@ -1671,6 +1694,7 @@ CREATE TABLE month_partners (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  last_accepted_at timestamp with time zone NOT NULL,
   root text NOT NULL,
   log_no bigint NOT NULL,
   CONSTRAINT month_partners_pkey PRIMARY KEY (month, partner_id, currency, arrangement),
@@ -1802,6 +1826,27 @@ CREATE TABLE partner_edges (
   CONSTRAINT partner_edges_pkey PRIMARY KEY (posted_month, partner_id, currency, arrangement)
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON partner_edges TO reckoner_app;
+
+CREATE TABLE running_lines (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  month text COLLATE "C" NOT NULL,
+  sold_month text COLLATE "C" NOT NULL,
+  sold_posted text COLLATE "C" NOT NULL,
+  sold_kind text COLLATE "C" NOT NULL,
+  by_receipt boolean NOT NULL,
+  count bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  last_accepted_at timestamp with time zone NOT NULL,
+  CONSTRAINT running_lines_pkey PRIMARY KEY (posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted, sold_kind, by_receipt)
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON running_lines TO reckoner_app;
 
 CREATE FUNCTION log_numbers_ascend()
  RETURNS boolean

@@ -4,6 +4,7 @@
  * views, money is in whole minor units, days are numbers, and times are texts.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
+import { linesOf } from '../ledger/running-lines.sql.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
 import { quoteFacts } from '../splits/reconcile.sql.ts';
 import { columnsIn, type Rule } from './columns.sql.ts';
@@ -164,6 +165,28 @@ export const LIVE_RULES: readonly Rule[] = [
             UNION ALL
             SELECT month, account, currency, 0, amount FROM pg_temp.journal) AS both_ways
       GROUP BY month, account, currency HAVING sum(shown) <> sum(derived)`,
+  },
+  {
+    name: 'running_lines',
+    sentence:
+      'The lines of the open months that the next close continues are those of the rows that a checkpoint covers.',
+    columns: columnsIn('at partner policy kind currency kept:amount of_rows:amount kept_rows:int counted_rows:int'),
+    query: `
+      SELECT 'lines of ' || posted_month, partner_id, policy_id, kind, currency, sum(kept) * log_units(currency),
+             sum(of_rows) * log_units(currency), sum(kept_rows), sum(counted_rows)
+      FROM (SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
+                   sold_kind, by_receipt, spot_price AS price, partner_cut AS cut, invoice_amount AS kept, 0 AS of_rows,
+                   count AS kept_rows, 0 AS counted_rows, last_accepted_at AS last
+            FROM running_lines
+            UNION ALL
+            SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
+                   sold_kind, by_receipt, -spot_price, -partner_cut, 0, invoice_amount, 0, count, last_accepted_at
+            FROM (${linesOf(`e.posted_month > coalesce((SELECT max(month) FROM closed_months), '')
+              AND e.entry_id <= (SELECT max(last_no) FROM log_checkpoints)`)}) AS l) AS both_ways
+      GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
+               sold_kind, by_receipt
+      HAVING sum(kept) <> sum(of_rows) OR sum(kept_rows) <> sum(counted_rows) OR sum(price) <> 0 OR sum(cut) <> 0
+          OR min(last) <> max(last)`,
   },
   {
     name: 'balance_shown',

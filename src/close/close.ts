@@ -19,8 +19,8 @@ import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
-import { checkpointMonth } from '../log/checkpoint.ts';
-import { insertMonthTotals } from '../log/checkpoints.sql.ts';
+import { checkpointMonth, refuseUntied } from '../log/checkpoint.ts';
+import { insertMonthTotals, readLastCheckpoint } from '../log/checkpoints.sql.ts';
 import { type Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { settleWeAre } from '../partners/presentation.ts';
@@ -146,7 +146,9 @@ export async function closeNext(
   const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'close' }, (now) =>
     recordEvent(tx, context.actor, { action: 'month.close', subject: month, details, now }),
   );
-  await draftMonth(tx, context.settings, month, previous);
+  const covered = (await readLastCheckpoint(tx))?.last_no ?? 0;
+  await refuseUntied(tx, covered);
+  await draftMonth(tx, context.settings, { month, previous, covered, partnerId: null });
   await issueDocuments(tx, batch);
   failpoint('close.issued');
   await holdOddInvoices(tx, context, batch);

@@ -135,7 +135,7 @@ async function readCandidates(
 ): Promise<RerunCandidate[]> {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
-  await draftMonth(tx, settings, month, closed.previous, partnerId);
+  await draftMonth(tx, settings, { month, previous: closed.previous, covered: 0, partnerId: partnerId ?? null });
   const currencies = await readDraftCurrencies(tx);
   const candidates = await readRerunCandidates(tx, {
     month,

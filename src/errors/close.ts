@@ -1,7 +1,12 @@
 import { fieldName } from '../field-names.ts';
+import type { UntiedRows } from '../ledger/running-lines.sql.ts';
 import { SEE, toDo, toRun } from '../remedy.ts';
 import { counted, plural } from '../text.ts';
-import { badInput, refused, says, undecided } from './definition.ts';
+import { badInput, refused, says, someOf, undecided } from './definition.ts';
+
+const untied = ({ posted_month, partner_id, currency, rows, receipts, invoice_amount, of_receipts }: UntiedRows) =>
+  `${partner_id} in ${posted_month}: ${plural(rows, 'row')} of ${currency} ${invoice_amount}, but receipts of ` +
+  `${plural(receipts, 'row')} and ${currency} ${of_receipts}`;
 
 export const CLOSE = {
   import_overtaken: refused<Record<string, never>>(
@@ -220,6 +225,14 @@ export const CLOSE = {
     says(
       'There is no checkpoint of the log yet, so nothing in a pack could be proved.',
       toRun('Take one', 'checkpoint take'),
+    ),
+  ),
+  ledger_incomplete: refused<{ untied: readonly UntiedRows[] }>((f) =>
+    says(
+      `${plural(f.untied.length, 'total')} of rows and receipts differ, so no month was closed and no checkpoint taken: ` +
+        `${someOf(f.untied.map(untied))}. Rows were lost, added or changed outside the program, or not all of the ` +
+        'database was restored.',
+      toRun('See what differs', 'verify'),
     ),
   ),
   log_behind: undecided<{ seconds: number; transactions: readonly string[] }>((f) =>

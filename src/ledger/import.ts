@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { DateTime } from 'luxon';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -115,12 +116,15 @@ export async function importRows(
     },
   };
   const now = options.now.toISO();
-  const details = { ...action.details, accepted: good, totals: await sumGoodRows(tx) };
+  const totals = await sumGoodRows(tx);
+  const details = { ...action.details, accepted: good, totals };
   await lockLedgerShared(tx);
   const event_id = await recordEvent(tx, options.actor, { ...action, details, now });
   const recorded = await insertEntries(tx, distinct(zoneMonths), { recordedAt: now, eventId: event_id });
   failpoint('import.recorded');
-  if (recorded.entries !== good) throw new Error(`${good} rows were good, but ${recorded.entries} were recorded`);
+  if (!isDeepStrictEqual(recorded.totals, totals)) {
+    throw new Error(`${good} rows were good, but ${recorded.entries} were recorded, or other amounts`);
+  }
   const other_currencies = await readOtherCurrencyRows(tx);
   const late = recorded.late_entries;
   return { accepted: good, duplicates, rejected, errors, late, other_currencies, differing_cuts, refused, event_id };

@@ -8,6 +8,7 @@ import type { Database } from '../database/database.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { dropLines, keepLines, readLines, readUntiedRows } from '../ledger/running-lines.sql.ts';
 import type { Month } from '../month.ts';
 import type { ActorContext, Installation } from '../people/audit-events.ts';
 import { counted } from '../text.ts';
@@ -41,6 +42,8 @@ class NewLeaves {
   readonly partners = new Map<string, LeafRange>();
   private readonly edges: ReadonlyMap<string, PartnerEdge>;
   readonly previous: Checkpoint | undefined;
+  /** The last log number of the previous checkpoint. */
+  readonly covered: number;
   private at: number;
   private last = 0;
 
@@ -48,7 +51,8 @@ class NewLeaves {
     this.previous = previous;
     this.edges = new Map(edges.map((edge) => [edge.key, edge]));
     this.span = new LeafRange(previous?.size ?? 0);
-    this.at = previous?.last_no ?? 0;
+    this.covered = previous?.last_no ?? 0;
+    this.at = this.covered;
   }
 
   static async begin(tx: Transaction): Promise<NewLeaves> {
@@ -88,6 +92,11 @@ class NewLeaves {
   /** The tree over all rows of each partner so far, by the key of `partners`. */
   *everyPartner(): Generator<readonly [string, LeafRange]> {
     for (const key of new Set([...this.edges.keys(), ...this.partners.keys()])) yield [key, this.rowsOf(key)];
+  }
+
+  /** The lines of the rows among the leaves. */
+  readNewLines(tx: Transaction): Promise<string> {
+    return readLines(tx, { after: this.covered, to: this.at });
   }
 
   partnerEdges(): PartnerEdge[] {
@@ -135,8 +144,9 @@ export async function takeCheckpoint(
   const read = await database.reading(async (tx) => {
     await raiseWorkMemory(tx);
     const leaves = await NewLeaves.begin(tx);
+    await refuseUntied(tx, leaves.covered);
     await leaves.readTo(tx, cut.to);
-    return { leaves, origin: await readOrigin(tx) };
+    return { leaves, lines: await leaves.readNewLines(tx), origin: await readOrigin(tx) };
   });
   if (read.leaves.span.leaves === 0) return undefined;
   failpoint('checkpoint.read');
@@ -146,6 +156,7 @@ export async function takeCheckpoint(
     const checkpoint = read.leaves.checkpoint(read.origin, context.environment.now().toISO(), null);
     await insertCheckpoint(tx, checkpoint);
     await savePartnerEdges(tx, read.leaves.partnerEdges());
+    await keepLines(tx, read.lines);
     failpoint('checkpoint.recorded');
     return checkpoint;
   });
@@ -166,9 +177,11 @@ export async function checkpointMonth(
   const leaves = await beginClose(tx, context);
   await leaves.readTo(tx, await readLastNumber(tx));
   const roots = await partnerRoots(tx, leaves, { after: previous ?? '', to: month });
-  await insertMonthPartners(tx, { month, keys: [...roots.keys()], roots: [...roots.values()] });
+  const rows = { month, previous, covered: leaves.covered, partnerId: null };
+  await insertMonthPartners(tx, { ...rows, keys: [...roots.keys()], roots: [...roots.values()] });
   const checkpoint = await endWith(tx, leaves, now, `month ${month}`);
   await deletePartnerEdges(tx, month);
+  await dropLines(tx, month);
   return checkpoint;
 }
 
@@ -185,7 +198,7 @@ async function beginClose(tx: Transaction, context: Installation): Promise<NewLe
   await refuseFork(tx, context);
   const leaves = await NewLeaves.begin(tx);
   await refuseEarlier(context, leaves.previous);
-  await recordMonthZones(tx, leaves.previous?.last_no ?? 0);
+  await recordMonthZones(tx, leaves.covered);
   return leaves;
 }
 
@@ -195,6 +208,7 @@ async function endWith(tx: Transaction, leaves: NewLeaves, now: string, closes: 
   const checkpoint = leaves.checkpoint(await readOrigin(tx), now, closes);
   await insertCheckpoint(tx, checkpoint);
   await savePartnerEdges(tx, leaves.partnerEdges());
+  await keepLines(tx, await leaves.readNewLines(tx));
   return checkpoint;
 }
 
@@ -219,6 +233,15 @@ async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMo
     });
   }
   return new Map([...trees].map(([partner, rows]) => [partner, rows.root().toString('base64')]));
+}
+
+/**
+ * Refuses a checkpoint or a close while the rows of an open month are not those of their receipts (`covered`: the last
+ * log number of the last checkpoint).
+ */
+export async function refuseUntied(tx: Transaction, covered: number): Promise<void> {
+  const untied = await readUntiedRows(tx, covered);
+  if (untied.length > 0) throw refuse('ledger_incomplete', { untied });
 }
 
 /** Refuses to take a checkpoint on an earlier day than the last checkpoint. */

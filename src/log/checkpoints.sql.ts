@@ -1,6 +1,7 @@
 /** SQL of the log's checkpoints. */
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { LINES_OF_MONTH, type RowsOfMonth } from '../ledger/running-lines.sql.ts';
 import type { Month } from '../month.ts';
 
 /** The month or the books that the last leaf of a checkpoint closes. */
@@ -206,20 +207,20 @@ export const recordMonthZones = (tx: Transaction, after: number): Promise<number
  */
 export const insertMonthPartners = (
   tx: Transaction,
-  given: { readonly month: Month; readonly keys: readonly string[]; readonly roots: readonly string[] },
+  given: RowsOfMonth & { readonly keys: readonly string[]; readonly roots: readonly string[] },
 ): Promise<number> =>
   execute(
     tx,
     `INSERT INTO month_partners (
-       month, partner_id, currency, arrangement, entries, spot_price, partner_cut, invoice_amount, root)
-     SELECT :month, partner_id, currency, arrangement, entries, sign * spot_price, sign * partner_cut,
-            sign * invoice_amount, root
-     FROM documents d CROSS JOIN LATERAL (SELECT document_sign(document) AS sign) AS s
+       month, partner_id, currency, arrangement, entries, spot_price, partner_cut, invoice_amount, last_accepted_at, root)
+     SELECT :month, l.partner_id, l.currency, l.arrangement, sum(l.count), sum(l.spot_price), sum(l.partner_cut),
+            sum(l.invoice_amount), max(l.last_accepted_at), r.root
+     FROM (${LINES_OF_MONTH}) AS l
      JOIN unnest(:keys::text[], :roots::text[]) AS r (key, root)
-       ON key = concat_ws(E'\\t', d.partner_id, d.currency, d.arrangement)
-     WHERE d.month = :month AND d.purpose = 'month' AND d.replaces IS NULL
-     ORDER BY partner_id, currency, arrangement`,
-    given,
+       ON r.key = concat_ws(E'\\t', l.partner_id, l.currency, l.arrangement)
+     GROUP BY l.partner_id, l.currency, l.arrangement, r.root
+     ORDER BY l.partner_id, l.currency, l.arrangement`,
+    { ...given },
   );
 
 /** Records the totals of a closed month from its first documents, which bill all rows of the month. */

@@ -15,6 +15,8 @@ const FORMS = `
   ledger_rows kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time
     spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day
     posted_month recorded_at:time month time_zone arrangement event_id:int
+  ledger_receipts event_id:int posted_month partner_id currency entries:int spot_price:amount partner_cut:amount
+    invoice_amount:amount
   audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via
     user_id?:int
   erasures commitment reason recorded_at:time event_id:int
@@ -155,7 +157,7 @@ const FORMS = `
     partners_without_activity:int
   month_totals month currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
   month_partners month partner_id currency arrangement entries:int spot_price:amount partner_cut:amount
-    invoice_amount:amount root
+    invoice_amount:amount last_accepted_at:time root
   month_zones time_zone month begins_at:time
   log_continues origin follows lost_size:int lost_root kept_size:int reason recorded_at:time event_id:int
   log_keys key_name public_key previous? signature? reason recorded_at:time event_id:int

@@ -11,6 +11,7 @@
 -- Only whole numbers are used, no division, no casts of text and no dates: a rule must give the same rows everywhere.
 
 -- FORM ledger_rows kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day posted_month recorded_at:time month time_zone arrangement event_id:int
+-- FORM ledger_receipts event_id:int posted_month partner_id currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via user_id?:int
 -- FORM erasures commitment reason recorded_at:time event_id:int
 -- FORM users user_id:int kind login:personal name:personal follows?:int recorded_at:time event_id:int
@@ -94,7 +95,7 @@
 -- FORM reminders document_id:int dunning_level:int email_id:int partner_id currency counted_from:day
 -- FORM closed_months month previous? issued_on:day closed_at:time entries:int late_entries:int partners_with_documents:int partners_without_activity:int
 -- FORM month_totals month currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
--- FORM month_partners month partner_id currency arrangement entries:int spot_price:amount partner_cut:amount invoice_amount:amount root
+-- FORM month_partners month partner_id currency arrangement entries:int spot_price:amount partner_cut:amount invoice_amount:amount last_accepted_at:time root
 -- FORM month_zones time_zone month begins_at:time
 -- FORM log_continues origin follows lost_size:int lost_root kept_size:int reason recorded_at:time event_id:int
 -- FORM log_keys key_name public_key previous? signature? reason recorded_at:time event_id:int
@@ -170,12 +171,12 @@ CREATE TABLE row_lines AS
 SELECT CASE WHEN posted_month < (SELECT month FROM first_close) THEN (SELECT month FROM first_close)
             ELSE posted_month END AS billed_month, partner_id, currency, arrangement, policy_id, kind, month,
        sum(entries) AS entries, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
-       sum(invoice_amount) AS invoice_amount
+       sum(invoice_amount) AS invoice_amount, max(last_at) AS last_at
 FROM row_groups GROUP BY 1, 2, 3, 4, 5, 6, 7;
 CREATE TABLE row_partners AS
 SELECT billed_month, partner_id, currency, arrangement, sum(entries) AS entries, sum(spot_price) AS spot_price,
        sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
-       sum(CASE WHEN month < billed_month THEN entries ELSE 0 END) AS late_entries
+       sum(CASE WHEN month < billed_month THEN entries ELSE 0 END) AS late_entries, max(last_at) AS last_at
 FROM row_lines GROUP BY billed_month, partner_id, currency, arrangement;
 
 -- What events say: their details, and the fields of partners and of the settings that they changed, each until the
@@ -915,6 +916,27 @@ FROM row_totals r FULL JOIN stated_totals t
   ON t.event_id = r.event_id AND t.currency = r.currency AND t.field = r.field
 WHERE (t.value IS NULL AND r.event_id IN (SELECT event_id FROM stated_totals)) OR r.value IS NULL OR t.value <> r.value;
 
+-- receipts: The receipts of an import or reversal are its rows: their number and sums by month, partner and currency.
+-- columns at partner month currency stated_rows:int counted_rows:int stated_price:amount price_of_rows:amount
+-- columns stated_cut:amount cut_of_rows:amount stated_amount:amount amount_of_rows:amount
+SELECT 'event ' || CAST(event_id AS TEXT), partner_id, posted_month, currency, sum(stated), sum(counted),
+       sum(spot_price), sum(spot), sum(partner_cut), sum(cut), sum(invoice_amount), sum(summed)
+FROM (SELECT event_id, partner_id, posted_month, currency, entries AS stated, spot_price, partner_cut, invoice_amount,
+             0 AS counted, 0 AS spot, 0 AS cut, 0 AS summed FROM ledger_receipts
+      UNION ALL
+      SELECT g.event_id, g.partner_id, g.posted_month, g.currency, 0, 0, 0, 0, g.entries, g.spot_price, g.partner_cut,
+             g.invoice_amount
+      FROM row_groups g LEFT JOIN audit_events e ON e.event_id = g.event_id
+      WHERE e.action IS NULL OR e.action NOT IN ('quote.accept', 'requote.accept')) x
+WHERE posted_month >= (SELECT CASE first WHEN 0 THEN '' ELSE from_month END FROM pack)
+GROUP BY event_id, partner_id, posted_month, currency
+HAVING sum(stated) <> sum(counted) OR sum(spot_price) <> sum(spot) OR sum(partner_cut) <> sum(cut)
+    OR sum(invoice_amount) <> sum(summed)
+UNION ALL
+SELECT 'event ' || CAST(event_id AS TEXT) || ', stated ' || CAST(count(*) AS TEXT) || ' times', partner_id, posted_month,
+       currency, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM ledger_receipts GROUP BY event_id, partner_id, posted_month, currency HAVING count(*) > 1;
+
 -- import_count: An import accepted as many rows as it states.
 -- whole
 -- columns at stated counted:int
@@ -1051,23 +1073,23 @@ SELECT 'month ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times', c
        NULL, NULL, NULL
 FROM month_totals GROUP BY month, currency HAVING count(*) > 1;
 
--- month_partners: The close of a month states the number and sums of each partner's rows; the verifier compares their root.
+-- month_partners: The close of a month states the number, sums and last time of each partner's rows; the verifier compares their root.
 -- columns at partner arrangement currency stated_rows:int counted_rows:int stated_price:amount price_of_rows:amount
--- columns stated_cut:amount cut_of_rows:amount stated_amount:amount amount_of_rows:amount
+-- columns stated_cut:amount cut_of_rows:amount stated_amount:amount amount_of_rows:amount stated_last last_of_rows
 SELECT 'month ' || month, partner_id, arrangement, currency, sum(stated), sum(counted), sum(spot_price), sum(spot),
-       sum(partner_cut), sum(cut), sum(invoice_amount), sum(summed)
+       sum(partner_cut), sum(cut), sum(invoice_amount), sum(summed), max(last_accepted_at), max(last_at)
 FROM (SELECT month, partner_id, currency, arrangement, entries AS stated, spot_price, partner_cut, invoice_amount,
-             0 AS counted, 0 AS spot, 0 AS cut, 0 AS summed FROM month_partners
+             last_accepted_at, 0 AS counted, 0 AS spot, 0 AS cut, 0 AS summed, NULL AS last_at FROM month_partners
       UNION ALL
-      SELECT p.billed_month, p.partner_id, p.currency, p.arrangement, 0, 0, 0, 0, p.entries, p.spot_price,
-             p.partner_cut, p.invoice_amount
+      SELECT p.billed_month, p.partner_id, p.currency, p.arrangement, 0, 0, 0, 0, NULL, p.entries, p.spot_price,
+             p.partner_cut, p.invoice_amount, p.last_at
       FROM row_partners p JOIN closed_months c ON c.month = p.billed_month) x
 WHERE month >= (SELECT from_month FROM pack) GROUP BY month, partner_id, currency, arrangement
 HAVING sum(stated) <> sum(counted) OR sum(spot_price) <> sum(spot) OR sum(partner_cut) <> sum(cut)
-    OR sum(invoice_amount) <> sum(summed)
+    OR sum(invoice_amount) <> sum(summed) OR max(last_accepted_at) <> max(last_at)
 UNION ALL
 SELECT 'month ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times', partner_id, arrangement, currency, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM month_partners
 GROUP BY month, partner_id, currency, arrangement HAVING count(*) > 1;
 
@@ -1163,8 +1185,8 @@ HAVING sum(CASE WHEN void_no IS NULL THEN 1 ELSE 0 END) > 1 OR sum(CASE WHEN rep
 -- whole
 -- columns at number_before:int issued_on:day latest_before:day
 SELECT 'number ' || CAST(sequence AS TEXT) || ' of ' || series, before, issued_on, latest
-FROM (SELECT series, sequence, issued_on, lag(till) OVER (PARTITION BY series ORDER BY sequence, till) AS before,
-             max(issued_on) OVER (PARTITION BY series ORDER BY sequence, till
+FROM (SELECT series, sequence, issued_on, lag(till) OVER (PARTITION BY series ORDER BY sequence, till, coalesce(issued_on, 0)) AS before,
+             max(issued_on) OVER (PARTITION BY series ORDER BY sequence, till, coalesce(issued_on, 0)
                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest
       FROM (SELECT series, sequence, sequence AS till, CASE purpose WHEN 'opening' THEN NULL ELSE issued_on END AS issued_on
             FROM documents

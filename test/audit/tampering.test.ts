@@ -70,6 +70,7 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
   log_signatures: 'they are made after the checkpoint that they sign',
   log_stamps: 'they are made after the checkpoint that they stamp',
   partner_edges: 'working data; verify derives it again',
+  running_lines: 'working data; verify derives it again',
 };
 
 let world: World;
@@ -382,6 +383,12 @@ const TAMPERINGS: readonly [what: string, checks: readonly string[], ...statemen
     'the tree of a partner that the next close continues',
     [LOG],
     `INSERT INTO partner_edges VALUES ('2026-10', 'p-1', 'USD', 'invoicing', 1, sha256('x'))`,
+  ],
+  [
+    'a line that the next close continues',
+    ['running_lines'],
+    `INSERT INTO running_lines VALUES ('2026-10', 'p-1', 'USD', 'invoicing', 'parking', 'quote_accepted', '2026-10', '',
+       '', '', true, 1, 10, 3, 7, '2026-10-02T12:00:00Z')`,
   ],
 ];
 

@@ -475,6 +475,20 @@ const LOGS = {
       }
     },
   },
+  ledger_incomplete: {
+    when: 'a row of an open month is lost',
+    exit: 3,
+    says: /p-1 in 2026-08: 1 row of USD 7(\.00)?, but receipts of 2 rows and USD 7/,
+    run: async () => {
+      logged ??= await loggedWorld();
+      const receipts = (entries: number) =>
+        `${GUARDS_OFF} UPDATE ledger_receipts SET entries = ${entries} WHERE posted_month = '2026-08'; ${GUARDS_ON}`;
+      await logged.sql(receipts(2));
+      const ran = await inLogged('close', '2026-08', '--dry-run');
+      await logged.sql(receipts(1));
+      return ran;
+    },
+  },
   no_checkpoint: {
     when: 'a pack is to be made before the first checkpoint',
     exit: 3,

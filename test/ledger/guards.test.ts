@@ -1,6 +1,7 @@
 /** What the database refuses by itself, whoever asks: the ledger is append-only, balanced, and closed months stay shut. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { execute } from '../../src/database/transaction.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { ledger } from './ledger.ts';
 
@@ -149,6 +150,8 @@ describe('the database refuses, also from the owner,', () => {
   test('nothing that is right: the same row without its fault is recorded', async () => {
     await insert({ quote_id: 'right' });
     expect(await ledger(world, 'right')).toHaveLength(1);
+    // No receipt has this row, so no month with it would close.
+    await world.sql(`${GUARDS_OFF} DELETE FROM ledger_rows WHERE quote_id = 'right'; ${GUARDS_ON}`);
   });
 
   test('a row of a month that is closed, or of one before it: ledger_rows_month_open', async () => {

@@ -1,6 +1,7 @@
 /** A database that was restored to an earlier state does not sign a second history under the same name. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resumeLedger } from '../../src/documents/resume.ts';
+import { linesOf } from '../../src/ledger/running-lines.sql.ts';
 import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { type Checkpoint, readLastCheckpoint } from '../../src/log/checkpoints.sql.ts';
 import { deriveLog } from '../../src/log/derive.ts';
@@ -39,7 +40,7 @@ async function restore(): Promise<void> {
     DELETE FROM log_checkpoints WHERE size > ${kept.size};
     UPDATE partner_edges SET entries = 1, edge = (SELECT edge FROM partner_edges LIMIT 1);
     SELECT setval('log_numbers', ${kept.last_no}); ${GUARDS_ON} COMMIT`);
-  await world.sql('DELETE FROM partner_edges');
+  await world.sql(`DELETE FROM partner_edges; DELETE FROM running_lines; INSERT INTO running_lines ${linesOf('true')}`);
 }
 
 const resume = (seen = readHead(world.environment)?.head) =>

@@ -4,7 +4,7 @@
  * with the ledger's signs.
  */
 import { execute, query, type Transaction } from '../../database/transaction.ts';
-import type { Month } from '../../month.ts';
+import { LINES_OF_MONTH, type RowsOfMonth } from '../../ledger/running-lines.sql.ts';
 import type { CreditShare } from '../document-tax.ts';
 import { createDraftTaxes, draftCreditTaxes } from './tax.sql.ts';
 
@@ -66,24 +66,16 @@ export async function totalDrafts(tx: Transaction): Promise<void> {
   );
 }
 
-interface RowsOfMonth {
-  readonly month: Month;
-  readonly previous: Month | null;
-  readonly partnerId: string | null;
-}
-
 /** Creates `draft_lines`: rows by policy, kind and month. */
 export async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<void> {
   // Only CREATE TABLE AS totals the rows in parallel.
   await execute(
     tx,
     `CREATE TEMPORARY TABLE draft_lines ON COMMIT DROP AS
-     SELECT partner_id, currency, arrangement, policy_id, kind, month, count(*) AS count,
+     SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
             sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
             NULL::integer AS tax
-     FROM ledger_rows
-     WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :month
-       AND (:partnerId::text IS NULL OR partner_id = :partnerId)
+     FROM (${LINES_OF_MONTH}) AS lines
      GROUP BY partner_id, currency, arrangement, policy_id, kind, month`,
     { ...rows },
   );
@@ -99,19 +91,14 @@ export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): P
   await execute(
     tx,
     `CREATE TEMPORARY TABLE taxed_lines ON COMMIT DROP AS
-     SELECT e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month,
-            coalesce(q.month, e.month) AS tax_month,
-            CASE WHEN q.posted_month <= :previous::text THEN q.posted_month ELSE '' END AS billed_month,
-            CASE WHEN q.posted_month <= :previous::text THEN q.kind ELSE '' END AS billed_kind,
-            count(*) AS count, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
-            sum(e.invoice_amount) AS invoice_amount
-     FROM ledger_rows e
-     LEFT JOIN ledger_rows q ON e.kind = 'reversal' AND q.partner_id = e.partner_id
-       AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-       AND own_id(q) = coalesce(e.requote_id, e.quote_id)
-     WHERE e.posted_month > coalesce(:previous::text, '') AND e.posted_month <= :month
-       AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
-     GROUP BY e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month, 7, 8, 9`,
+     SELECT partner_id, currency, arrangement, policy_id, kind, month,
+            CASE sold_month WHEN '' THEN month ELSE sold_month END AS tax_month,
+            CASE WHEN sold_posted <= :previous::text THEN sold_posted ELSE '' END AS billed_month,
+            CASE WHEN sold_posted <= :previous::text THEN sold_kind ELSE '' END AS billed_kind,
+            sum(count)::bigint AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+            sum(invoice_amount) AS invoice_amount
+     FROM (${LINES_OF_MONTH}) AS lines
+     GROUP BY partner_id, currency, arrangement, policy_id, kind, month, 7, 8, 9`,
     { ...rows },
   );
   await execute(tx, 'ANALYZE pg_temp.taxed_lines');

@@ -2,6 +2,7 @@
 import { rulesOfOtherDays, type Tax, taxRuleFor } from '../../config/tax.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
+import type { RowsOfMonth } from '../../ledger/running-lines.sql.ts';
 import { lastDay, type Month } from '../../month.ts';
 import { createDrafts, totalDrafts, totalRows, totalRowsByTaxMonth } from './drafts.sql.ts';
 import { type DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, totalTaxes, UNNAMED } from './tax.sql.ts';
@@ -14,16 +15,13 @@ import { type DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, total
 export async function draftMonth(
   tx: Transaction,
   { tax }: { readonly tax: Tax | null },
-  month: Month,
-  previous: Month | null,
-  partnerId: string | null = null,
+  rows: RowsOfMonth,
 ): Promise<void> {
   await createDrafts(tx);
-  const rows = { month, previous, partnerId };
-  if (tax === null || month < tax.from) await totalRows(tx, rows);
+  if (tax === null || rows.month < tax.from) await totalRows(tx, rows);
   else {
     await totalRowsByTaxMonth(tx, rows);
-    await taxDraftedLines(tx, month, tax);
+    await taxDraftedLines(tx, rows.month, tax);
   }
   await totalDrafts(tx);
 }
