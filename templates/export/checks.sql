@@ -1542,9 +1542,10 @@ WITH taxed AS (
   WHERE d.purpose = 'month' AND d.arrangement = 'invoicing' AND d.month >= s.begins),
 fitting AS (
   SELECT x.*, r.category AS rule_category, r.rate AS rule_rate, r.reduced AS rule_reduced,
-         row_number() OVER (PARTITION BY x.number, x.line ORDER BY
+         row_number() OVER (PARTITION BY x.log_no, x.line, coalesce(x.position, 0) ORDER BY
            CASE WHEN r.partner_id IS NULL THEN 0 ELSE 8 END + CASE WHEN r.policy_id IS NULL THEN 0 ELSE 4 END
-           + CASE WHEN r.kind IS NULL THEN 0 ELSE 2 END + CASE WHEN r.country IS NULL THEN 0 ELSE 1 END DESC) AS place
+           + CASE WHEN r.kind IS NULL THEN 0 ELSE 2 END + CASE WHEN r.country IS NULL THEN 0 ELSE 1 END DESC,
+           coalesce(x.country, ''), coalesce(x.rate, 0), coalesce(r.category, ''), coalesce(r.rate, '')) AS place
   FROM taxed x
   LEFT JOIN fields k ON k.subject = 'partner ' || x.partner_id AND k.field = 'policies.' || x.policy_id || '.kind'
     AND k.log_no < x.log_no AND (k.until_no IS NULL OR k.until_no > x.log_no)
@@ -3021,7 +3022,7 @@ FROM approval_decisions d JOIN (
   ON t.request_id = d.request_id
 WHERE d.decision <> 'withdraw' AND NOT EXISTS (
   SELECT 1 FROM (SELECT g.user_id, g.partner_id, g.action, g.log_no,
-                        lead(g.log_no) OVER (PARTITION BY g.user_id, g.partner_id, g.source ORDER BY g.user_role_id)
+                        lead(g.log_no) OVER (PARTITION BY g.user_id, g.partner_id, g.source ORDER BY g.user_role_id, g.log_no)
                           AS until_no
                  FROM user_roles g WHERE g.role = 'approver') a
   LEFT JOIN user_ends x ON x.user_id = a.user_id
@@ -3351,8 +3352,8 @@ GROUP BY document_id HAVING count(*) > 1;
 -- whole
 -- columns at attempt:int attempt_before:int outcome started_at ended_at pdf_sha256
 SELECT 'e-mail ' || CAST(email_id AS TEXT), attempt, before, outcome, started_at, ended_at, pdf_sha256
-FROM (SELECT a.*, lag(a.attempt) OVER (PARTITION BY a.email_id ORDER BY a.attempt) AS before,
-             lag(a.message_id) OVER (PARTITION BY a.email_id ORDER BY a.attempt) AS message_before FROM email_attempts a) a
+FROM (SELECT a.*, lag(a.attempt) OVER (PARTITION BY a.email_id ORDER BY a.attempt, a.log_no) AS before,
+             lag(a.message_id) OVER (PARTITION BY a.email_id ORDER BY a.attempt, a.log_no) AS message_before FROM email_attempts a) a
 WHERE attempt <> coalesce(before, 0) + 1 OR ended_at < started_at OR message_id <> message_before
    OR outcome NOT IN ('sent', 'refused', 'deferred', 'unclear') OR length(message_sha256) <> 64
    OR (pdf_sha256 IS NOT NULL AND kind IN ('invoice', 'credit_note', 'statement')
