@@ -29,6 +29,8 @@ CREATE TABLE partners (
     CONSTRAINT partner_e_invoice_known CHECK (e_invoice IN ('none', 'facturx', 'ubl', 'xrechnung')),
   buyer_reference text NOT NULL DEFAULT '',
   electronic_address text NOT NULL DEFAULT '',
+  -- strict: rows that are unusual by history stop the month (src/close/feeds.ts). NULL: they hold a document.
+  feed text CONSTRAINT partner_feed_known CHECK (feed = 'strict'),
   -- NULL: active. After inactive_since, acceptances of quotes are refused.
   inactive_since timestamptz,
   imported_at timestamptz NOT NULL

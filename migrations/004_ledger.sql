@@ -294,6 +294,37 @@ CREATE TABLE ledger_receipts (
 );
 CALL make_fact('ledger_receipts');
 
+-- A person accepted a doubt about a partner's rows of an open month (src/close/feeds.ts): the month may close as it is.
+-- The decision covers this kind of doubt with this evidence. If the numbers in the evidence change, it must be accepted
+-- again.
+CREATE TABLE feed_decisions (
+  feed_decision_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  month billing_month NOT NULL,
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  kind text NOT NULL CONSTRAINT feed_decision_kind_known
+    CHECK (kind IN ('missing', 'incomplete', 'totals', 'repeated', 'few', 'early')),
+  evidence text NOT NULL,
+  -- NULL if a close accepted the doubt (close --without, --accept-feed).
+  reason text CONSTRAINT feed_decision_has_reason CHECK (btrim(reason) <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT feed_decision_once UNIQUE (month, partner_id, kind, evidence)
+);
+CALL make_fact('feed_decisions');
+
+CREATE FUNCTION refuse_decision_on_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  IF EXISTS (SELECT FROM added JOIN closed_months USING (month)) THEN
+    RAISE EXCEPTION 'a doubt about a closed month cannot be accepted'
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'feed_decisions_month_open';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER feed_decisions_month_open AFTER INSERT ON feed_decisions REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_decision_on_closed_month();
+
 CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
 RETURN NOT EXISTS (SELECT FROM ledger_rows);
 CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');

@@ -4,7 +4,7 @@
 CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT email_kind_known
-    CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
+    CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'feed_doubts',
                     'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed',
                     'approval_request', 'approval_decision')),
   document_id bigint REFERENCES documents,
@@ -56,7 +56,7 @@ CREATE TABLE emails (
          ELSE asked_for IS NOT NULL AND asked_for <> 'new_address' END),
   CONSTRAINT email_partner_and_day_named CHECK (
     (kind IN ('reminder', 'account_statement', 'payment_receipt', 'refund_notice')) = (partner_id IS NOT NULL)
-    AND (kind IN ('reminder', 'account_statement', 'missing_feeds', 'instructions_changed')) = (day IS NOT NULL)),
+    AND (kind IN ('reminder', 'account_statement', 'feed_doubts', 'instructions_changed')) = (day IS NOT NULL)),
   CONSTRAINT email_money_named CHECK (
     (kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = 'close_report') = (month IS NOT NULL)),
@@ -66,7 +66,7 @@ CREATE TABLE emails (
   CONSTRAINT email_address_for_a_resend CHECK (
     addressed_to IS NULL OR asked_for IS NOT DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (
-    event_id IS NOT NULL OR kind IN ('missing_feeds', 'checkpoint', 'status')
+    event_id IS NOT NULL OR kind IN ('feed_doubts', 'checkpoint', 'status')
     OR asked_for IS NOT DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
@@ -92,7 +92,9 @@ CREATE UNIQUE INDEX refund_notice_once ON emails (credit_refund_id)
 CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 -- The month is still open and therefore not in closed_months, so `day` is the first day of the month and `month` is
 -- empty.
-CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
+-- An e-mail is composed when it is sent, so while one waits, a second one would be the same.
+CREATE UNIQUE INDEX feed_doubts_wait_once ON emails (day)
+  WHERE kind = 'feed_doubts' AND asked_for IS NULL AND status IN ('queued', 'sending', 'held');
 CREATE UNIQUE INDEX instructions_changed_once ON emails (event_id)
   WHERE kind = 'instructions_changed' AND asked_for IS NULL;
 CREATE UNIQUE INDEX approval_email_once ON emails (kind, approval_request_id)

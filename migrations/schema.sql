@@ -1,4 +1,4 @@
--- Facts: SHA-256 d7bd6fe21fc10c9eaefe4c347097ac8a34604b11893810e7abfb51578a8e0841, without the role reckoner_app 47292133ce91a909bcf5e5fc1c2cd56a922ca1e035c6bb1b833238517b412882
+-- Facts: SHA-256 e5cc4640e7ef6f1b5f98038c80db9b7bfbf57d0346efacb7b77881d566aa7d95, without the role reckoner_app 94eee42fa494dee28435556ebf77b09b1c7f905842e62d33a8a5fa6e8d8ddea9
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -848,6 +848,7 @@ CREATE TABLE partners (
   e_invoice text NOT NULL DEFAULT 'none',
   buyer_reference text NOT NULL DEFAULT '',
   electronic_address text NOT NULL DEFAULT '',
+  feed text,
   inactive_since timestamp with time zone,
   imported_at timestamp with time zone NOT NULL,
   CONSTRAINT partners_pkey PRIMARY KEY (partner_id),
@@ -858,6 +859,7 @@ CREATE TABLE partners (
   CONSTRAINT partner_parent_is_another CHECK (parent <> partner_id),
   CONSTRAINT partner_account_statement_known CHECK (account_statement = ANY (ARRAY['none', 'monthly'])),
   CONSTRAINT partner_e_invoice_known CHECK (e_invoice = ANY (ARRAY['none', 'facturx', 'ubl', 'xrechnung'])),
+  CONSTRAINT partner_feed_known CHECK (feed = 'strict'),
   CONSTRAINT partner_parent_known FOREIGN KEY (parent) REFERENCES partners(partner_id)
 );
 CREATE INDEX partners_of_parent ON partners USING btree (parent) WHERE parent IS NOT NULL;
@@ -1440,6 +1442,86 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_receipt
 CREATE TRIGGER fact_number BEFORE INSERT ON ledger_receipts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON ledger_receipts FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 GRANT INSERT, SELECT ON ledger_receipts TO reckoner_app;
+
+CREATE TABLE feed_statements (
+  feed_statement_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  partner_id text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  entries bigint NOT NULL,
+  complete boolean NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT feed_statements_pkey PRIMARY KEY (feed_statement_id),
+  CONSTRAINT feed_statement_entries_not_negative CHECK (entries >= 0),
+  CONSTRAINT feed_statements_fact_positive CHECK (log_no > 0),
+  CONSTRAINT feed_statements_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT feed_statements_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX feed_statements_of_month ON feed_statements USING btree (month, partner_id, feed_statement_id);
+CREATE UNIQUE INDEX feed_statements_fact ON feed_statements USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON feed_statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON feed_statements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON feed_statements FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON feed_statements TO reckoner_app;
+GRANT SELECT ON SEQUENCE feed_statements_feed_statement_id_seq TO reckoner_app;
+
+CREATE TABLE feed_statement_totals (
+  feed_statement_id bigint NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  invoice_amount numeric NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT feed_statement_totals_pkey PRIMARY KEY (feed_statement_id, currency),
+  CONSTRAINT feed_statement_total_digits CHECK (scale(invoice_amount) <= minor_digits(currency)),
+  CONSTRAINT feed_statement_total_limit CHECK (abs(invoice_amount) < '1000000000000000'::numeric),
+  CONSTRAINT feed_statement_totals_fact_positive CHECK (log_no > 0),
+  CONSTRAINT feed_statement_totals_feed_statement_id_fkey FOREIGN KEY (feed_statement_id) REFERENCES feed_statements(feed_statement_id)
+);
+CREATE UNIQUE INDEX feed_statement_totals_fact ON feed_statement_totals USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON feed_statement_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON feed_statement_totals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON feed_statement_totals FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON feed_statement_totals TO reckoner_app;
+
+CREATE TABLE feed_decisions (
+  feed_decision_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  month billing_month NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  evidence text NOT NULL,
+  reason text,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT feed_decisions_pkey PRIMARY KEY (feed_decision_id),
+  CONSTRAINT feed_decision_once UNIQUE (month, partner_id, kind, evidence),
+  CONSTRAINT feed_decision_kind_known CHECK (kind = ANY (ARRAY['missing', 'incomplete', 'totals', 'repeated', 'few', 'early'])),
+  CONSTRAINT feed_decision_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT feed_decisions_fact_positive CHECK (log_no > 0),
+  CONSTRAINT feed_decisions_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT feed_decisions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX feed_decisions_fact ON feed_decisions USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON feed_decisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON feed_decisions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON feed_decisions FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE TRIGGER feed_decisions_month_open AFTER INSERT ON feed_decisions REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_decision_on_closed_month(); -- enabled: A
+GRANT INSERT, SELECT ON feed_decisions TO reckoner_app;
+GRANT SELECT ON SEQUENCE feed_decisions_feed_decision_id_seq TO reckoner_app;
+
+CREATE FUNCTION refuse_decision_on_closed_month()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  IF EXISTS (SELECT FROM added JOIN closed_months USING (month)) THEN
+    RAISE EXCEPTION 'a doubt about a closed month cannot be accepted'
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'feed_decisions_month_open';
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE FUNCTION has_no_rows()
  RETURNS boolean
@@ -2679,7 +2761,7 @@ CREATE TABLE emails (
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
-  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed', 'approval_request', 'approval_decision'])),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'feed_doubts', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed', 'approval_request', 'approval_decision'])),
   CONSTRAINT email_preliminary_statement CHECK (NOT preliminary OR kind = 'account_statement'),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced', 'withdrawn'])),
@@ -2689,13 +2771,13 @@ CASE
     WHEN document_id IS NULL THEN asked_for IS NULL OR (asked_for = ANY (ARRAY['resend', 'new_address']))
     ELSE asked_for IS NOT NULL AND asked_for <> 'new_address'
 END),
-  CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement', 'payment_receipt', 'refund_notice'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds', 'instructions_changed'])) = (day IS NOT NULL)),
+  CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement', 'payment_receipt', 'refund_notice'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'feed_doubts', 'instructions_changed'])) = (day IS NOT NULL)),
   CONSTRAINT email_money_named CHECK ((kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = 'close_report') = (month IS NOT NULL)),
   CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_size IS NOT NULL)),
   CONSTRAINT email_approval_named CHECK ((kind = ANY (ARRAY['approval_request', 'approval_decision'])) = (approval_request_id IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
-  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'checkpoint', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
+  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['feed_doubts', 'checkpoint', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
   CONSTRAINT email_sent_has_time CHECK (
 CASE status
@@ -2719,7 +2801,7 @@ CREATE UNIQUE INDEX account_statement_once ON emails USING btree (partner_id, da
 CREATE UNIQUE INDEX payment_receipt_once ON emails USING btree (payment_id, partner_id) WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
 CREATE UNIQUE INDEX refund_notice_once ON emails USING btree (credit_refund_id) WHERE kind = 'refund_notice' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report' AND asked_for IS NULL;
-CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
+CREATE UNIQUE INDEX feed_doubts_wait_once ON emails USING btree (day) WHERE kind = 'feed_doubts' AND asked_for IS NULL AND (status = ANY (ARRAY['queued', 'sending', 'held']));
 CREATE UNIQUE INDEX instructions_changed_once ON emails USING btree (event_id) WHERE kind = 'instructions_changed' AND asked_for IS NULL;
 CREATE UNIQUE INDEX approval_email_once ON emails USING btree (kind, approval_request_id) WHERE approval_request_id IS NOT NULL AND asked_for IS NULL;
 CREATE UNIQUE INDEX checkpoint_email_once ON emails USING btree (checkpoint_size) WHERE kind = 'checkpoint' AND asked_for IS NULL;

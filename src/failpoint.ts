@@ -63,6 +63,8 @@ export const FAILPOINTS = [
   'dispute.committed',
   'dispute_closing.recorded',
   'dispute_closing.committed',
+  'feed_decision.recorded',
+  'feed_decision.committed',
   'statement.queued',
   'statement.committed',
   'resend.queued',

@@ -1,13 +1,5 @@
-import { decisionFor } from '../close/close.ts';
-import {
-  closeAnyway,
-  type FeedDecision,
-  type Feeds,
-  isIncomplete,
-  missingFeeds,
-  readPartnerFeeds,
-  undecidedFeeds,
-} from '../close/feeds.ts';
+import { decisionFor, readFeeds } from '../close/close.ts';
+import { closeAnyway, describeDoubt, type FeedDecision, type Feeds, isUndecided } from '../close/feeds.ts';
 import {
   type MonthFacts,
   type MonthSum,
@@ -43,6 +35,7 @@ interface CloseInput {
   readonly month?: Month | undefined;
   readonly firstMonth?: Month | undefined;
   readonly without?: readonly string[] | undefined;
+  readonly acceptFeed?: readonly string[] | undefined;
   readonly allowEmpty?: boolean | undefined;
 }
 
@@ -59,20 +52,26 @@ interface CloseOutcome {
 
 export const monthClose = defineAction({
   name: 'month.close',
-  command: { called: 'close', arguments: { month: '[month]' }, options: { without: '--without <partner>' } },
+  command: {
+    called: 'close',
+    arguments: { month: '[month]' },
+    options: { without: '--without <partner>', acceptFeed: '--accept-feed <partner>' },
+  },
   title: 'Close months: issue and deliver their documents',
   role: 'finance',
   input: {
     month: month('Month', 'The month. Default: all months that are due.').optional(),
     firstMonth: month('First month', 'The first month that is billed here. Only at the first close.').optional(),
     without: several(text('Without', 'Close even though this partner sent no rows.')).optional(),
+    acceptFeed: several(
+      text('Accept feed', "Close even though this partner's rows contradict its totals, are incomplete or came twice."),
+    ).optional(),
     allowEmpty: flag('Allow empty', 'Close without the missing feeds, or without any rows.').optional(),
   },
-  check({ month, without, allowEmpty }) {
-    if (month === undefined && (without !== undefined || allowEmpty)) {
-      throw refuse('usage', {
-        reason: `${fieldName('without')} and ${fieldName('allowEmpty')} require the month`,
-      });
+  check({ month, without, acceptFeed, allowEmpty }) {
+    if (month === undefined && (without !== undefined || acceptFeed !== undefined || allowEmpty)) {
+      const [one, two, three] = ['without', 'acceptFeed', 'allowEmpty'].map((each) => fieldName(each));
+      throw refuse('usage', { reason: `${one}, ${two} and ${three} require the month` });
     }
   },
   subject: ({ month }) => month ?? 'due months',
@@ -184,19 +183,18 @@ async function reportPreview(
 ): Promise<Report> {
   const { foreseeHolds } = await import('../delivery/foresee.ts');
   const feeds: Feeds[] = [];
-  for (const month of closed) feeds.push(await readPartnerFeeds(tx, context.settings, month));
+  for (const month of closed) feeds.push(await readFeeds(tx, context, month));
   const documents = await readDocuments(tx, { months: closed });
   const holds = await foreseeHolds(tx, context, documents);
   const others = await readOtherCurrencies(tx, closed);
   const months = (await readMonthFacts(tx, closed)).map((facts) => withHolds(facts, documents, holds));
-  const missing = feeds.filter(isIncomplete);
-  const isOpen = ({ partners, empty }: ReturnType<typeof undecidedFeeds>) => partners.length > 0 || empty;
+  const doubted = feeds.filter(({ doubts, empty }) => empty || doubts.length > 0);
   return {
-    remedies: missing.filter((each) => isOpen(undecidedFeeds(each, decisionFor(each, input)))).map(closeAnyway),
+    remedies: doubted.filter((each) => isUndecided(each, decisionFor(each, input))).map(closeAnyway),
     json: {
       months: months.map((facts) => monthJson(facts, 'preview')),
       documents: documents.map(documentJson),
-      missing_feeds: missing.map(missingJson),
+      feeds: doubted.map(({ month, empty, doubts }) => ({ month, empty, doubts })),
       holds,
       ...otherCurrenciesJson(others),
     },
@@ -208,7 +206,7 @@ async function reportPreview(
         : []),
       ...describeOtherCurrencies(others),
       ...describeHolds(holds),
-      ...missing.map((each) => describeMissing(each, decisionFor(each, input))),
+      ...doubted.map((each) => describeDoubts(each, decisionFor(each, input))),
       'Preview only: nothing was written.',
     ].join('\n\n'),
   };
@@ -259,25 +257,18 @@ const describeOtherCurrencies = (others: readonly OtherCurrency[]): string[] =>
         ].join('\n'),
       ];
 
-const missingJson = (feeds: Feeds) => ({
-  month: feeds.month,
-  partners: missingFeeds(feeds).map(({ partner_id, name }) => ({ partner_id, name })),
-  empty: feeds.empty,
-});
-
-function describeMissing(feeds: Feeds, decision: FeedDecision): string {
-  const { month } = feeds;
-  const missing = missingFeeds(feeds);
-  const { partners, empty } = undecidedFeeds(feeds, decision);
+function describeDoubts(feeds: Feeds, decision: FeedDecision): string {
+  const { month, doubts, empty } = feeds;
+  const stops = doubts.some((each) => each.stops);
   return [
-    missing.length > 0 && !feeds.empty
-      ? `${month} has no rows from ${plural(missing.length, 'partner')} that had rows in each of the last closed ` +
-        'months:'
-      : `${month} has no rows from any partner.${missing.length > 0 ? ' Rows were expected from:' : ''}`,
-    ...missing.map(({ partner_id, name }) => `  ${partner_id}  ${name}`),
-    partners.length > 0 || empty
-      ? `It does not close automatically.`
-      : `It closes without ${feeds.empty ? 'rows' : 'them'}, as requested.`,
+    ...(empty ? [`${month} has no rows from any partner.`] : []),
+    ...(doubts.length > 0 ? [`In doubt about ${month}:`] : []),
+    ...doubts.flatMap((each) => wrapped(printable(describeDoubt(each)), 76, '  ')),
+    ...(isUndecided(feeds, decision)
+      ? ['It does not close automatically.']
+      : empty || stops
+        ? ['It closes as it is, as requested.']
+        : []),
   ].join('\n');
 }
 

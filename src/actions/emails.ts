@@ -43,7 +43,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   account_statement: ['account statement', 'account statements'],
   close_report: ['close report', 'close reports'],
   instructions_changed: ['alert about changed bank details', 'alerts about changed bank details'],
-  missing_feeds: ['notice about missing feeds', 'notices about missing feeds'],
+  feed_doubts: ['notice about doubtful feeds', 'notices about doubtful feeds'],
   checkpoint: ['letter about a checkpoint', 'letters about checkpoints'],
   status: ['status', 'statuses'],
   payment_receipt: ['receipt', 'receipts'],
@@ -52,7 +52,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   approval_decision: ['decision on a request', 'decisions on requests'],
 };
 
-/** Counts e-mails without a document by kind: `2 reminders, 1 notice about missing feeds`. */
+/** Counts e-mails without a document by kind: `2 reminders, 1 notice about doubtful feeds`. */
 export function countKinds(results: readonly EmailResult[]): string {
   const counts = Object.entries(KINDS).map(([kind, [one, many]]) => {
     const count = results.filter(({ email }) => email.kind === kind).length;

@@ -3,6 +3,7 @@ import type { Action } from './action.ts';
 
 export const LOADING = {
   'month.close': () => import('./close.ts').then((actions) => actions.monthClose),
+  'feed.accept': () => import('./feed.ts').then((actions) => actions.feedAccept),
   'books.close': () => import('./books.ts').then((actions) => actions.booksClose),
   'gl.export': () => import('./general-ledger.ts').then((actions) => actions.glExport),
   'checkpoint.take': () => import('./ledger.ts').then((actions) => actions.checkpointTake),

@@ -10,6 +10,7 @@ import { monthClose, monthJson } from '../actions/close.ts';
 import { permitting, runAction } from '../actions/run.ts';
 import { finishTask, insertTask } from '../audit/tasks.sql.ts';
 import { closeDueBooks } from '../close/books.ts';
+import type { Doubt } from '../close/feeds.ts';
 import { type OtherCurrency, readMonthFacts } from '../close/months.sql.ts';
 import { LOCKS } from '../database/locks.ts';
 import { oneAtATime } from '../database/session.ts';
@@ -35,7 +36,7 @@ import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
 import { type Context, withContext } from './context.ts';
 import { logFailure, logOf, recordRun } from './job-log.ts';
-import { inCommands } from './remedies.ts';
+import { inCommands, withCommands } from './remedies.ts';
 
 interface Job extends Context {
   readonly name: string;
@@ -138,15 +139,22 @@ export function runMonthClose(): Promise<number> {
     const status = await database.reading((tx) => readStatus(tx, job));
     for (const overdue of status.months.overdue)
       log.error(overdue, 'month still open 24 hours after it ended everywhere');
+    const stops = refusal instanceof Refusal ? stopsOf(refusal) : [];
     const waits = refusal instanceof Refusal && (refusal.exit === EXIT.attention || isAskedFor(refusal));
     const undecided = waits ? (refusal as Refusal) : undefined;
-    const exit = await exitFor(job, [
+    const untold = await tell(job, [
       ...(await unsent(job)),
       ...status.months.overdue.map(({ month }) => `${month} is open`),
+      ...stops,
       ...[undecided, booksRefused].flatMap((each) =>
         each === undefined ? [] : [`${each.code} ${each.facts['month'] ?? each.facts['request_id'] ?? ''}`],
       ),
     ]);
+    // cron mails what is printed: when the month stops, when another doubt stops it, and once a day.
+    if (undecided !== undefined && stops.some((item) => untold.includes(item))) {
+      process.stdout.write(`${await withCommands(undecided.message, undecided.remedies)}\n`);
+    }
+    const exit = untold.length > 0 ? EXIT.attention : EXIT.done;
     if (refusal !== undefined && undecided === undefined && status.months.overdue.length === 0) return exitOf(refusal);
     return exit;
   });
@@ -299,10 +307,22 @@ async function unsent({ database, log }: Job): Promise<string[]> {
   return [...needing.documents, ...needing.others];
 }
 
-/** Returns 4 if an item is new, or if it is due to be reported again. An item is due again after a day. Otherwise 0. */
-async function exitFor({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<number> {
+/** What stops a month, each as an item that is reported. */
+const stopsOf = ({ code, facts }: Refusal): string[] =>
+  code === 'feeds_in_doubt'
+    ? (facts['doubts'] as readonly Doubt[]).map((each) => `${facts['month']} ${each.partner_id} ${each.kind}`)
+    : code === 'month_empty'
+      ? [`${facts['month']} is empty`]
+      : [];
+
+/** Returns 4 if an item is to be reported now, otherwise 0. */
+const exitFor = async (job: Job, needing: readonly string[]): Promise<number> =>
+  (await tell(job, needing)).length > 0 ? EXIT.attention : EXIT.done;
+
+/** Reports the items that are new, or that are due to be reported again, after a day. Returns these items. */
+async function tell({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<string[]> {
   const found = { job, items: needing.map((item) => ({ item, count: 1 })), now: environment.now().toISO() };
   const untold = await database.transaction((tx) => tellAttention(tx, found));
   for (const item of untold) log.warn({ item }, 'needs attention');
-  return untold.length > 0 ? EXIT.attention : EXIT.done;
+  return untold;
 }

@@ -94,6 +94,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/credit.ts'),
     ],
   ],
+  feed: ["Accept what is in doubt about partners' rows", () => [actionCommand(loadAction('feed.accept'))]],
   dispute: [
     'Open, close and list invoice disputes',
     () => [

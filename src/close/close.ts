@@ -10,7 +10,7 @@ import { countApprovers } from '../approvals/requests.sql.ts';
 import type { Settings } from '../config/settings.ts';
 import { atOneInstant } from '../config/today.ts';
 import { readClosingTime } from '../database/fitness.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import { lockLedgerShared, lockLedgerWhole } from '../database/ledger-lock.ts';
 import { compareSchema } from '../database/schema.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { beginIssue, type IssueContext, refuseIncompleteSettings } from '../documents/issue/context.ts';
@@ -24,17 +24,21 @@ import { insertMonthTotals, readLastCheckpoint } from '../log/checkpoints.sql.ts
 import { type Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { settleWeAre } from '../partners/presentation.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { type Installation, recordEvent } from '../people/audit-events.ts';
+import { insertFeedDecisions } from './feeds.sql.ts';
 import {
+  type Doubt,
   type FeedDecision,
   type Feeds,
-  isIncomplete,
+  type HistoryRead,
+  holdingDoubts,
   missingFeeds,
   readPartnerFeeds,
-  refuseMissingFeeds,
+  recordDecisions,
+  refuseDoubts,
   refuseStrangers,
 } from './feeds.ts';
-import { holdOddInvoices } from './holds.ts';
+import { holdDocuments } from './holds.ts';
 import {
   type LedgerState,
   readLedgerState,
@@ -54,7 +58,7 @@ export interface CloseRequest extends FeedDecision {
   /** A preview is rolled back. */
   readonly preview: boolean;
   /**
-   * Whether a preview includes a month that a close would still refuse, because the month has not ended or lacks feeds.
+   * Whether a preview includes a month that a close would still refuse, because the month has not ended or is in doubt.
    */
   readonly forecast?: boolean | undefined;
 }
@@ -74,13 +78,13 @@ export async function planClose(
   const months = await monthsOfPlan(tx, { environment, settings }, request, state);
   const [first] = months;
   if (first === undefined) return months;
-  const check = request.forecast ? refuseStrangers : refuseMissingFeeds;
-  const feeds = await readPartnerFeeds(tx, settings, first);
+  const check = request.forecast ? refuseStrangers : refuseDoubts;
+  const feeds = await readFeeds(tx, { environment, settings }, first, request.acceptFeed ? 'all' : 'strict');
   check(feeds, decisionFor(feeds, request));
   // If a later month is refused, the earlier months do not close either.
   const { month, allowEmpty } = request;
   if (month !== undefined && month !== first && !request.forecast && !allowEmpty) {
-    if ((await readPartnerFeeds(tx, settings, month)).empty) throw refuse('month_empty', { month });
+    if ((await readPartnerFeeds(tx, settings, month, 'none')).empty) throw refuse('month_empty', { month });
   }
   return months;
 }
@@ -91,9 +95,9 @@ export async function planClose(
  */
 export function decisionFor(
   feeds: Feeds,
-  { month, without, allowEmpty }: Pick<CloseRequest, 'month' | 'without' | 'allowEmpty'>,
+  { month, without, acceptFeed, allowEmpty }: Pick<CloseRequest, 'month' | keyof FeedDecision>,
 ): FeedDecision {
-  if (feeds.month === month) return { without, allowEmpty };
+  if (feeds.month === month) return { without, acceptFeed, allowEmpty };
   return { allowEmpty: month !== undefined && missingFeeds(feeds).length === 0 };
 }
 
@@ -135,23 +139,24 @@ export async function closeNext(
   const [month] = await planClose(tx, context, request);
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
-  const feeds = await readPartnerFeeds(tx, { allow_empty: false }, month);
-  // The missing feeds are computed even if the settings allow them, because the close records which feeds were missing.
-  const missing = isIncomplete(feeds)
-    ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
-    : {};
+  // The missing feeds are read even if the settings allow them, because the close records which feeds were missing.
+  const feeds = await readFeeds(tx, { ...context, settings: { ...context.settings, allow_empty: false } }, month);
+  const decision = decisionFor(feeds, request);
+  const without = missingFeeds(feeds).map(({ partner_id }) => partner_id);
+  const missing = feeds.empty || without.length > 0 ? { without, empty: feeds.empty } : {};
   const details = request.preview
     ? missing
     : { ...missing, ...(await identity(tx, context)), ...(await approvalsAt(tx, context)) };
   const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'close' }, (now) =>
     recordEvent(tx, context.actor, { action: 'month.close', subject: month, details, now }),
   );
+  await recordDecisions(tx, context.settings, feeds, decision, batch);
   const covered = (await readLastCheckpoint(tx))?.last_no ?? 0;
   await refuseUntied(tx, covered);
   await draftMonth(tx, context.settings, { month, previous, covered, partnerId: null });
   await issueDocuments(tx, batch);
   failpoint('close.issued');
-  await holdOddInvoices(tx, context, batch);
+  await holdDocuments(tx, context, batch, holdingDoubts(feeds, decision));
   await recordClosedMonth(tx, batch, previous);
   failpoint('close.recorded');
   await insertMonthTotals(tx, month);
@@ -199,13 +204,44 @@ export async function readNextMonth(tx: Transaction, now: DateTime): Promise<{ m
   return { month: next, due: dueMonths(next, await readPartnerZones(tx), now).length > 0 };
 }
 
+/** The doubts about a month's rows. The sales of a month are judged only after the month has ended everywhere. */
+export async function readFeeds(
+  tx: Transaction,
+  { environment, settings }: Installation,
+  month: Month,
+  history: HistoryRead = 'all',
+): Promise<Feeds> {
+  const zones = await readPartnerZones(tx);
+  const hasEnded = zones.length > 0 && endOfMonthEverywhere(month, zones).at <= environment.now();
+  return readPartnerFeeds(tx, settings, month, hasEnded ? history : 'none');
+}
+
+/** Accepts all that is in doubt about a partner's rows of an open month. Returns the accepted doubts. */
+export async function acceptDoubts(
+  tx: Transaction,
+  context: IssueContext,
+  { month, partnerId, reason }: { readonly month: Month; readonly partnerId: string; readonly reason: string },
+): Promise<Doubt[]> {
+  await lockLedgerShared(tx);
+  const isClosed = month <= ((await readLastClosed(tx)) ?? '');
+  const { doubts } = isClosed ? { doubts: [] } : await readFeeds(tx, context, month);
+  const decided = doubts.filter(({ partner_id, accepted }) => partner_id === partnerId && !accepted);
+  if (decided.length === 0) throw refuse('feed_not_in_doubt', { month, partner_id: partnerId });
+  const now = context.environment.now().toISO();
+  const kinds = decided.map(({ kind }) => kind);
+  const details = { month, kinds, reason };
+  const eventId = await recordEvent(tx, context.actor, { action: 'feed.accept', subject: partnerId, details, now });
+  await insertFeedDecisions(tx, { month, decided, reason, now, eventId });
+  failpoint('feed_decision.recorded');
+  return decided;
+}
+
 export async function readNextFeeds(
   tx: Transaction,
-  settings: Pick<Settings, 'allow_empty'>,
-  now: DateTime,
+  context: Installation,
 ): Promise<(Feeds & { readonly due: boolean }) | null> {
-  const next = await readNextMonth(tx, now);
-  return next && { ...(await readPartnerFeeds(tx, settings, next.month)), due: next.due };
+  const next = await readNextMonth(tx, context.environment.now());
+  return next && { ...(await readFeeds(tx, context, next.month)), due: next.due };
 }
 
 /** The next month to close; undefined while there is neither a row nor a first month. */

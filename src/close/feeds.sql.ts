@@ -1,4 +1,5 @@
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { LINES_OF_MONTH, type RowsOfMonth } from '../ledger/running-lines.sql.ts';
 import type { Month } from '../month.ts';
 
 export interface ExpectedFeed {
@@ -44,4 +45,174 @@ export const readWhetherEmpty = (tx: Transaction, month: Month): Promise<{ empty
              WHERE (SELECT true FROM ledger_rows r
                     WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1) LIMIT 1) IS NULL AS empty`,
     { month },
+  );
+
+export interface RepeatedDelivery {
+  readonly partner_id: string;
+  readonly name: string;
+  readonly currency: string;
+  readonly entries: number;
+  readonly invoice_amount: string;
+  /** When the two deliveries were recorded, in UTC to the minute. */
+  readonly first: string;
+  readonly second: string;
+}
+
+/**
+ * Reads the deliveries billed in a month that have the rows of an earlier delivery under other ids: as many rows, with the
+ * same policies, kinds, seconds and amounts. Only the rows of deliveries whose receipts are equal are read. Earlier
+ * deliveries are those billed since the month `from`.
+ */
+export const readRepeatedDeliveries = (
+  tx: Transaction,
+  given: { month: Month; from: Month },
+): Promise<RepeatedDelivery[]> =>
+  query(
+    tx,
+    `WITH equal AS MATERIALIZED (
+       SELECT *, dense_rank() OVER (
+                ORDER BY partner_id, currency, entries, spot_price, partner_cut, invoice_amount) AS alike
+       FROM (SELECT *, count(*) OVER w AS times, max(posted_month) OVER w AS latest FROM ledger_receipts
+             WHERE posted_month BETWEEN :from AND :month AND entries >= 3
+             WINDOW w AS (PARTITION BY partner_id, currency, entries, spot_price, partner_cut, invoice_amount)) AS r
+       WHERE times > 1 AND latest = :month
+     ), contents AS (
+       SELECT d.alike, d.event_id, d.posted_month, c.content
+       FROM equal d CROSS JOIN LATERAL (
+         -- The sum of the rows' hashes does not depend on their order.
+         SELECT sum(hashtextextended(concat_ws(E'\\t', policy_id, kind, date_trunc('second', accepted_at),
+                                               trim_scale(spot_price), trim_scale(partner_cut)), 0)::numeric) AS content
+         FROM ledger_rows e
+         WHERE e.partner_id = d.partner_id AND e.posted_month = d.posted_month AND e.event_id = d.event_id
+           AND e.currency = d.currency) AS c
+     ), repeated AS (
+       SELECT alike, event_id, posted_month, lag(event_id) OVER (PARTITION BY alike, content ORDER BY event_id) AS before
+       FROM contents
+     )
+     SELECT d.partner_id, p.name, d.currency, d.entries, d.invoice_amount,
+            to_char(one.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') AS first,
+            to_char(two.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') AS second
+     FROM repeated r JOIN equal d USING (alike, event_id, posted_month) JOIN partners p USING (partner_id)
+     JOIN audit_events one ON one.event_id = r.before JOIN audit_events two ON two.event_id = r.event_id
+     WHERE r.posted_month = :month
+     ORDER BY d.partner_id, d.currency, r.event_id`,
+    given,
+  );
+
+export interface FeedHistory {
+  readonly partner_id: string;
+  readonly name: string;
+  readonly strict: boolean;
+  readonly currency: string;
+  /** The sales of each compared month since the first with a sale, from the oldest to the latest. */
+  readonly sales: readonly number[];
+  /** The days without a row at the end of each compared month. */
+  readonly quiet: readonly number[];
+  readonly sales_now: number;
+  readonly quiet_now: number | null;
+}
+
+/**
+ * Reads the rows of a month and of the closed months before it, by partner and currency, for active partners that have
+ * rows of the month. Sales are rows that are no reversals. Rows count in their own month, whenever they are billed.
+ */
+export const readFeedHistories = (
+  tx: Transaction,
+  given: RowsOfMonth & { readonly monthsCompared: number; readonly onlyStrict: boolean },
+): Promise<FeedHistory[]> =>
+  query(
+    tx,
+    `WITH compared AS MATERIALIZED (
+       SELECT month, (month || '-01')::date AS first_day, (month_after(month) || '-01')::date - 1 AS last_day
+       FROM closed_months WHERE month < :month ORDER BY month DESC LIMIT :monthsCompared
+     ), billed AS MATERIALIZED (
+       SELECT d.partner_id, d.currency, l.month, sum(l.count) FILTER (WHERE l.kind <> 'reversal') AS sales
+       FROM documents d JOIN document_lines l USING (document_id)
+       WHERE d.month >= (SELECT min(month) FROM compared) AND d.purpose = 'month' AND d.replaces IS NULL
+         AND l.month IN (SELECT month FROM compared)
+       GROUP BY d.partner_id, d.currency, l.month
+     ), ended AS (
+       SELECT m.partner_id, m.currency, m.month, max(m.last_accepted_at) AS at
+       FROM month_partners m WHERE m.month IN (SELECT month FROM compared) GROUP BY m.partner_id, m.currency, m.month
+     ), begun AS (
+       SELECT partner_id, currency, min(month) AS month FROM billed WHERE sales > 0 GROUP BY partner_id, currency
+     ), now AS MATERIALIZED (
+       SELECT partner_id, currency, sum(count) FILTER (WHERE kind <> 'reversal') AS sales, max(last_accepted_at) AS at
+       FROM (${LINES_OF_MONTH}) AS lines WHERE month = :month GROUP BY partner_id, currency
+     )
+     SELECT f.partner_id, p.name, p.feed IS NOT NULL AS strict, f.currency, h.sales, h.quiet,
+            coalesce(n.sales, 0)::integer AS sales_now,
+            (month_after(:month) || '-01')::date - 1 - (n.at AT TIME ZONE p.time_zone)::date AS quiet_now
+     FROM begun f LEFT JOIN now n USING (partner_id, currency) JOIN partners p USING (partner_id)
+     CROSS JOIN LATERAL (
+       SELECT json_agg(coalesce(b.sales, 0) ORDER BY c.month) AS sales,
+              coalesce(json_agg(c.last_day - l.day ORDER BY c.month) FILTER (WHERE l.day >= c.first_day), '[]') AS quiet
+       FROM compared c
+       LEFT JOIN billed b ON b.partner_id = f.partner_id AND b.currency = f.currency AND b.month = c.month
+       LEFT JOIN ended e ON e.partner_id = f.partner_id AND e.currency = f.currency AND e.month = c.month
+       CROSS JOIN LATERAL (SELECT (e.at AT TIME ZONE p.time_zone)::date AS day) AS l
+       WHERE c.month >= f.month) AS h
+     WHERE p.inactive_since IS NULL AND (p.feed IS NOT NULL OR NOT :onlyStrict::boolean)
+       AND f.partner_id IN (SELECT partner_id FROM now)
+     ORDER BY f.partner_id, f.currency`,
+    { ...given },
+  );
+
+/**
+ * The partners whose first row of the month before a month was recorded while at least as much of that month was left as
+ * is left of this month two working days before its end: three days, or four over a weekend.
+ */
+export const readUsuallyEarly = (
+  tx: Transaction,
+  given: { month: Month; partnerIds: readonly string[] },
+): Promise<{ partner_id: string }[]> =>
+  query(
+    tx,
+    `SELECT p.partner_id
+     FROM unnest(:partnerIds::text[]) AS p (partner_id)
+     JOIN (SELECT max(month) AS month FROM closed_months WHERE month < :month) AS before ON true
+     CROSS JOIN LATERAL (
+       SELECT recorded_at FROM ledger_rows r
+       WHERE r.partner_id = p.partner_id COLLATE "C" AND r.posted_month = before.month
+       ORDER BY r.entry_id LIMIT 1) AS first
+     WHERE first.recorded_at < (before.month || '-01')::date + interval '1 month - 2 days'`,
+    given,
+  );
+
+export const readWhetherStrict = (tx: Transaction): Promise<{ strict: boolean }> =>
+  queryOne(tx, `SELECT EXISTS (SELECT FROM partners WHERE feed IS NOT NULL) AS strict`);
+
+export interface StoredFeedDecision {
+  readonly partner_id: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly evidence: string;
+  readonly reason: string | null;
+  readonly recorded_at: string;
+}
+
+export const readFeedDecisions = (tx: Transaction, month: Month): Promise<StoredFeedDecision[]> =>
+  query(
+    tx,
+    `SELECT f.partner_id, p.name, f.kind, f.evidence, f.reason, f.recorded_at
+     FROM feed_decisions f JOIN partners p USING (partner_id) WHERE f.month = :month ORDER BY f.feed_decision_id`,
+    { month },
+  );
+
+export const insertFeedDecisions = (
+  tx: Transaction,
+  given: {
+    readonly month: Month;
+    readonly decided: readonly { readonly partner_id: string; readonly kind: string; readonly evidence: string }[];
+    readonly reason: string | null;
+    readonly now: string;
+    readonly eventId: number;
+  },
+): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO feed_decisions (month, partner_id, kind, evidence, reason, recorded_at, event_id)
+     SELECT :month, d.partner_id, d.kind, d.evidence, :reason::text, :now::timestamptz, :eventId::bigint
+     FROM json_to_recordset(:decided::json) AS d (partner_id text, kind text, evidence text)`,
+    { ...given, decided: JSON.stringify(given.decided) },
   );

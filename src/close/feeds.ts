@@ -1,13 +1,34 @@
 /**
- * Checks expected feeds before a month closes. A feed is expected from each active partner that had its own rows in
- * each of the last closed months. Refusals: feeds_missing, month_empty, feed_not_missing, partner_unknown.
+ * Doubts about the rows of a month before it closes. A doubt of a certain kind stops the month until a person decides. A
+ * doubt that only history suggests holds the e-mails of the partner's documents, unless the partner's feed is strict. A
+ * decision is a fact and covers a doubt with the same evidence. Refusals: feeds_in_doubt, month_empty,
+ * feed_not_in_doubt, decide_separately.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { closeAccepting, closeEmpty } from '../errors/close.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { Month } from '../month.ts';
-import { type ToDo, toDo } from '../remedy.ts';
-import { type ExpectedFeed, readExpectedFeeds, readWhetherEmpty } from './feeds.sql.ts';
+import { readLastClosed } from '../ledger/closed-months.sql.ts';
+import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
+import { moneyText } from '../money.ts';
+import { type Month, monthBefore } from '../month.ts';
+import { type Remedy, type ToDo, toDo } from '../remedy.ts';
+import { counted, plural } from '../text.ts';
+import {
+  type ExpectedFeed,
+  type FeedHistory,
+  insertFeedDecisions,
+  type RepeatedDelivery,
+  readExpectedFeeds,
+  readFeedDecisions,
+  readFeedHistories,
+  readRepeatedDeliveries,
+  readWhetherEmpty,
+  readWhetherStrict,
+  type StoredFeedDecision,
+} from './feeds.sql.ts';
+import { type FeedTotals, readStatedTotals, type StatedTotals } from './stated.sql.ts';
+import { earlyEnd, fewSales, MOST_MONTHS } from './usual.ts';
 
 /**
  * How many of the latest closed months decide whether a feed is expected. If only one month is closed, that month
@@ -15,72 +36,234 @@ import { type ExpectedFeed, readExpectedFeeds, readWhetherEmpty } from './feeds.
  */
 const MONTHS_COMPARED = 2;
 
+export type DoubtKind = 'missing' | 'incomplete' | 'totals' | 'repeated' | 'few' | 'early';
+
+export interface Doubt {
+  readonly partner_id: string;
+  readonly name: string;
+  /**
+   * `missing`: an expected feed without any row. `incomplete`: the partner stated that more rows will come. `totals`: the
+   * rows contradict the totals that the partner stated. `repeated`: a delivery came again under other ids. `few` and
+   * `early`: fewer sales, or an earlier last day, than the months before let expect.
+   */
+  readonly kind: DoubtKind;
+  /** What was found, with its numbers: `has no rows`. The partner is the subject. */
+  readonly evidence: string;
+  /** The currency of `repeated`, `few` and `early`. */
+  readonly currency?: string;
+  /** Whether the doubt stops the month. Otherwise, the partner's documents of the month are held. */
+  readonly stops: boolean;
+  /** Whether a person accepted the doubt with this evidence. */
+  readonly accepted: boolean;
+}
+
 export interface Feeds {
   readonly month: Month;
   /** The partners with an expected feed, by id, without the partners in the setting `allow_empty`. */
   readonly expected: readonly ExpectedFeed[];
   readonly empty: boolean;
+  /** The doubts in the order of partners. */
+  readonly doubts: readonly Doubt[];
 }
+
+/** Which doubts are read that history suggests: none of a month that has not ended, or only those that stop the month. */
+export type HistoryRead = 'none' | 'strict' | 'all';
+
+type Suspicion = Omit<Doubt, 'accepted'>;
 
 export async function readPartnerFeeds(
   tx: Transaction,
   { allow_empty: allowed }: Pick<Settings, 'allow_empty'>,
   month: Month,
+  history: HistoryRead,
 ): Promise<Feeds> {
-  if (allowed === true) return { month, expected: [], empty: false };
-  const given = { month, monthsCompared: MONTHS_COMPARED, allowed: allowed === false ? [] : allowed };
-  const expected = await readExpectedFeeds(tx, given);
-  const { empty } = await readWhetherEmpty(tx, month);
-  return { month, expected, empty };
+  const given = { month, monthsCompared: MONTHS_COMPARED, allowed: Array.isArray(allowed) ? allowed : [] };
+  const statements = await readStatedTotals(tx, month);
+  const stating = new Map(statements.map((each) => [each.partner_id, each]));
+  // A statement of no rows is the feed of a partner without sales. A statement of rows that are missing is contradicted.
+  const expected =
+    allowed === true
+      ? []
+      : (await readExpectedFeeds(tx, given)).map((feed) =>
+          stating.has(feed.partner_id) ? { ...feed, arrived: true } : feed,
+        );
+  const from = monthBefore(monthBefore(month));
+  const found: Suspicion[] = [
+    ...expected.filter(({ arrived }) => !arrived).map(missing),
+    ...statements.flatMap(ofStatement),
+    ...(await readRepeatedDeliveries(tx, { month, from })).map(repeated),
+    ...(await readUnusual(tx, month, history)).filter(({ partner_id }) => !isConfirmed(stating.get(partner_id))),
+  ];
+  const decided = new Set((await readFeedDecisions(tx, month)).map(keyOf));
+  const doubts = [...new Map(found.map((each) => [keyOf(each), each])).values()];
+  return {
+    month,
+    expected,
+    empty: allowed !== true && (await readWhetherEmpty(tx, month)).empty,
+    doubts: doubts
+      .map((each) => ({ ...each, accepted: decided.has(keyOf(each)) }))
+      .sort((one, other) => (one.partner_id < other.partner_id ? -1 : one.partner_id > other.partner_id ? 1 : 0)),
+  };
 }
 
-export const missingFeeds = ({ expected }: Feeds): ExpectedFeed[] => expected.filter(({ arrived }) => !arrived);
+const keyOf = ({ partner_id, kind, evidence }: { partner_id: string; kind: string; evidence: string }): string =>
+  JSON.stringify([partner_id, kind, evidence]);
 
-export const isIncomplete = (feeds: Feeds): boolean => missingFeeds(feeds).length > 0 || feeds.empty;
+const missing = ({ partner_id, name }: ExpectedFeed): Suspicion => ({
+  ...{ partner_id, name, kind: 'missing', stops: true },
+  evidence: 'has no rows, but had rows in each of the last closed months',
+});
+
+const isConfirmed = (statement: StatedTotals | undefined): boolean => statement?.complete === true && statement.agrees;
+
+function ofStatement({ partner_id, name, complete, agrees, stated, here }: StatedTotals): Suspicion[] {
+  const said = `stated ${totalsText(stated)}`;
+  const about = { partner_id, name, stops: true };
+  if (!complete) {
+    return [
+      {
+        ...about,
+        kind: 'incomplete',
+        evidence: `${said} so far, and that more will come. Here are ${totalsText(here)}`,
+      },
+    ];
+  }
+  return agrees ? [] : [{ ...about, kind: 'totals', evidence: `${said}, but here are ${totalsText(here)}` }];
+}
+
+const totalsText = ({ entries, totals }: FeedTotals): string =>
+  [plural(entries, 'row'), ...Object.entries(totals).map(([currency, amount]) => moneyText(amount, currency))].join(
+    ', ',
+  );
+
+const repeated = (found: RepeatedDelivery): Suspicion => ({
+  ...{ partner_id: found.partner_id, name: found.name, currency: found.currency, kind: 'repeated', stops: true },
+  evidence:
+    `delivered the same ${plural(found.entries, 'row')} of ${moneyText(found.invoice_amount, found.currency)} twice under ` +
+    `different ids, at ${found.first} and at ${found.second} UTC`,
+});
+
+async function readUnusual(tx: Transaction, month: Month, history: HistoryRead): Promise<Suspicion[]> {
+  if (history === 'none' || (history === 'strict' && !(await readWhetherStrict(tx)).strict)) return [];
+  const rows = {
+    ...{ month, previous: await readLastClosed(tx), partnerId: null },
+    covered: (await readLastCheckpoint(tx))?.last_no ?? 0,
+  };
+  const asked = { ...rows, monthsCompared: MOST_MONTHS, onlyStrict: history === 'strict' };
+  return (await readFeedHistories(tx, asked)).flatMap(unusual);
+}
+
+/** The suspicions that the history of a feed raises. */
+function unusual(feed: FeedHistory): Suspicion[] {
+  const { partner_id, name, currency, strict, sales, quiet, sales_now: now, quiet_now: quietNow } = feed;
+  const about = { partner_id, name, currency, stops: strict };
+  const before = `the ${plural(sales.length, 'month')} before`;
+  const found: Suspicion[] = [];
+  if (now <= fewSales(sales)) {
+    const range = `${counted(Math.min(...sales))} to ${counted(Math.max(...sales))}`;
+    const evidence = `has ${plural(now, 'sale')} in ${currency}, where ${before} had ${range}`;
+    found.push({ ...about, kind: 'few', evidence });
+  }
+  if (quietNow !== null && quietNow >= earlyEnd(sales, quiet)) {
+    const evidence =
+      `has no row in ${currency} in the last ${plural(quietNow, 'day')} of the month, where ${before} had at most ` +
+      `${plural(Math.max(...quiet), 'day')} without a row at the end`;
+    found.push({ ...about, kind: 'early', evidence });
+  }
+  return found;
+}
+
+// --- Decisions -------------------------------------------------------------------------------------------------------
 
 export interface FeedDecision {
+  /** Accept that these partners have no rows. */
   readonly without?: readonly string[] | undefined;
+  /** Accept the other doubts about the rows of these partners. */
+  readonly acceptFeed?: readonly string[] | undefined;
   /** Accept every missing feed, even a month without any rows. */
   readonly allowEmpty?: boolean | undefined;
 }
 
-export function refuseStrangers(feeds: Feeds, { without = [] }: FeedDecision): void {
-  const missing = missingFeeds(feeds);
-  const stranger = without.find((id) => !missing.some(({ partner_id }) => partner_id === id));
-  if (stranger !== undefined) throw refuse('feed_not_missing', { month: feeds.month, partner_id: stranger });
-}
+const isDecided = (doubt: Doubt, { without = [], acceptFeed = [], allowEmpty = false }: FeedDecision): boolean =>
+  doubt.accepted ||
+  (doubt.kind === 'missing' ? allowEmpty || without.includes(doubt.partner_id) : acceptFeed.includes(doubt.partner_id));
 
-/** The missing feeds that the operator has not accepted yet, and whether an empty month is not accepted yet. */
-export function undecidedFeeds(
-  feeds: Feeds,
-  { without = [], allowEmpty = false }: FeedDecision,
-): { readonly partners: readonly ExpectedFeed[]; readonly empty: boolean } {
-  if (allowEmpty) return { partners: [], empty: false };
-  return {
-    partners: missingFeeds(feeds).filter(({ partner_id }) => !without.includes(partner_id)),
-    empty: feeds.empty,
-  };
-}
+export const missingFeeds = ({ expected }: Feeds): ExpectedFeed[] => expected.filter(({ arrived }) => !arrived);
 
-export const closeAnyway = (feeds: Feeds): ToDo => {
-  const { month, empty } = feeds;
-  const without = missingFeeds(feeds).map(({ partner_id }) => partner_id);
-  return empty
-    ? toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales')
-    : toDo('Close without them', 'month.close', { month, without }, 'if they had no sales');
+/** The doubts that stop the month and that no one has accepted yet, and whether an empty month is not accepted yet. */
+export const undecidedFeeds = (
+  { doubts, empty }: Feeds,
+  decision: FeedDecision = {},
+): { readonly doubts: readonly Doubt[]; readonly empty: boolean } => ({
+  doubts: doubts.filter((each) => each.stops && !isDecided(each, decision)),
+  empty: empty && !decision.allowEmpty,
+});
+
+/** `p-2 (Harbour Lights) has no rows, but had rows in each of the last closed months` */
+export const describeDoubt = ({ partner_id, name, evidence, accepted }: Doubt): string =>
+  `${partner_id} (${name}) ${evidence}${accepted ? ' (accepted)' : ''}`;
+
+/** The same of an accepted doubt, with the reason. */
+export const describeDecision = ({ partner_id, name, evidence, reason }: StoredFeedDecision): string =>
+  `${partner_id} (${name}) ${evidence}${reason === null ? '' : `: ${reason}`}`;
+
+export const isUndecided = (feeds: Feeds, decision?: FeedDecision): boolean => {
+  const { doubts, empty } = undecidedFeeds(feeds, decision);
+  return empty || doubts.length > 0;
 };
 
-/** Refuses a month that has no rows, or lacks an expected feed, unless the operator accepted that. */
-export function refuseMissingFeeds(feeds: Feeds, decision: FeedDecision): void {
+/** The doubts for which the close holds documents. */
+export const holdingDoubts = ({ doubts }: Feeds, decision: FeedDecision): Doubt[] =>
+  doubts.filter((each) => !each.stops && !isDecided(each, decision));
+
+/** Refuses a decision about a partner whose feed is not in doubt. */
+export function refuseStrangers({ month, doubts }: Feeds, { without = [], acceptFeed = [] }: FeedDecision): void {
+  const stranger = (ids: readonly string[], isMissing: boolean) =>
+    ids.find((id) => !doubts.some(({ partner_id, kind }) => partner_id === id && (kind === 'missing') === isMissing));
+  for (const [field, id] of [
+    ['without', stranger(without, true)],
+    ['acceptFeed', stranger(acceptFeed, false)],
+  ] as const) {
+    if (id !== undefined) throw refuse('feed_not_in_doubt', { month, partner_id: id, field });
+  }
+}
+
+/** Closes the month with everything accepted that is in doubt. */
+export const closeAnyway = (feeds: Feeds): Remedy =>
+  feeds.empty ? closeEmpty(feeds.month) : closeAccepting(feeds.month, undecidedFeeds(feeds).doubts);
+
+export const acceptFeed = (month: Month, { partner_id }: Pick<Doubt, 'partner_id'>): ToDo =>
+  toDo('Accept it', 'feed.accept', { month, partner: partner_id });
+
+/** Refuses a month that has no rows, or whose rows are in doubt, unless the operator accepted that. */
+export function refuseDoubts(feeds: Feeds, decision: FeedDecision): void {
   const { month } = feeds;
-  const { partners, empty } = undecidedFeeds(feeds, decision);
+  const { doubts, empty } = undecidedFeeds(feeds, decision);
   if (empty) throw refuse('month_empty', { month });
   refuseStrangers(feeds, decision);
-  if (partners.length > 0) {
-    throw refuse('feeds_missing', {
-      month,
-      partners: partners.map(({ partner_id, name }) => ({ partner_id, name })),
-      ...(decision.without && { without: [...new Set(decision.without)] }),
-    });
+  if (doubts.length === 0) return;
+  throw refuse('feeds_in_doubt', {
+    month,
+    doubts: doubts.map(({ partner_id, name, kind, evidence }) => ({ partner_id, name, kind, evidence })),
+    ...(decision.without && { without: [...new Set(decision.without)] }),
+    ...(decision.acceptFeed && { acceptFeed: [...new Set(decision.acceptFeed)] }),
+  });
+}
+
+/** Records what a close accepts: the doubts that its request names. */
+export async function recordDecisions(
+  tx: Transaction,
+  { approvals }: Pick<Settings, 'approvals'>,
+  feeds: Feeds,
+  decision: FeedDecision,
+  { now, eventId }: { readonly now: string; readonly eventId: number },
+): Promise<void> {
+  const { month, doubts } = feeds;
+  const decided = doubts.filter((each) => !each.accepted && isDecided(each, decision));
+  const [first] = decided;
+  if (first === undefined) return;
+  if (approvals['feed.accept'] !== undefined) {
+    throw refuse('decide_separately', { month, partner_id: first.partner_id });
   }
+  await insertFeedDecisions(tx, { month, decided, reason: null, now, eventId });
 }

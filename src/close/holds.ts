@@ -1,20 +1,52 @@
 /**
- * Holds the invoices of a close whose totals are unusual by the setting `holds`. A held invoice is issued and due as
- * usual, but its e-mail waits until finance releases it (`src/documents/hold.ts`).
+ * Holds documents of a close: invoices whose totals are unusual by the setting `holds`, and the documents of partners
+ * whose number or last day of sales is unusual (`feeds.ts`). A held document is issued and due as usual, but its e-mail
+ * waits until finance releases it (`src/documents/hold.ts`).
  */
 import type { Transaction } from '../database/transaction.ts';
 import { holdDocument } from '../documents/hold.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import type { IssueBatch } from '../documents/issue/issue.sql.ts';
 import { Amount } from '../money.ts';
-import { type OddInvoice, readOddInvoices } from './months.sql.ts';
+import type { Doubt } from './feeds.ts';
+import { type OddInvoice, readIssuedNumbers, readOddInvoices } from './months.sql.ts';
 
-export async function holdOddInvoices(tx: Transaction, context: IssueContext, { month }: IssueBatch): Promise<void> {
-  const { above, times } = context.settings.holds;
-  if (times === null && Object.keys(above).length === 0) return;
-  for (const odd of await readOddInvoices(tx, { month, above, times })) {
-    await holdDocument(tx, context, { number: odd.number, reason: reasonOf(odd, context), by: 'close' });
+export async function holdDocuments(
+  tx: Transaction,
+  context: IssueContext,
+  batch: IssueBatch,
+  doubts: readonly Doubt[],
+): Promise<void> {
+  const reasons = new Map<string, string[]>();
+  for (const [number, reason] of [...(await oddInvoices(tx, context, batch)), ...(await doubted(tx, doubts))]) {
+    reasons.set(number, [...(reasons.get(number) ?? []), reason]);
   }
+  for (const [number, each] of reasons) {
+    await holdDocument(tx, context, { number, reason: each.join('; '), by: 'close' });
+  }
+}
+
+type Held = readonly [number: string, reason: string];
+
+async function oddInvoices(tx: Transaction, context: IssueContext, { month }: IssueBatch): Promise<Held[]> {
+  const { above, times } = context.settings.holds;
+  if (times === null && Object.keys(above).length === 0) return [];
+  const odd = await readOddInvoices(tx, { month, above, times });
+  return odd.map((each) => [each.number, reasonOf(each, context)]);
+}
+
+/** The documents in the currency of a doubt; if there are none, all documents of the partner. */
+async function doubted(tx: Transaction, doubts: readonly Doubt[]): Promise<Held[]> {
+  if (doubts.length === 0) return [];
+  const issued = await readIssuedNumbers(
+    tx,
+    doubts.map(({ partner_id }) => partner_id),
+  );
+  return doubts.flatMap(({ partner_id, currency, evidence }) => {
+    const own = issued.filter((each) => each.partner_id === partner_id);
+    const same = own.filter((each) => each.currency === currency);
+    return (same.length > 0 ? same : own).map(({ number }): Held => [number, `${partner_id} ${evidence}`]);
+  });
 }
 
 function reasonOf(odd: OddInvoice, { settings: { holds } }: IssueContext): string {

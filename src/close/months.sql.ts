@@ -185,6 +185,19 @@ export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promi
   );
 }
 
+/** The newly issued documents of some partners, in number order. */
+export const readIssuedNumbers = (
+  tx: Transaction,
+  partnerIds: readonly string[],
+): Promise<{ number: string; partner_id: string; currency: string }[]> =>
+  query(
+    tx,
+    `SELECT d.number, d.partner_id, d.currency
+     FROM pg_temp.issued_documents JOIN documents d USING (document_id)
+     WHERE d.partner_id = ANY (:partnerIds::text[]) ORDER BY d.document_id`,
+    { partnerIds },
+  );
+
 export interface OddInvoice {
   readonly number: string;
   readonly currency: string;

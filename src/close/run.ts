@@ -11,8 +11,8 @@ import { failpoint } from '../failpoint.ts';
 import { takeCheckpoint } from '../log/checkpoint.ts';
 import { countUncovered } from '../log/checkpoints.sql.ts';
 import type { Month } from '../month.ts';
-import { type CloseRequest, closeNext, planClose } from './close.ts';
-import { type Feeds, readPartnerFeeds } from './feeds.ts';
+import { type CloseRequest, closeNext, planClose, readFeeds } from './close.ts';
+import type { Feeds } from './feeds.ts';
 import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencies } from './months.sql.ts';
 
 interface PreviewedClose {
@@ -77,7 +77,7 @@ export function previewClose<Seen = undefined>(
   return database.preview(async (tx) => {
     const months = await closeTogether(tx, context, { ...request, forecast: true, preview: true });
     const feeds: Feeds[] = [];
-    for (const month of months) feeds.push(await readPartnerFeeds(tx, context.settings, month));
+    for (const month of months) feeds.push(await readFeeds(tx, context, month));
     const found = { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
     return { ...found, ...(look && { seen: await look(tx, found) }) };
   });

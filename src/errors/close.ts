@@ -1,12 +1,52 @@
 import { fieldName } from '../field-names.ts';
 import type { UntiedRows } from '../ledger/running-lines.sql.ts';
-import { SEE, toDo, toRun } from '../remedy.ts';
+import { type Remedy, SEE, type ToDo, toDo, toRun } from '../remedy.ts';
 import { counted, plural } from '../text.ts';
 import { badInput, refused, says, someOf, undecided } from './definition.ts';
 
 const untied = ({ posted_month, partner_id, currency, rows, receipts, invoice_amount, of_receipts }: UntiedRows) =>
   `${partner_id} in ${posted_month}: ${plural(rows, 'row')} of ${currency} ${invoice_amount}, but receipts of ` +
   `${plural(receipts, 'row')} and ${currency} ${of_receipts}`;
+
+export interface FoundDoubt {
+  readonly partner_id: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly evidence: string;
+}
+
+/** The number of doubts that a sentence names, and that one remedy accepts. */
+const DOUBTS_NAMED = 20;
+
+/** `p-2 (Harbour Lights) has no rows, but had rows in each of the last closed months.` */
+export function doubtSentences(doubts: readonly FoundDoubt[], most = DOUBTS_NAMED): string {
+  const named = doubts.slice(0, most).map(({ partner_id, name, evidence }) => `${partner_id} (${name}) ${evidence}.`);
+  const rest = doubts.length - named.length;
+  return [...named, ...(rest > 0 ? [`${plural(rest, 'more doubt')}.`] : [])].join(' ');
+}
+
+export const closeEmpty = (month: string): ToDo =>
+  toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales');
+
+/** Closes a month with these doubts accepted, and those that the request already names. */
+export function closeAccepting(
+  month: string,
+  doubts: readonly Pick<FoundDoubt, 'partner_id' | 'kind'>[],
+  { without = [], acceptFeed = [] }: Readonly<Partial<Record<'without' | 'acceptFeed', readonly string[]>>> = {},
+): Remedy {
+  if (doubts.length > DOUBTS_NAMED) return toRun('See and accept them', `close ${month} --dry-run`, '/console/close');
+  const named = (given: readonly string[], isMissing: boolean) => [
+    ...new Set([
+      ...given,
+      ...doubts.filter(({ kind }) => (kind === 'missing') === isMissing).map(({ partner_id }) => partner_id),
+    ]),
+  ];
+  const accepted = { without: named(without, true), acceptFeed: named(acceptFeed, false) };
+  const input = Object.fromEntries(Object.entries(accepted).filter(([, ids]) => ids.length > 0));
+  return accepted.acceptFeed.length === 0
+    ? toDo('Close without them', 'month.close', { month, ...input }, 'if they had no sales')
+    : toDo('Close it as it is', 'month.close', { month, ...input }, 'if the rows are right');
+}
 
 export const CLOSE = {
   import_overtaken: refused<Record<string, never>>(
@@ -121,37 +161,34 @@ export const CLOSE = {
       `No bank file has reported account ${f.account}. ` +
       (f.known.length > 0 ? `Reported accounts: ${f.known.join(', ')}.` : 'No bank file was imported yet.'),
   ),
-  feeds_missing: undecided<{
-    month: string;
-    partners: readonly { partner_id: string; name: string }[];
-    without?: readonly string[] | undefined;
-  }>((f) =>
+  feeds_in_doubt: undecided<
+    { month: string; doubts: readonly FoundDoubt[] } & Readonly<
+      Partial<Record<'without' | 'acceptFeed', readonly string[]>>
+    >
+  >((f) =>
     says(
-      `${f.month} was not closed: ${plural(f.partners.length, 'active partner')} that had rows in each of the last closed ` +
-        `months ${f.partners.length === 1 ? 'has' : 'have'} no rows in this one: ` +
-        `${f.partners.map(({ partner_id, name }) => `${partner_id} (${name})`).join(', ')}. Import their rows.`,
-      toDo(
-        'Close without them',
-        'month.close',
-        {
-          month: f.month,
-          without: [...(f.without ?? []), ...f.partners.map(({ partner_id }) => partner_id)],
-        },
-        'if they had no sales',
-      ),
+      `${f.month} was not closed. ${doubtSentences(f.doubts)} Import what is missing.`,
+      closeAccepting(f.month, f.doubts, f),
     ),
   ),
   month_empty: undecided<{ month: string }>(({ month }) =>
+    says(`${month} was not closed: no partner has rows in it. Import the rows.`, closeEmpty(month)),
+  ),
+  feed_not_in_doubt: refused<{ month: string; partner_id: string; field?: 'without' | 'acceptFeed' }>((f) =>
     says(
-      `${month} was not closed: no partner has rows in it. Import the rows.`,
-      toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales'),
+      (f.field === 'without'
+        ? `The feed of ${f.partner_id} is not missing in ${f.month}: the partner has rows, is inactive or unknown, or is not ` +
+          'expected to send rows.'
+        : `Nothing about the rows of ${f.partner_id} in ${f.month} is in doubt.`) +
+        (f.field === undefined ? '' : ` Omit ${fieldName(f.field, f.partner_id)}.`),
+      toRun('See what is in doubt', `close ${f.month} --dry-run`, '/console/close'),
     ),
   ),
-  feed_not_missing: refused<{ month: string; partner_id: string }>((f) =>
+  decide_separately: refused<{ month: string; partner_id: string }>((f) =>
     says(
-      `The feed of ${f.partner_id} is not missing in ${f.month}: the partner has rows, is inactive or unknown, or is not ` +
-        `expected to send rows. Omit ${fieldName('without', f.partner_id)}.`,
-      toRun('See the missing feeds', `close ${f.month} --dry-run`, '/console/close'),
+      `The settings require approval for accepting a feed (feed.accept), so the close of ${f.month} cannot accept the feed ` +
+        `of ${f.partner_id}.`,
+      toDo('Accept it first', 'feed.accept', { month: f.month, partner: f.partner_id }),
     ),
   ),
   month_not_closed: refused<{ month: string }>(({ month }) =>

@@ -35,7 +35,7 @@ export const readHolds: ReadFindings = async (tx, { scope, limit }) => {
       ...about(document),
       ...{ item: `hold:${number}`, kind: 'holds', state: 'on hold', tone: 'warn', since, reason },
       // Only holds placed by the close are urgent. Finance placed the other holds itself.
-      urgent: by_close ? `${number} was held by the close because of an unusual total: check it.` : null,
+      urgent: by_close ? `${number} was held by the close as unusual: ${reason}. Check it.` : null,
       remedies: [toDo('Release it', 'invoice.release', { number })],
     };
   });

@@ -1,8 +1,9 @@
 /**
  * Findings for months and books that are not closed, not covered by checkpoints, or not exported to the general ledger.
  */
-import { closeAnyway, type Feeds, isIncomplete, missingFeeds } from '../close/feeds.ts';
+import { closeAnyway, type Feeds, undecidedFeeds } from '../close/feeds.ts';
 import { LOG_SIGNING_KEY_FILE } from '../config/log-key.ts';
+import { doubtSentences } from '../errors/close.ts';
 import { keyIdOf } from '../log/note.ts';
 import { checkpointTitle } from '../log/text.ts';
 import type { Month } from '../month.ts';
@@ -177,26 +178,25 @@ export const missingTimeStamps = (late: readonly number[], today: string): Findi
       ];
 };
 
-/** Reports a month that has ended, but that the hourly job does not close because feeds are missing. */
+const DOUBTS_NAMED = 3;
+
+/** Reports a month that has ended, but that the hourly job does not close because its rows are in doubt. */
 export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, today: string): Finding[] {
-  if (feeds === null || !feeds.due || !isIncomplete(feeds)) return [];
-  const ids = missingFeeds(feeds).map(({ partner_id }) => partner_id);
-  const remedies = [closeAnyway(feeds)];
+  if (feeds === null || !feeds.due) return [];
+  const { month } = feeds;
+  const { doubts, empty } = undecidedFeeds(feeds);
+  if (empty) {
+    const urgent = `${month} has no rows and is waiting. Import them.`;
+    return [troubleOf('months', `empty:${month}`, { urgent, since: today, remedies: [closeAnyway(feeds)] })];
+  }
+  if (doubts.length === 0) return [];
   return [
-    feeds.empty
-      ? troubleOf('months', `empty:${feeds.month}`, {
-          urgent: `${feeds.month} has no rows and is waiting. Import them.`,
-          since: today,
-          remedies,
-        })
-      : troubleOf('months', `feeds:${feeds.month}`, {
-          urgent:
-            `${feeds.month} is waiting for the rows of ${plural(ids.length, 'partner')}: ${ids.join(', ')}. Import ` +
-            'them.',
-          since: today,
-          remedies,
-          count: ids.length,
-        }),
+    troubleOf('months', `feeds:${month}`, {
+      urgent: `${month} is waiting. ${doubtSentences(doubts, DOUBTS_NAMED)}`,
+      since: today,
+      remedies: [closeAnyway(feeds)],
+      count: doubts.length,
+    }),
   ];
 }
 

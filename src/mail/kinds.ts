@@ -4,7 +4,7 @@ export const OTHER_EMAIL_KINDS = [
   'reminder',
   'account_statement',
   'close_report',
-  'missing_feeds',
+  'feed_doubts',
   'instructions_changed',
   'checkpoint',
   'status',

@@ -54,7 +54,7 @@ export function nameOf(
     account_statement: `${preliminary ? 'preliminary ' : ''}account statement to ${partner_id}`,
     close_report: `close report of ${month}`,
     instructions_changed: `changed bank details of ${day}`,
-    missing_feeds: `missing feeds of ${day?.slice(0, 7)}`,
+    feed_doubts: `doubtful feeds of ${day?.slice(0, 7)}`,
     checkpoint: `checkpoint of ${plural(checkpoint_size ?? 0, 'fact')}`,
     payment_receipt: `receipt for payment ${payment_id} to ${partner_id}`,
     refund_notice: `notice of a refund to ${partner_id}`,

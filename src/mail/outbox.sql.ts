@@ -350,7 +350,7 @@ export const readNewAddresses = (
      CROSS JOIN LATERAL (
        SELECT CASE e.kind WHEN 'checkpoint' THEN :auditor::text
                           WHEN 'close_report' THEN :finance::text
-                          WHEN 'missing_feeds' THEN coalesce(nullif(:finance::text, ''), :operations::text)
+                          WHEN 'feed_doubts' THEN coalesce(nullif(:finance::text, ''), :operations::text)
                           WHEN 'instructions_changed' THEN coalesce(nullif(:finance::text, ''), :operations::text)
                           WHEN 'reminder' THEN p.contact_email
                           WHEN 'account_statement' THEN p.contact_email

@@ -92,6 +92,8 @@ const partnerSchema = z
     /** The Leitweg-ID, or another reference that the partner wants (BT-10). */
     buyer_reference: text,
     electronic_address: z.union([z.literal(''), electronicAddress]).default(''),
+    /** `strict`: rows that are unusual by history stop the month, instead of holding a document. */
+    feed: z.enum(['strict']).nullable().default(null),
     arrangement: z.enum(['invoicing', 'connected_account']).default('invoicing'),
     arrangement_from: z
       .string()

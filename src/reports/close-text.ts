@@ -1,4 +1,6 @@
 /** The report of a close as plain text, for the command and for the e-mail to finance. Names are cut to the width. */
+
+import { describeDecision } from '../close/feeds.ts';
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { Amount, groupThousands } from '../money.ts';
@@ -102,6 +104,10 @@ export function describeClose(report: CloseReport, width?: number): string {
   if (report.differing_cuts.length > 0) {
     const lines = report.differing_cuts.flatMap((row) => wrapped(printable(describeDifferingCut(row)), 76, '  '));
     parts.push(["With a cut other than the policy's", ...lines].join('\n'));
+  }
+  if (report.accepted_doubts.length > 0) {
+    const lines = report.accepted_doubts.flatMap((row) => wrapped(printable(describeDecision(row)), 76, '  '));
+    parts.push(['In doubt and accepted', ...lines].join('\n'));
   }
   if (report.held.length > 0) {
     const lines = report.held.flatMap(({ number, name, status, reason }) =>

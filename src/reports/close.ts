@@ -3,6 +3,7 @@
  * e-mails. The report is always read from current data. Refusals: month_not_closed.
  */
 
+import { readFeedDecisions, type StoredFeedDecision } from '../close/feeds.sql.ts';
 import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
 import { otherCurrencyJson } from '../close/other-currencies.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -42,6 +43,8 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
   readonly other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
   readonly differing_cuts: readonly DifferingCuts[];
   readonly held: readonly UnsentDocument[];
+  /** What was in doubt about the rows, and accepted by a person. */
+  readonly accepted_doubts: readonly StoredFeedDecision[];
 }
 
 /** The part of the report that concerns documents, and that does not read the month's rows. */
@@ -89,6 +92,7 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
     partners: partners.map(withDigits),
     no_activity: await readInactive(tx, month, previous),
     held: await readHeld(tx, month),
+    accepted_doubts: await readFeedDecisions(tx, month),
   };
 }
 

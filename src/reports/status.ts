@@ -162,7 +162,7 @@ export async function readStatusAndItems(
     general_ledger: await readDueHandOffs(tx, context.environment),
     checkpoints: await readCheckpointStatus(tx, context),
     signing: await readKeyStatus(tx, context),
-    feeds: await readNextFeeds(tx, context.settings, now),
+    feeds: await readNextFeeds(tx, context),
     approvals: await readWaitingApprovals(tx, now),
     instructions_to_adopt: instructionsToAdopt(context.settings).map(({ field }) => field),
     open_entries,

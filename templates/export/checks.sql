@@ -93,6 +93,9 @@
 -- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
 -- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
 -- FORM reminders document_id:int dunning_level:int email_id:int partner_id currency counted_from:day
+-- FORM feed_statements feed_statement_id:int partner_id month entries:int complete:flag recorded_at:time event_id:int
+-- FORM feed_statement_totals feed_statement_id:int currency invoice_amount:amount
+-- FORM feed_decisions feed_decision_id:int month partner_id kind evidence reason? recorded_at:time event_id:int
 -- FORM closed_months month previous? issued_on:day closed_at:time entries:int late_entries:int partners_with_documents:int partners_without_activity:int
 -- FORM month_totals month currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM month_partners month partner_id currency arrangement entries:int spot_price:amount partner_cut:amount invoice_amount:amount last_accepted_at:time root
@@ -581,6 +584,7 @@ UNION ALL SELECT 'holds', log_no, event_id FROM holds
 UNION ALL SELECT 'hold_releases', log_no, event_id FROM hold_releases
 UNION ALL SELECT 'invoice_disputes', log_no, event_id FROM invoice_disputes
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id FROM invoice_dispute_closings
+UNION ALL SELECT 'feed_decisions', log_no, event_id FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id FROM book_closes
 UNION ALL SELECT 'bank_files', log_no, event_id FROM bank_files
 UNION ALL SELECT 'bank_line_outcomes', log_no, event_id FROM bank_line_outcomes
@@ -644,6 +648,7 @@ UNION ALL SELECT 'holds', log_no, event_id, held_at FROM holds
 UNION ALL SELECT 'hold_releases', log_no, event_id, released_at FROM hold_releases
 UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at FROM invoice_disputes
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM invoice_dispute_closings
+UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
 UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at FROM bank_files
 UNION ALL SELECT 'bank_line_outcomes', log_no, event_id, recorded_at FROM bank_line_outcomes
@@ -714,7 +719,7 @@ WITH always(kind, action) AS (VALUES
   ('openings', 'opening.import'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
   ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
   ('write_offs', 'invoice.write_off'), ('write_off_reversals', 'invoice.write_off_undone'),
-  ('book_closes', 'books.close'), ('credit_refunds', 'credit.refund'),
+  ('book_closes', 'books.close'), ('feed_decisions', 'feed.accept'), ('credit_refunds', 'credit.refund'),
   ('credit_refund_returns', 'credit.refund_returned'), ('api_clients', 'client.create'),
   ('client_secrets', 'client.create'), ('client_revocations', 'client.revoke'), ('client_secrets', 'client.rotate'),
   ('pauses', 'ledger.pause'), ('resumptions', 'ledger.resume'), ('email_bounces', 'email.bounces'),
@@ -737,7 +742,7 @@ sometimes(kind, action) AS (VALUES
   ('log_continues', 'ledger.resume'), ('settlement_files', 'processor.import'), ('share_payments', 'shares.pay'),
   ('payment_exception_closings', 'payment.close_exception'), ('payment_exception_closings', 'payment.assign'),
   ('payment_exception_closings', 'payment.apply'), ('credit_refund_returns', 'payment.import'),
-  ('credit_applications', 'month.close'), ('credit_applications', 'invoice.rerun'),
+  ('feed_decisions', 'month.close'), ('credit_applications', 'month.close'), ('credit_applications', 'invoice.rerun'),
   ('credit_applications', 'invoice.credit'), ('credit_applications', 'shares.bill'),
   ('credit_applications', 'payment.apply'), ('credit_applications', 'payment.import'),
   ('credit_applications', 'payment.record'), ('credit_applications', 'payment.events'),
@@ -766,6 +771,7 @@ UNION ALL SELECT 'invoice_disputes', log_no, event_id, reason FROM invoice_dispu
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, reason FROM invoice_dispute_closings
 UNION ALL SELECT 'payment_reversals', log_no, event_id, reason FROM payment_reversals
 UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, reason FROM balance_transaction_closings
+UNION ALL SELECT 'feed_decisions', log_no, event_id, reason FROM feed_decisions WHERE reason IS NOT NULL
 UNION ALL SELECT 'pauses', log_no, event_id, reason FROM pauses
 UNION ALL SELECT 'user_ends', log_no, event_id, reason FROM user_ends;
 CREATE TABLE event_subjects AS
@@ -1028,7 +1034,7 @@ JOIN fields a ON a.field = 'active' AND a.value = 'true' AND a.subject = f.subje
   AND (a.until_no IS NULL OR a.until_no > c.log_no)
 WHERE c.closed_at < z.begins_at;
 
--- close_names_missing_feeds: The close of a month names the active partners that had rows in the two months before and none in it.
+-- close_names_missing_feeds: The close of a month names the active partners that had rows in the two months before and none in it, unless they stated totals of the month.
 -- whole
 -- columns at partner month_before month_before_that
 WITH closes AS (
@@ -1046,8 +1052,67 @@ JOIN fields f ON f.subject = 'partner ' || b.partner_id AND f.field = 'active' A
 LEFT JOIN own t ON t.partner_id = b.partner_id AND t.month = c.before_that AND t.first_no < c.log_no
 LEFT JOIN own n ON n.partner_id = b.partner_id AND n.month = c.month AND n.first_no < c.log_no
 WHERE (c.before_that IS NULL OR t.month IS NOT NULL) AND n.month IS NULL
+  AND NOT EXISTS (SELECT 1 FROM feed_statements x WHERE x.partner_id = b.partner_id AND x.month = c.month
+                    AND x.log_no < c.log_no)
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.log_no = c.log_no AND substr(d.path, 1, 8) = 'without.'
                     AND d.value = b.partner_id);
+
+-- feed_decision: A doubt about a partner's rows is accepted once, while the month is open, by the event that names the partner or by the month's close. A feed that is accepted as missing has no rows.
+-- whole
+-- columns at partner kind action event_names
+SELECT 'decision ' || CAST(d.feed_decision_id AS TEXT), d.partner_id, d.kind, e.action, e.subject
+FROM feed_decisions d LEFT JOIN audit_events e ON e.event_id = d.event_id
+LEFT JOIN closed_months c ON c.month = d.month AND c.log_no < d.log_no
+LEFT JOIN details m ON m.event_id = d.event_id AND m.path = 'month'
+WHERE c.month IS NOT NULL OR d.kind NOT IN ('missing', 'incomplete', 'totals', 'repeated', 'few', 'early')
+   OR CASE e.action WHEN 'feed.accept' THEN e.subject <> d.partner_id OR m.value IS DISTINCT FROM d.month OR d.reason IS NULL
+                         OR NOT EXISTS (SELECT 1 FROM details k WHERE k.event_id = d.event_id AND k.value = d.kind
+                                          AND substr(k.path, 1, 6) = 'kinds.')
+                    ELSE e.subject <> d.month OR d.reason IS NOT NULL END
+   OR (d.kind = 'missing' AND EXISTS (
+         SELECT 1 FROM row_groups r WHERE r.partner_id = d.partner_id AND r.month = d.month AND r.first_no < d.log_no))
+UNION ALL
+SELECT 'decision ' || CAST(max(feed_decision_id) AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', partner_id,
+       kind, NULL, month
+FROM feed_decisions GROUP BY month, partner_id, kind, evidence HAVING count(*) > 1
+UNION ALL
+SELECT 'decision ' || CAST(feed_decision_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL
+FROM feed_decisions GROUP BY feed_decision_id HAVING count(*) > 1;
+
+-- close_without_decided: If the settings expect all feeds, someone accepted each missing feed before the month closed.
+-- whole
+-- columns at partner
+SELECT 'month ' || d.subject, d.value
+FROM details d
+JOIN fields s ON s.subject = 'settings' AND s.field = 'allow_empty' AND s.value = 'false' AND s.log_no < d.log_no
+  AND (s.until_no IS NULL OR s.until_no > d.log_no)
+JOIN closed_months c ON c.month = d.subject AND c.log_no > d.log_no
+WHERE d.action = 'month.close' AND substr(d.path, 1, 8) = 'without.'
+  AND NOT EXISTS (SELECT 1 FROM feed_decisions f WHERE f.month = d.subject AND f.partner_id = d.value AND f.kind = 'missing'
+                    AND f.log_no < c.log_no);
+
+-- close_accepts_contradictions: If a partner's rows contradict its latest statement, or more were to come, someone accepted that before the month closed.
+-- whole
+-- columns at partner complete:int stated_rows:int counted_rows:int
+WITH latest AS (
+  SELECT c.month, s.partner_id, e.log_no, c.log_no AS close_no, max(s.feed_statement_id) AS id
+  FROM closed_months c JOIN audit_events e ON e.action = 'month.close' AND e.subject = c.month
+  JOIN feed_statements s ON s.month = c.month AND s.log_no < e.log_no GROUP BY c.month, s.partner_id, e.log_no, c.log_no),
+sums AS (
+  SELECT id, sum(entries) AS entries, max(CASE WHEN stated = here THEN 0 ELSE 1 END) AS differs
+  FROM (SELECT id, currency, sum(stated) AS stated, sum(here) AS here, sum(entries) AS entries
+        FROM (SELECT l.id, t.currency, t.invoice_amount AS stated, 0 AS here, 0 AS entries
+              FROM latest l JOIN feed_statement_totals t ON t.feed_statement_id = l.id
+              UNION ALL
+              SELECT l.id, r.currency, 0, r.invoice_amount, r.entries
+              FROM latest l JOIN row_groups r ON r.partner_id = l.partner_id AND r.month = l.month AND r.first_no < l.log_no) x
+        GROUP BY id, currency) y GROUP BY id)
+SELECT 'month ' || l.month, l.partner_id, s.complete, s.entries, coalesce(x.entries, 0)
+FROM latest l JOIN feed_statements s ON s.feed_statement_id = l.id LEFT JOIN sums x ON x.id = l.id
+WHERE (s.complete = 0 OR s.entries <> coalesce(x.entries, 0) OR x.differs = 1) AND NOT EXISTS (
+  SELECT 1 FROM feed_decisions f WHERE f.month = l.month AND f.partner_id = l.partner_id
+    AND f.kind IN ('incomplete', 'totals') AND f.log_no < l.close_no);
 
 -- every_close_recorded: Every event of a close has closed its month.
 -- columns at month
@@ -2732,7 +2797,7 @@ WHERE f.recorded_at <> e.occurred_at
 SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.reason, d.value
 FROM fact_reasons f JOIN details d ON d.event_id = f.event_id AND d.path = 'reason'
 WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 'invoice.write_off_undone', 'invoice.hold',
-  'dispute.open', 'dispute.close', 'payment.reverse', 'processor.close', 'ledger.pause', 'user.deactivate', 'opening.reverse')
+  'dispute.open', 'dispute.close', 'feed.accept', 'payment.reverse', 'processor.close', 'ledger.pause', 'user.deactivate', 'opening.reverse')
   AND length(f.reason) * length(d.value) > 0
   AND NOT (substr(f.reason, 1, 1) = '#' AND length(f.reason) = 45) AND NOT (substr(d.value, 1, 1) = '#' AND length(d.value) = 45);
 
@@ -2956,7 +3021,7 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
                    'dispute.close', 'credit.apply', 'credit.unapply', 'credit.refund', 'credit.refund_returned',
                    'payment.record', 'payment.import', 'payment.apply', 'payment.unapply', 'payment.reverse',
                    'payment.assign', 'payment.close_exception', 'ledger.import', 'opening.import', 'month.close',
-                   'books.close')
+                   'books.close', 'feed.accept')
   AND NOT EXISTS (
     SELECT 1 FROM user_roles g
     WHERE g.user_id = e.user_id AND g.action = 'grant' AND g.log_no < e.log_no
@@ -3717,7 +3782,7 @@ ORDER BY x.bank_statement_id, x.position;
 -- columns partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country
 -- columns invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days
 -- columns active:flag tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference
--- columns electronic_address arrangement arrangement_from connected_account_id merchant_of_record split
+-- columns electronic_address feed arrangement arrangement_from connected_account_id merchant_of_record split
 -- columns settlement_currencies connected_account_type connected_account_state balance_transactions_from
 WITH RECURSIVE lists(subject, field, log_no, stem, n, text) AS (
   SELECT f.subject, f.field, f.log_no, f.stem, 0, v.value
@@ -3745,7 +3810,7 @@ SELECT p.partner_id, max(CASE c.field WHEN 'name' THEN c.value END),
        max(CASE c.field WHEN 'legal_note' THEN c.value END), max(CASE c.field WHEN 'parent' THEN c.value END),
        max(CASE c.field WHEN 'account_statement' THEN c.value END),
        max(CASE c.field WHEN 'e_invoice' THEN c.value END), max(CASE c.field WHEN 'buyer_reference' THEN c.value END),
-       max(CASE c.field WHEN 'electronic_address' THEN c.value END),
+       max(CASE c.field WHEN 'electronic_address' THEN c.value END), max(CASE c.field WHEN 'feed' THEN c.value END),
        max(CASE c.field WHEN 'arrangement' THEN c.value END),
        max(CASE c.field WHEN 'arrangement_from' THEN c.value END),
        max(CASE c.field WHEN 'connected_account_id' THEN c.value END),

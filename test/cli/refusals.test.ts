@@ -278,12 +278,12 @@ async function exportsGl(accounts: readonly object[] | undefined, ...args: strin
 }
 
 /** Closes September of the corrected world, where p-2 had rows in July and August, under settings that expect feeds. */
-async function closesSeptember(allowEmpty: false | readonly string[], ...args: string[]): Promise<Ran> {
+async function closesSeptember(more: object, ...args: string[]): Promise<Ran> {
   corrected ??= await correctedWorld();
   const settings = JSON.parse(readFileSync(join(corrected.home, 'settings.json'), 'utf8')) as object;
   return command(['--json', 'close', '2026-09', ...args], {
     env: {
-      RECKONER_HOME: homeWith(JSON.stringify({ ...settings, allow_empty: allowEmpty })),
+      RECKONER_HOME: homeWith(JSON.stringify({ ...settings, allow_empty: false, ...more })),
       DATABASE_URL: corrected.databaseUrl,
       RECKONER_NOW: '2026-10-03T10:00:00Z',
     },
@@ -1420,11 +1420,11 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     says: /America\/New_York it ends at 2026-09-01 00:00\./,
     run: () => inWorld(['close', '2026-08']),
   },
-  feeds_missing: {
+  feeds_in_doubt: {
     when: 'a partner that had rows in the last closed months has none',
     exit: 4,
     says: /2026-09 was not closed.*p-2 .*reckoner close 2026-09 --without p-2/s,
-    run: () => closesSeptember(false),
+    run: () => closesSeptember({}),
   },
   month_empty: {
     when: 'no partner has rows in the month, which would be the first',
@@ -1444,11 +1444,17 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
       }
     },
   },
-  feed_not_missing: {
+  feed_not_in_doubt: {
     when: 'a month is to close without a partner that nobody expects',
     exit: 3,
     says: /Omit --without p-1\./,
-    run: () => closesSeptember(false, '--without', 'p-1'),
+    run: () => closesSeptember({}, '--without', 'p-1'),
+  },
+  decide_separately: {
+    when: 'a close is to accept a missing feed, although accepting a feed needs approval',
+    exit: 3,
+    says: /require approval for accepting a feed.*reckoner feed accept 2026-09 p-2/,
+    run: () => closesSeptember({ approvals: { 'feed.accept': {} } }, '--without', 'p-2'),
   },
   earlier_month_open: {
     when: 'July is to close before June, which has rows',

@@ -60,8 +60,18 @@ const env = (now: string) => ({ RECKONER_HOME: world.home, DATABASE_URL: world.d
 test('a month without the rows of a partner that had some in each of the last two closed months stays open', async () => {
   await world.rows([row('p-1', '09')]);
   expect(await refusalOf(world.close())).toEqual({
-    code: 'feeds_missing',
-    facts: { month: '2026-09', partners: [{ partner_id: 'p-2', name: 'Partner p-2' }] },
+    code: 'feeds_in_doubt',
+    facts: {
+      month: '2026-09',
+      doubts: [
+        {
+          partner_id: 'p-2',
+          name: 'Partner p-2',
+          kind: 'missing',
+          evidence: 'has no rows, but had rows in each of the last closed months',
+        },
+      ],
+    },
   });
   expect(await closed()).toEqual(['2026-07', '2026-08']);
 });
@@ -69,8 +79,8 @@ test('a month without the rows of a partner that had some in each of the last tw
 test('late rows are not the feed of the month: a partner that sent only rows of August is missing in September', async () => {
   await world.rows([row('p-1', '09'), row('p-2', '08')]);
   expect(await refusalOf(world.close())).toMatchObject({
-    code: 'feeds_missing',
-    facts: { partners: [{ partner_id: 'p-2' }] },
+    code: 'feeds_in_doubt',
+    facts: { doubts: [{ partner_id: 'p-2' }] },
   });
 });
 
@@ -84,13 +94,13 @@ test('it closes without the partner that the operator names, and the event keeps
 test('every missing partner must be named, and no other', async () => {
   await world.rows([row('p-3', '09')]);
   expect(await refusalOf(world.close('2026-09', { without: ['p-1'] }))).toMatchObject({
-    code: 'feeds_missing',
-    facts: { partners: [{ partner_id: 'p-2' }] },
+    code: 'feeds_in_doubt',
+    facts: { doubts: [{ partner_id: 'p-2' }] },
   });
   for (const stranger of ['p-3', 'p-9']) {
     expect(await refusalOf(world.close('2026-09', { without: ['p-1', 'p-2', stranger] }))).toEqual({
-      code: 'feed_not_missing',
-      facts: { month: '2026-09', partner_id: stranger },
+      code: 'feed_not_in_doubt',
+      facts: { month: '2026-09', partner_id: stranger, field: 'without' },
     });
   }
   expect(await closed()).toEqual(['2026-07', '2026-08']);
@@ -123,7 +133,7 @@ test('a preview heeds --without: it refuses one that has rows, and says that the
   expect([refused.status, refused.stderr]).toEqual([3, expect.stringContaining('Omit --without p-1')]);
   const given = await asked('--without', 'p-2');
   expect(given.stdout).not.toContain('It does not close automatically');
-  expect(given.stdout).toContain('It closes without them, as requested.');
+  expect(given.stdout).toContain('It closes as it is, as requested.');
 });
 
 test('an inactive partner is not expected', async () => {
@@ -142,8 +152,8 @@ test('a partner that skipped a month with the consent of the operator is expecte
   world.at('2026-12-02T10:00:00Z');
   await world.rows([row('p-2', '09'), row('p-2', '10'), row('p-1', '11')]);
   expect(await refusalOf(world.close())).toMatchObject({
-    code: 'feeds_missing',
-    facts: { month: '2026-11', partners: [{ partner_id: 'p-2' }] },
+    code: 'feeds_in_doubt',
+    facts: { month: '2026-11', doubts: [{ partner_id: 'p-2' }] },
   });
 });
 
@@ -254,8 +264,8 @@ test('the status lists the expected feeds before the month ends, and asks for a 
   expect(shown.stdout).toContain('Feeds        1 of 2 expected for 2026-09 arrived; missing: p-2');
   world.at('2026-10-01T10:00:00Z');
   expect(await asked()).toEqual([
-    "2026-09 is waiting for the rows of 1 partner: p-2. Import them. Close without them with 'reckoner close " +
-      "2026-09 --without p-2' if they had no sales.",
+    '2026-09 is waiting. p-2 (Partner p-2) has no rows, but had rows in each of the last closed months. Close without ' +
+      "them with 'reckoner close 2026-09 --without p-2' if they had no sales.",
   ]);
 });
 
@@ -268,9 +278,9 @@ test('the hourly job does not close such a month, says so, and mails finance onc
   ]) {
     const ran = await job('month-close', { env: env(`2026-10-01T11:${minute}:00Z`) });
     expect(ran.status).toBe(status);
-    expect(ran.stderr).toContain('"code":"feeds_missing"');
+    expect(ran.stderr).toContain('"code":"feeds_in_doubt"');
   }
-  const emails = await world.sql(`SELECT status, recipients FROM emails WHERE kind = 'missing_feeds'`);
+  const emails = await world.sql(`SELECT status, recipients FROM emails WHERE kind = 'feed_doubts'`);
   expect(emails).toEqual([
     { status: 'sent', recipients: ['finance@protection.example', 'operations@protection.example'] },
   ]);
@@ -287,8 +297,8 @@ test('the e-mail is withdrawn if the month was closed before it was sent', async
   await sendEmails({ ...world, settings: { ...settings, mail_from: '' } }, {});
   await world.close('2026-09', { without: ['p-2'] });
   await sendEmails({ ...world, settings: { ...settings, mail_from } }, {});
-  expect(await world.sql(`SELECT status, reason FROM emails WHERE kind = 'missing_feeds'`)).toEqual([
-    { status: 'withdrawn', reason: 'the month is closed or complete now' },
+  expect(await world.sql(`SELECT status, reason FROM emails WHERE kind = 'feed_doubts'`)).toEqual([
+    { status: 'withdrawn', reason: 'the month is closed, or nothing about it is in doubt now' },
   ]);
 });
 

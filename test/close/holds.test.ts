@@ -105,7 +105,7 @@ test('an invoice above the amount of its currency is issued and held; the amount
   const { findings } = await world.database.reading((tx) => readStatus(tx, world));
   expect(findings).toMatchObject([
     {
-      urgent: `${number} was held by the close because of an unusual total: check it.`,
+      urgent: `${number} was held by the close as unusual: ${reason}. Check it.`,
       remedies: [{ action: 'invoice.release', input: { number } }],
     },
   ]);

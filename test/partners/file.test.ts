@@ -268,6 +268,7 @@ describe('partners.json is read', () => {
       e_invoice: 'none',
       buyer_reference: '',
       electronic_address: '',
+      feed: null,
       arrangement: 'invoicing',
       policies: [],
     });

@@ -58,6 +58,7 @@ describe('a partner is updated', () => {
     ['e-invoice', { e_invoice: 'ubl' }],
     ['buyer reference', { buyer_reference: '04011000-12345-34' }],
     ['electronic address', { electronic_address: '0208:0843766574' }],
+    ['feed', { feed: 'strict' }],
     ['being active', { active: false }],
     ["a policy's name", { policies: [policy({ name: 'Another' })] }],
     ["a policy's kind", { policies: [policy({ kind: 'non_insurance' })] }],

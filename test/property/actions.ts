@@ -10,6 +10,8 @@ import { runAction } from '../../src/actions/run.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { readBooksState } from '../../src/close/books.sql.ts';
 import { bankFeedsAt, openBooks, runCloseBooks } from '../../src/close/books.ts';
+import { acceptDoubts } from '../../src/close/close.ts';
+import type { Doubt } from '../../src/close/feeds.ts';
 import { closeMonths } from '../../src/close/run.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
@@ -231,13 +233,20 @@ export const ACTIONS: readonly Action[] = [
           closed += 1;
         };
         await closeMonths(world.database, { ...world, settings }, {}, count).catch(async (refusal: unknown) => {
-          if (!(refusal instanceof Refusal && ['feeds_missing', 'month_empty'].includes(refusal.code))) throw refusal;
-          const month = refusal.facts['month'] as Month;
-          const partners = (refusal.facts['partners'] ?? []) as { partner_id: string }[];
-          const without = partners.map(({ partner_id }) => partner_id);
-          const decision = { month, without, allowEmpty: without.length === 0 };
-          closed += (await closeMonths(world.database, { ...world, settings }, decision)).length;
+          if (!(refusal instanceof Refusal && ['feeds_in_doubt', 'month_empty'].includes(refusal.code))) throw refusal;
           decided = true;
+          const month = refusal.facts['month'] as Month;
+          const doubts = (refusal.facts['doubts'] ?? []) as Pick<Doubt, 'partner_id' | 'kind'>[];
+          const [first] = doubts;
+          if (first !== undefined && history.random() < 0.5) {
+            const accepted = { month, partnerId: first.partner_id, reason: 'the partner confirms it' };
+            await world.database.transaction((tx) => acceptDoubts(tx, { ...world, settings }, accepted));
+            return;
+          }
+          const named = (isMissing: boolean) =>
+            doubts.filter(({ kind }) => (kind === 'missing') === isMissing).map(({ partner_id }) => partner_id);
+          const decision = { month, without: named(true), acceptFeed: named(false), allowEmpty: doubts.length === 0 };
+          closed += (await closeMonths(world.database, { ...world, settings }, decision)).length;
         });
       }
       return closed > 0;

@@ -16,6 +16,7 @@ interface CloseOptions extends DeliverOption, PresentOptions {
   readonly firstMonth?: Month;
   readonly dryRun?: boolean;
   readonly without?: string[];
+  readonly acceptFeed?: string[];
   readonly allowEmpty?: boolean;
   readonly compare?: string;
 }
@@ -29,6 +30,11 @@ export const define: Definition = (command, action) => {
       monthArgument('--first-month'),
     )
     .option('--without <partner>', 'close even though this partner sent no rows; repeatable', repeatedArgument)
+    .option(
+      '--accept-feed <partner>',
+      "close although this partner's rows contradict its totals, are incomplete or came twice; repeatable",
+      repeatedArgument,
+    )
     .option('--allow-empty', 'close without the missing feeds, or without any rows')
     .option('--dry-run', 'show what would be issued; write nothing; also for the current month')
     .option('--compare <file>', "with --dry-run: compare the result with the previous system's invoices; '-' is stdin")
@@ -55,12 +61,12 @@ const usage = (reason: string) => refuse('usage', { reason, command: 'close' });
 async function comparing(
   { database, output, ...context }: CommandContext,
   month: Month | undefined,
-  { compare, firstMonth, without, allowEmpty, dryRun, ...options }: CloseOptions & { compare: string },
+  { compare, firstMonth, without, acceptFeed, allowEmpty, dryRun, ...options }: CloseOptions & { compare: string },
 ): Promise<number> {
   if (!dryRun || month === undefined) throw usage("'close --compare' needs a month and --dry-run");
   checkPresentable(output, options);
   const invoiced = parseInvoiced({ name: compare, bytes: readInput(compare) });
-  const { documents } = await previewClose(database, context, { month, firstMonth, without, allowEmpty });
+  const { documents } = await previewClose(database, context, { month, firstMonth, without, acceptFeed, allowEmpty });
   const billed = documents.filter(({ purpose, document }) => purpose === 'month' && document !== 'statement');
   const lines = compareInvoices(billed, invoiced);
   const equal = lines.every(({ result }) => result === 'equal');

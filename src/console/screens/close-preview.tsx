@@ -5,7 +5,7 @@
  */
 import type { ActionContext } from '../../actions/action.ts';
 import { readNextFeeds } from '../../close/close.ts';
-import { type Feeds, missingFeeds } from '../../close/feeds.ts';
+import { type Doubt, type Feeds, undecidedFeeds } from '../../close/feeds.ts';
 import { previewClose } from '../../close/run.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type ForeseenHold, foreseeHolds } from '../../delivery/foresee.ts';
@@ -18,8 +18,8 @@ import { Form } from '../form.tsx';
 import { addressOf, Card, Icon, Money } from '../kit.tsx';
 import type { PageUser, Screen } from '../page.tsx';
 import { choiceAsked } from '../parameters.ts';
-import { Tick, Totals } from './close.tsx';
-import { MonthChanges } from './month-changes.tsx';
+import { DoubtLine, Tick, Totals } from './close.tsx';
+import { LISTED, MonthChanges, More } from './month-changes.tsx';
 
 interface ClosePreview {
   readonly month: Month;
@@ -49,7 +49,7 @@ export async function readClosePreview(
   asked: ClosePreviewQuestion,
 ): Promise<ClosePreview> {
   const exact = choiceAsked('exact', asked.exact, ['yes']) !== undefined;
-  const next = await readNextFeeds(tx, context.settings, context.environment.now());
+  const next = await readNextFeeds(tx, context);
   const isNext = next?.month === month;
   if (isNext && !exact) return { month, due: next.due, seen: null, refused: null, awaiting: next };
   return readExactPreview(context, month, isNext && next.due);
@@ -88,7 +88,6 @@ export function closePreviewScreen(
   { month, due, seen, refused, awaiting }: ClosePreview,
   { reader }: { reader: PageUser },
 ): Screen {
-  const missing = seen?.feeds === undefined ? [] : missingFeeds(seen.feeds);
   return {
     place: 'close',
     title: `Closing ${monthName(month)}`,
@@ -96,7 +95,7 @@ export function closePreviewScreen(
     lead: 'nothing is issued yet',
     content:
       awaiting !== null ? (
-        <Awaiting month={month} due={due} feeds={awaiting} />
+        <Awaiting due={due} feeds={awaiting} reader={reader} />
       ) : seen === null ? (
         <p id="preview" class="problem" role="alert">
           {refused}
@@ -127,16 +126,16 @@ export function closePreviewScreen(
             />
           </div>
           <div class="stack">
-            <Blockers due={due} seen={seen} missing={missing} />
-            <Close month={month} due={due} missing={missing} empty={seen.feeds?.empty ?? false} reader={reader} />
+            <Blockers due={due} seen={seen} reader={reader} />
+            <Close month={month} due={due} feeds={seen.feeds} reader={reader} />
           </div>
         </div>
       ),
   };
 }
 
-function Awaiting({ month, due, feeds }: { month: Month; due: boolean; feeds: Feeds }) {
-  const exact = addressOf(`/console/close/${month}/preview`, { exact: 'yes' });
+function Awaiting({ due, feeds, reader }: { due: boolean; feeds: Feeds; reader: PageUser }) {
+  const exact = addressOf(`/console/close/${feeds.month}/preview`, { exact: 'yes' });
   return (
     <div id="preview" class="columns">
       <Card title="Would issue">
@@ -160,30 +159,24 @@ function Awaiting({ month, due, feeds }: { month: Month; due: boolean; feeds: Fe
           </p>
         </noscript>
       </Card>
-      <Before due={due} missing={missingFeeds(feeds)} />
+      <Before due={due} feeds={feeds} reader={reader} />
     </div>
   );
 }
 
-type Missing = Feeds['expected'];
-
-const Before = ({ due, missing }: { due: boolean; missing: Missing }) => (
+const Before = ({ due, feeds: { month, doubts }, reader }: { due: boolean; feeds: Feeds; reader: PageUser }) => (
   <Card title="Before it closes">
     <ul class="ticks">
       <Tick done={due} text={due ? 'The month has ended everywhere' : 'The month has not ended everywhere'} />
-      {missing.length === 0 && <Tick done text="All expected feeds have arrived" />}
-      {missing.map(({ partner_id, name }) => (
-        <li>
-          <Icon kind="missing" tone="warn" />
-          <span>
-            <a href={`/console/partners/${partner_id}`}>{name}</a>
-            <br />
-            <span class="soft">sent no rows for this month</span>
-          </span>
-        </li>
+      {doubts.length === 0 && <Tick done text="All expected feeds have arrived, and none is in doubt" />}
+      {doubts.slice(0, LISTED).map((doubt) => (
+        <DoubtLine month={month} doubt={doubt} user={reader} />
       ))}
     </ul>
-    {missing.length > 0 && (
+    <More count={doubts.length - LISTED}>
+      <code>{`reckoner close ${month} --dry-run`}</code> lists all
+    </More>
+    {doubts.length > 0 && (
       <p class="buttons">
         <a class="button" href={actionHref('ledger.import')}>
           Import rows
@@ -193,11 +186,11 @@ const Before = ({ due, missing }: { due: boolean; missing: Missing }) => (
   </Card>
 );
 
-function Blockers({ due, seen, missing }: { due: boolean; seen: NonNullable<ClosePreview['seen']>; missing: Missing }) {
-  const { holds, report } = seen;
+function Blockers({ due, seen, reader }: { due: boolean; seen: NonNullable<ClosePreview['seen']>; reader: PageUser }) {
+  const { feeds, holds, report } = seen;
   return (
     <>
-      <Before due={due} missing={missing} />
+      {feeds !== undefined && <Before due={due} feeds={feeds} reader={reader} />}
       <Card title="Would be held" note={holds.length === 0 ? undefined : plural(holds.length, 'document')}>
         <ul class="ticks">
           {holds.length === 0 && <Tick done text="All documents can be sent at once" />}
@@ -232,30 +225,37 @@ function Blockers({ due, seen, missing }: { due: boolean; seen: NonNullable<Clos
 function Close({
   month,
   due,
-  missing,
-  empty,
+  feeds,
   reader,
 }: {
   month: Month;
   due: boolean;
-  missing: Missing;
-  empty: boolean;
+  feeds: Feeds | undefined;
   reader: PageUser;
 }) {
   if (!due) return <p class="soft">The month can be closed once it has ended in every partner's time zone.</p>;
+  const { doubts, empty } = feeds === undefined ? { doubts: [], empty: false } : undecidedFeeds(feeds);
   return (
     <Form action={actionHref('month.close')} token={reader.formToken}>
       <input type="hidden" name="month" value={month} />
-      {missing.map(({ partner_id }) => (
-        <input type="hidden" name="without" value={partner_id} />
+      {acceptedBy(doubts).map(([field, id]) => (
+        <input type="hidden" name={field} value={id} />
       ))}
       {empty && <input type="hidden" name="allowEmpty" value="yes" />}
       <p class="buttons">
         <button type="submit" class="main" name="step" value="preview">
           {`Close ${monthName(month)}`}
-          {empty ? ' without any rows' : missing.length > 0 && ` without ${plural(missing.length, 'feed')}`}
+          {empty ? ' without any rows' : doubts.length > 0 && ` and accept ${plural(doubts.length, 'doubt')}`}
         </button>
       </p>
     </Form>
   );
 }
+
+const acceptedBy = (doubts: readonly Doubt[]): (readonly [field: string, partnerId: string])[] => [
+  ...new Map(
+    doubts
+      .map(({ kind, partner_id }) => [kind === 'missing' ? 'without' : 'acceptFeed', partner_id] as const)
+      .map((each) => [each.join(' '), each]),
+  ).values(),
+];

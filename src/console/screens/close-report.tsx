@@ -31,6 +31,7 @@ type OwnReport = Pick<
   | 'other_currencies'
   | 'differing_cuts'
   | 'held'
+  | 'accepted_doubts'
 >;
 
 interface CloseReportView {
@@ -70,6 +71,7 @@ export async function readCloseReport(
             other_currencies: own(whole.other_currencies),
             differing_cuts: own(whole.differing_cuts),
             held: own(whole.held),
+            accepted_doubts: own(whole.accepted_doubts),
           },
   };
 }
@@ -227,6 +229,14 @@ function Remarks({ report }: { report: OwnReport }) {
       </Remark>
       <Remark title="Without rows" none="Every active partner had rows.">
         {report.no_activity.map(({ partner_id, name }) => partner(partner_id, name))}
+      </Remark>
+      <Remark title="In doubt and accepted" none="No rows were in doubt.">
+        {report.accepted_doubts.map(({ partner_id, name, evidence, reason }) => (
+          <>
+            {partner(partner_id, name)} {evidence}
+            {reason !== null && <p class="soft">{reason}</p>}
+          </>
+        ))}
       </Remark>
       <Remark title="Currencies and cuts" none="All rows are in their partner's currency, with their policy's cut.">
         {[...report.other_currencies.map(describeOtherCurrency), ...report.differing_cuts.map(describeDifferingCut)]}

@@ -1,7 +1,8 @@
+import type { ComponentChildren } from 'preact';
 import { readBooksState } from '../../close/books.sql.ts';
 import { openBooks } from '../../close/books.ts';
-import { dueMonths, endOfMonthEverywhere, readNextMonth } from '../../close/close.ts';
-import { type Feeds, missingFeeds, readPartnerFeeds } from '../../close/feeds.ts';
+import { dueMonths, endOfMonthEverywhere, readFeeds, readNextMonth } from '../../close/close.ts';
+import { acceptFeed, type Doubt, type Feeds, missingFeeds } from '../../close/feeds.ts';
 import { readPartnerZones } from '../../close/months.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type Month, monthName, monthOf } from '../../month.ts';
@@ -62,7 +63,7 @@ async function readExpected(
   const zones = await readPartnerZones(tx);
   const end = endOfMonthEverywhere(month, zones.length > 0 ? zones : [settings.time_zone]);
   return {
-    feeds: await readPartnerFeeds(tx, settings, month),
+    feeds: await readFeeds(tx, context, month),
     ends_at: end.at.toISO(),
     requests: requests.filter(({ action, subject }) => action === 'month.close' && (due || subject === month)),
     missing: environment.name === 'production' ? (await readReadiness(tx, context)).missing.length : 0,
@@ -236,7 +237,13 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
                     <a class="row" href={`/console/partners/${partner_id}`}>
                       {name}
                     </a>
-                    {arrived ? <span class="soft">arrived</span> : <Chip tone="warn">missing</Chip>}
+                    {arrived ? (
+                      <span class="soft">arrived</span>
+                    ) : (
+                      <Accept month={open.month} doubt={feeds.doubts.find(isMissing(partner_id))} user={user}>
+                        <Chip tone="warn">missing</Chip>
+                      </Accept>
+                    )}
                   </li>
                 ))}
             </ul>
@@ -259,6 +266,12 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
                 missing.length === 0 ? 'All expected feeds have arrived' : `${plural(missing.length, 'feed')} missing`
               }
             />
+            {feeds.doubts
+              .filter(({ kind }) => kind !== 'missing')
+              .slice(0, LISTED)
+              .map((each) => (
+                <DoubtLine month={open.month} doubt={each} user={user} />
+              ))}
             {next.month !== open.month && (
               <SignOffLine tone="warn">
                 <a href={`/console/close/${next.month}`}>{monthName(next.month)}</a> closes first
@@ -277,6 +290,46 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
       </div>
     </div>
   );
+}
+
+/** A doubt about a partner's rows, with the link that accepts it. */
+export const DoubtLine = ({ month, doubt, user }: { month: Month; doubt: Doubt; user: Seer }) => (
+  <li>
+    <Icon kind={doubt.accepted ? 'done' : 'missing'} tone={doubt.accepted ? 'good' : 'warn'} />
+    <span>
+      <a href={`/console/partners/${doubt.partner_id}`}>{doubt.name}</a>
+      <br />
+      <span class="soft">
+        {doubt.evidence}
+        {!doubt.accepted && !doubt.stops && '. Its document will be held'}
+      </span>
+    </span>
+    <Accept month={month} doubt={doubt} user={user} />
+  </li>
+);
+
+const isMissing = (id: string) => (each: Doubt) => each.partner_id === id && each.kind === 'missing';
+
+/** Whether a doubt was accepted; otherwise its state and the link that accepts it. */
+function Accept({ month, doubt, user, children }: AcceptProps) {
+  if (doubt === undefined) return children;
+  if (doubt.accepted) return <span class="soft">accepted</span>;
+  const { action, input } = acceptFeed(month, doubt);
+  return (
+    <>
+      {children}{' '}
+      <ActionLink user={user} action={action} partner={doubt.partner_id} input={input} tone="plain">
+        Accept
+      </ActionLink>
+    </>
+  );
+}
+
+interface AcceptProps {
+  readonly month: Month;
+  readonly doubt: Doubt | undefined;
+  readonly user: Seer;
+  readonly children?: ComponentChildren;
 }
 
 export const Tick = ({ done, text }: { done: boolean; text: string }) => (

@@ -145,6 +145,7 @@ const Terms = ({ view: { partner, issuerTerms } }: { view: PartnerTermsView }) =
         ['Buyer reference', partner.buyer_reference],
         ['Electronic address', partner.electronic_address],
         ['Legal note', partner.legal_note],
+        ['Feed', partner.feed === 'strict' ? 'strict: unusual rows stop the close' : ''],
         ['Account statement', partner.account_statement === 'monthly' ? 'by e-mail each month' : 'on request'],
       ]}
     />

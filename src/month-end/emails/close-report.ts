@@ -1,5 +1,6 @@
 /** The e-mail to finance after a close, with the month's documents as in `report close`. */
 
+import { describeDecision } from '../../close/feeds.ts';
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import { LOCKS, takeLock } from '../../database/locks.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -111,6 +112,7 @@ function viewOf(report: CloseReport) {
     })),
     otherCurrencies: report.other_currencies.map((row) => oneLine(describeOtherCurrency(row))),
     differingCuts: report.differing_cuts.map((row) => oneLine(describeDifferingCut(row))),
+    acceptedDoubts: report.accepted_doubts.map((row) => oneLine(describeDecision(row))),
     held: report.held.map(({ number, name, status, reason }) => ({ number, partner: oneLine(name), status, reason })),
   };
 }

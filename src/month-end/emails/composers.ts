@@ -5,8 +5,8 @@ import { accountStatementEmail } from './account-statement.ts';
 import { approvalDecisionEmail, approvalRequestEmail } from './approval.ts';
 import { checkpointEmail } from './checkpoint.ts';
 import { closeReportEmail } from './close-report.ts';
+import { feedDoubtsEmail } from './feed-doubts.ts';
 import { instructionsChangedEmail } from './instructions-changed.ts';
-import { missingFeedsEmail } from './missing-feeds.ts';
 import { paymentReceiptEmail } from './payment-receipt.ts';
 import { refundNoticeEmail } from './refund-notice.ts';
 import { statusEmail } from './status.ts';
@@ -15,7 +15,7 @@ export const COMPOSERS: readonly EmailComposer[] = [
   checkpointEmail,
   accountStatementEmail,
   closeReportEmail,
-  missingFeedsEmail,
+  feedDoubtsEmail,
   instructionsChangedEmail,
   reminderEmail,
   paymentReceiptEmail,

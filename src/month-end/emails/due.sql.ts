@@ -54,9 +54,6 @@ export const readMonthsWithoutReport = (tx: Transaction, since: string): Promise
 export const readAlarmedEvents = (tx: Transaction): Promise<{ event_id: number | null }[]> =>
   query(tx, `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`);
 
-export const readMissingFeedsEmails = (tx: Transaction, day: string): Promise<unknown[]> =>
-  query(tx, `SELECT FROM emails WHERE kind = 'missing_feeds' AND day = :day::date`, { day });
-
 interface Receipt {
   readonly partner_id: string | null;
   readonly currency: string;

@@ -1,0 +1,135 @@
+/**
+ * The e-mail to finance about the rows of the next month to close (`src/close/feeds.ts`). It is sent when two working
+ * days of the month are left, if something is missing then. It is sent again when the month has ended and stops, and
+ * when another doubt stops the month.
+ */
+import { DateTime } from 'luxon';
+import { readNextFeeds } from '../../close/close.ts';
+import { readUsuallyEarly } from '../../close/feeds.sql.ts';
+import { acceptFeed, type Doubt, type Feeds, undecidedFeeds } from '../../close/feeds.ts';
+import { publicAddress, type Settings } from '../../config/settings.ts';
+import { todayOf } from '../../config/today.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { mailDomain } from '../../documents/issue/context.ts';
+import { closeEmpty } from '../../errors/close.ts';
+import type { EmailComposer } from '../../mail/email.ts';
+import { issuerView } from '../../mail/issuer-view.ts';
+import { queueEmails } from '../../mail/outbox.sql.ts';
+import { dateName, lastDay, type Month, monthName } from '../../month.ts';
+import type { ActorContext, Installation } from '../../people/audit-events.ts';
+import { actionAddress } from '../../remedy.ts';
+import { readUntold, recordAttention } from '../../reports/jobs.sql.ts';
+
+/** The number of doubts that an e-mail lists. The console lists all. */
+const LISTED = 50;
+
+export const feedDoubtsEmail: EmailComposer = {
+  kind: 'feed_doubts',
+  queueDue,
+  async compose(tx, { day }, context, templates) {
+    const { environment, settings } = context;
+    const recipient = recipientOf(settings);
+    if (recipient === undefined) return { held: 'settings.json has neither finance_email nor operations_email' };
+    const told = await readToTell(tx, context);
+    if (told === undefined || told.month !== (day ?? '').slice(0, 7)) {
+      return { withdrawn: 'the month is closed, or nothing about it is in doubt now' };
+    }
+    const { month, due, doubts, empty } = told;
+    const address = publicAddress(settings);
+    return {
+      to: recipient,
+      cc: settings.operations_email === '' || settings.finance_email === '' ? [] : [settings.operations_email],
+      content: templates.render('feed_doubts', {
+        sandbox: environment.name === 'sandbox',
+        issuer: issuerView(settings.issuer),
+        ...{ month: monthName(month), ended: due, empty, ends: dateName(lastDay(month)) },
+        doubts: doubts.slice(0, LISTED).map((each) => ({
+          ...{ id: each.partner_id, name: each.name, evidence: each.evidence, held: !each.stops },
+          address: `${address}${actionAddress(acceptFeed(month, each))}`,
+        })),
+        ...{ count: String(doubts.length), single: doubts.length === 1 },
+        more: doubts.length > LISTED ? String(doubts.length - LISTED) : '',
+        address: `${address}${empty && due ? actionAddress(closeEmpty(month)) : `/console/close/${month}`}`,
+      }),
+      attachments: [],
+    };
+  },
+};
+
+const recipientOf = ({ finance_email: finance, operations_email: operations }: Settings) =>
+  finance !== ''
+    ? { name: 'Finance', address: finance }
+    : operations !== ''
+      ? { name: 'Operations', address: operations }
+      : undefined;
+
+interface ToTell {
+  readonly month: Month;
+  /** Whether the month has ended everywhere, so that the doubts stop it. */
+  readonly due: boolean;
+  readonly empty: boolean;
+  readonly doubts: readonly Doubt[];
+}
+
+/** What finance should hear about the next month to close. */
+async function readToTell(tx: Transaction, context: Installation): Promise<ToTell | undefined> {
+  const feeds = await readNextFeeds(tx, context);
+  if (feeds === null) return undefined;
+  const { month, due } = feeds;
+  const open = undecidedFeeds(feeds);
+  if (due) {
+    const held = feeds.doubts.filter(({ stops, accepted }) => !stops && !accepted);
+    return open.empty || open.doubts.length > 0
+      ? { month, due, ...open, doubts: [...open.doubts, ...held] }
+      : undefined;
+  }
+  if (todayOf(context) < whenTwoWorkingDaysAreLeft(month)) return undefined;
+  const doubts = await withoutLateFeeds(tx, feeds, open.doubts);
+  return doubts.length > 0 ? { month, due, empty: false, doubts } : undefined;
+}
+
+/** Before the month ends, only the feeds are missing that had come by that day in the month before. */
+async function withoutLateFeeds(tx: Transaction, { month }: Feeds, doubts: readonly Doubt[]): Promise<Doubt[]> {
+  const missing = doubts.filter(({ kind }) => kind === 'missing').map(({ partner_id }) => partner_id);
+  const early = new Set(
+    (await readUsuallyEarly(tx, { month, partnerIds: missing })).map(({ partner_id }) => partner_id),
+  );
+  return doubts.filter(({ kind, partner_id }) => kind === 'totals' || kind === 'repeated' || early.has(partner_id));
+}
+
+/** The day on which two working days of a month are left, this day included. Working days are Monday to Friday. */
+export function whenTwoWorkingDaysAreLeft(month: Month): string {
+  let day = DateTime.fromISO(lastDay(month), { zone: 'utc' });
+  for (let left = 2; ; day = day.minus({ days: 1 })) {
+    if (day.weekday <= 5) left -= 1;
+    if (left === 0) return day.toFormat('yyyy-MM-dd');
+  }
+}
+
+async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
+  const { environment, settings } = context;
+  if (recipientOf(settings) === undefined) return;
+  const told = await readToTell(tx, context);
+  const now = environment.now();
+  const items = told?.due
+    ? [...(told.empty ? ['empty'] : []), ...told.doubts.map(({ partner_id, kind }) => `${partner_id} ${kind}`)]
+    : [];
+  const found = {
+    ...{ job: 'e-mail of doubts', items: items.map((item) => ({ item: `${told?.month} ${item}`, count: 1 })) },
+    ...{ now: now.toISO(), againAfterHours: NEVER_HOURS },
+  };
+  const untold = await readUntold(tx, found);
+  await recordAttention(tx, found);
+  if (told === undefined || (told.due && untold.length === 0)) return;
+  // The e-mail must stay valid after the month is closed, so the e-mail names the month by its first day.
+  const occasion = told.due ? now.toUTC().toFormat("yyyyMMdd'T'HHmmss") : 'before-its-end';
+  const email = {
+    kind: 'feed_doubts',
+    day: `${told.month}-01`,
+    name: `feed-doubts.${told.month}.${occasion}`,
+  } as const;
+  await queueEmails(tx, [email], { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) });
+}
+
+/** A doubt is told once. */
+const NEVER_HOURS = 100 * 366 * 24;
