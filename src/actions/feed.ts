@@ -1,31 +1,116 @@
+/** Stating the totals of a partner's rows of a month (close/stated.ts), and accepting doubts about them (close/feeds.ts). */
 import { acceptDoubts } from '../close/close.ts';
 import { type Doubt, describeDoubt } from '../close/feeds.ts';
+import { type FeedTotals, readStatements, type StatedTotals } from '../close/stated.sql.ts';
+import { differencesOf, feedJson, stateFeed, totalsText } from '../close/stated.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { toDo } from '../remedy.ts';
-import { printable } from '../text-table.ts';
+import { fieldName } from '../field-names.ts';
+import { readTotals } from '../ledger/control.ts';
+import { groupThousands } from '../money.ts';
+import { toDo, toRun } from '../remedy.ts';
+import { counted } from '../text.ts';
+import { printable, table } from '../text-table.ts';
 import { defineAction, type Facts } from './action.ts';
-import { month, reason, text } from './fields.ts';
+import { flag, month, reason, several, text, whole } from './fields.ts';
+
+export const feedState = defineAction({
+  name: 'feed.state',
+  title: "State the totals of a partner's month",
+  command: {
+    summary: "State how many rows a partner's month has, and their totals; safe to repeat",
+    arguments: { partnerId: '<partner>', month: '<month>' },
+    options: { control: '--control <currency=total...>' },
+    help: `The totals are those of the partner: the number of its rows of the month, and
+the sum of their invoiceAmount in each currency, reversals included. Rows count
+in their own month, even if they are billed later. The latest statement counts.
+A month with rows that contradict a complete statement does not close.`,
+  },
+  role: 'finance',
+  input: {
+    partnerId: text('Partner', 'The partner.'),
+    month: month('Month', "The month of the rows, in the partner's time zone."),
+    count: whole('Rows', 'The number of rows, including reversals.', { least: 0, value: 'rows' }),
+    control: several(text('Control total', 'The sum of invoiceAmount in a currency, as USD=8311.20.')).optional(),
+    incomplete: flag('Incomplete', 'More rows of the month will come.').optional(),
+  },
+  check({ count, control }) {
+    if (count === 0 || control !== undefined) return;
+    throw refuse('usage', { reason: `give ${fieldName('control', 'USD=8311.20')} for each currency of the rows` });
+  },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, { partnerId, month, count, control = [], incomplete = false }) =>
+    stateFeed(tx, context, {
+      ...{ partnerId, month, complete: !incomplete, stated: { entries: count, totals: readTotals(control) } },
+    }),
+  committed: () => failpoint('feed.committed'),
+  async facts(tx, { partnerId, month }): Promise<Facts> {
+    const [feed] = await readStatements(tx, { partnerId, month });
+    return feed === undefined ? {} : { [`${month} of ${partnerId}`]: factsOf(feed) };
+  },
+  amounts: () => [],
+  report: async (_tx, { width }, { result: { feed, fresh } }) => ({
+    json: { ...feedLine(feed), already_stated: !fresh },
+    text: describe(feed, { fresh, width }),
+    remedies: [toRun('See all statements', 'feed list', '/console/feeds')],
+    attention: feed.complete && !feed.agrees,
+  }),
+});
+
+export const feedLine = (feed: StatedTotals) => ({
+  ...{ partner_id: feed.partner_id, name: feed.name, ...feedJson(feed) },
+});
+
+function describe(feed: StatedTotals, { fresh, width }: { fresh: boolean; width: number | undefined }): string {
+  const { name, month, complete, stated, here, agrees } = feed;
+  const currencies = [...new Set([...Object.keys(stated.totals), ...Object.keys(here.totals)])].sort();
+  const line = (what: string, { entries, totals }: FeedTotals) => [
+    ...[what, counted(entries), ...currencies.map((each) => groupThousands(totals[each] ?? '0'))],
+  ];
+  return [
+    `${printable(name)}, ${month}: ${fresh ? 'stated' : 'already stated'}${complete ? '.' : '. More rows will come.'}`,
+    '',
+    table(
+      ['', '>rows', ...currencies.map((each) => `>${each}`)],
+      [line('stated', stated), line('recorded', here), line('difference', differencesOf(feed))],
+      width,
+    ),
+    '',
+    agrees
+      ? 'The ledger agrees.'
+      : complete
+        ? 'The ledger differs. Import what is missing, reverse what is wrong, or state other totals.'
+        : 'The ledger differs.',
+  ].join('\n');
+}
+
+const factsOf = ({ stated, complete, agrees }: StatedTotals): Facts[string] => ({
+  stated: totalsText(stated),
+  complete: complete ? 'yes' : 'no',
+  'the ledger agrees': agrees ? 'yes' : 'no',
+});
 
 export const feedAccept = defineAction({
   name: 'feed.accept',
   title: "Accept what is in doubt about a partner's rows of a month",
   command: {
     summary: "Accept what is in doubt about a partner's rows, so that the month can close",
-    arguments: { month: '<month>', partner: '<partner>' },
+    arguments: { partnerId: '<partner>', month: '<month>' },
   },
   role: 'finance',
   input: {
+    partnerId: text('Partner', 'The partner whose rows are right as they are, or who had no sales.'),
     month: month('Month', 'The open month.'),
-    partner: text('Partner', 'The partner whose rows are right as they are, or who had no sales.'),
     reason: reason(),
   },
-  subject: ({ partner }) => partner,
-  partners: async (_tx, { partner }) => [partner],
-  perform: (tx, context, { month: of, partner, reason: why }) =>
-    acceptDoubts(tx, context, { month: of, partnerId: partner, reason: why }),
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, { partnerId, month: of, reason: why }) =>
+    acceptDoubts(tx, context, { month: of, partnerId, reason: why }),
   committed: () => failpoint('feed_decision.committed'),
   // The evidence is part of the effect, so that an approval covers the numbers that were shown.
-  facts: async (_tx, { partner, month: of }, accepted) => factsOf(`${partner} ${of}`, accepted ?? []),
+  facts: async (_tx, { partnerId, month: of }, accepted) => acceptedFacts(`${of} of ${partnerId}`, accepted ?? []),
   amounts: () => [],
   report: async (_tx, _context, { input: { month: of }, result: accepted }) => ({
     json: { month: of, accepted: accepted.map(({ partner_id, kind, evidence }) => ({ partner_id, kind, evidence })) },
@@ -34,5 +119,5 @@ export const feedAccept = defineAction({
   }),
 });
 
-const factsOf = (of: string, accepted: readonly Doubt[]): Facts =>
+const acceptedFacts = (of: string, accepted: readonly Doubt[]): Facts =>
   accepted.length === 0 ? {} : { [of]: Object.fromEntries(accepted.map(({ kind, evidence }) => [kind, evidence])) };

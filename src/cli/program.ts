@@ -32,6 +32,14 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   instructions: ['Put our bank details in force', () => [actionCommand(loadAction('instructions.adopt'))]],
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
+  feed: [
+    "State the totals of partners' months, compare them, and accept what is in doubt",
+    () => [
+      actionCommand(loadAction('feed.state')),
+      actionCommand(loadAction('feed.accept')),
+      listCommand(import('../lists/feeds.ts').then((lists) => lists.feeds)),
+    ],
+  ],
   opening: [
     'Import open items from the previous system',
     () => [
@@ -94,7 +102,6 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/credit.ts'),
     ],
   ],
-  feed: ["Accept what is in doubt about partners' rows", () => [actionCommand(loadAction('feed.accept'))]],
   dispute: [
     'Open, close and list invoice disputes',
     () => [

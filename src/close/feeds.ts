@@ -27,7 +27,8 @@ import {
   readWhetherStrict,
   type StoredFeedDecision,
 } from './feeds.sql.ts';
-import { type FeedTotals, readStatedTotals, type StatedTotals } from './stated.sql.ts';
+import { readStatedTotals, type StatedTotals } from './stated.sql.ts';
+import { totalsText } from './stated.ts';
 import { earlyEnd, fewSales, MOST_MONTHS } from './usual.ts';
 
 /**
@@ -131,11 +132,6 @@ function ofStatement({ partner_id, name, complete, agrees, stated, here }: State
   return agrees ? [] : [{ ...about, kind: 'totals', evidence: `${said}, but here are ${totalsText(here)}` }];
 }
 
-const totalsText = ({ entries, totals }: FeedTotals): string =>
-  [plural(entries, 'row'), ...Object.entries(totals).map(([currency, amount]) => moneyText(amount, currency))].join(
-    ', ',
-  );
-
 const repeated = (found: RepeatedDelivery): Suspicion => ({
   ...{ partner_id: found.partner_id, name: found.name, currency: found.currency, kind: 'repeated', stops: true },
   evidence:
@@ -233,7 +229,7 @@ export const closeAnyway = (feeds: Feeds): Remedy =>
   feeds.empty ? closeEmpty(feeds.month) : closeAccepting(feeds.month, undecidedFeeds(feeds).doubts);
 
 export const acceptFeed = (month: Month, { partner_id }: Pick<Doubt, 'partner_id'>): ToDo =>
-  toDo('Accept it', 'feed.accept', { month, partner: partner_id });
+  toDo('Accept it', 'feed.accept', { partnerId: partner_id, month });
 
 /** Refuses a month that has no rows, or whose rows are in doubt, unless the operator accepted that. */
 export function refuseDoubts(feeds: Feeds, decision: FeedDecision): void {

@@ -64,6 +64,10 @@ export const CLOSE = {
       toRun('Preview a month that is still running', `close ${f.month} --dry-run`, '/console/close'),
     ),
   ),
+  month_not_begun: badInput<{ month: string; time_zone: string }>(
+    (f) => `${f.month} has not begun in ${f.time_zone}, so nothing can be stated of it. Correct the month.`,
+    422,
+  ),
   earlier_month_open: refused<{ month: string; open: string; entries: number }>((f) =>
     says(
       `${f.month} cannot be closed while ${f.open} is open and has ${plural(f.entries, 'ledger row')}.`,
@@ -188,7 +192,7 @@ export const CLOSE = {
     says(
       `The settings require approval for accepting a feed (feed.accept), so the close of ${f.month} cannot accept the feed ` +
         `of ${f.partner_id}.`,
-      toDo('Accept it first', 'feed.accept', { month: f.month, partner: f.partner_id }),
+      toDo('Accept it first', 'feed.accept', { partnerId: f.partner_id, month: f.month }),
     ),
   ),
   month_not_closed: refused<{ month: string }>(({ month }) =>

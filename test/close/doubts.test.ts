@@ -285,10 +285,10 @@ test('a currency without sales holds the documents of the partner in its other c
 test('an acceptance shows the doubts, is recorded with its reason, and is in the report of the close', async () => {
   await world.rows(sales('2026-07', 3));
   await state('p-1', '2026-07', 4, '28.00');
-  const input = { month: '2026-07' as Month, partner: 'p-1', reason: 'one sale was cancelled' };
+  const input = { month: '2026-07' as Month, partnerId: 'p-1', reason: 'one sale was cancelled' };
   const evidence = 'stated 4 rows, 28.00 USD, but here are 3 rows, 21.00 USD';
   const shown = await previewAction(world, feedAccept, input);
-  expect(shown.changes).toEqual([{ of: 'p-1 2026-07', field: 'totals', before: null, after: evidence }]);
+  expect(shown.changes).toEqual([{ of: '2026-07 of p-1', field: 'totals', before: null, after: evidence }]);
   expect(await decisions()).toEqual([]);
   const report = await runAction(world, feedAccept, input, { reporter: {} });
   expect(report.text).toBe(`Accepted for 2026-07:\n  p-1 (Partner p-1) ${evidence}`);
