@@ -59,8 +59,8 @@ export interface RepeatedDelivery {
 }
 
 /**
- * Reads the deliveries billed in a month that have the rows of an earlier delivery under other ids: as many rows, with the
- * same policies, kinds, seconds and amounts. Only the rows of deliveries whose receipts are equal are read. Earlier
+ * Reads the deliveries billed in a month that have the rows of an earlier delivery under other ids: as many rows, with
+ * the same policies, kinds, seconds and amounts. Only the rows of deliveries whose receipts are equal are read. Earlier
  * deliveries are those billed since the month `from`.
  */
 export const readRepeatedDeliveries = (
@@ -86,7 +86,8 @@ export const readRepeatedDeliveries = (
          WHERE e.partner_id = d.partner_id AND e.posted_month = d.posted_month AND e.event_id = d.event_id
            AND e.currency = d.currency) AS c
      ), repeated AS (
-       SELECT alike, event_id, posted_month, lag(event_id) OVER (PARTITION BY alike, content ORDER BY event_id) AS before
+       SELECT alike, event_id, posted_month,
+              lag(event_id) OVER (PARTITION BY alike, content ORDER BY event_id) AS before
        FROM contents
      )
      SELECT d.partner_id, p.name, d.currency, d.entries, d.invoice_amount,
@@ -114,7 +115,7 @@ export interface FeedHistory {
 
 /**
  * Reads the rows of a month and of the closed months before it, by partner and currency, for active partners that have
- * rows of the month. Sales are rows that are no reversals. Rows count in their own month, whenever they are billed.
+ * rows of the month. Sales are all rows except reversals. Rows count in their own month, whenever they are billed.
  */
 export const readFeedHistories = (
   tx: Transaction,
@@ -159,8 +160,7 @@ export const readFeedHistories = (
   );
 
 /**
- * The partners whose first row of the month before a month was recorded while at least as much of that month was left as
- * is left of this month two working days before its end: three days, or four over a weekend.
+ * Reads which partners had their first row of the last closed month at least two days before that month ended.
  */
 export const readUsuallyEarly = (
   tx: Transaction,

@@ -29,7 +29,7 @@ export function fewSales(sales: readonly number[]): number {
   const spread = Math.sqrt(Math.max(variance, 1 / usual) * (1 + 1 / logs.length));
   const t = T[logs.length - LEAST_MONTHS] as number;
   const low = Math.ceil(Math.exp(mean - t * spread) - 0.5) - 1;
-  // A season that was low a year before is no surprise.
+  // If the same month was low a year before, a low month is usual.
   const season = sales.length === MOST_MONTHS ? Math.min(usual, sales[0] as number) : usual;
   return Math.max(low, Math.floor(season / 10), -1);
 }

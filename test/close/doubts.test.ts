@@ -3,9 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { feedAccept } from '../../src/actions/feed.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
 import { acceptDoubts, readNextFeeds } from '../../src/close/close.ts';
-import { insertStatement } from '../../src/close/stated.sql.ts';
+import { stateFeed } from '../../src/close/stated.ts';
 import { lastDay, type Month } from '../../src/month.ts';
-import { recordEvent } from '../../src/people/audit-events.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
 import { describeClose } from '../../src/reports/close-text.ts';
@@ -57,17 +56,12 @@ async function threeMonths(): Promise<void> {
 
 /** The partner states totals of its rows. */
 const state = (partnerId: string, month: string, entries: number, usd: string | null, complete = true) =>
-  world.database.transaction(async (tx) => {
-    const now = world.environment.now().toISO();
-    const eventId = await recordEvent(tx, world.actor, {
-      action: 'feed.state',
-      subject: partnerId,
-      details: { month },
-      now,
-    });
-    const totals = usd === null ? {} : { USD: usd };
-    await insertStatement(tx, { partnerId, month: month as Month, entries, totals, complete, now, eventId });
-  });
+  world.database.transaction((tx) =>
+    stateFeed(tx, world, {
+      ...{ partnerId, month: month as Month, complete },
+      stated: { entries, totals: usd === null ? {} : { USD: usd } },
+    }),
+  );
 
 const held = async () =>
   (

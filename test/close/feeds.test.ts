@@ -269,25 +269,50 @@ test('the status lists the expected feeds before the month ends, and asks for a 
   ]);
 });
 
-test('the hourly job does not close such a month, says so, and mails finance once', async () => {
+test('the hourly job prints a stop when it begins, when a doubt is added, and once a day; finance decides, and it goes on', async () => {
   await world.rows([row('p-1', '09')]);
-  // The second run has nothing new to raise an alarm about.
-  for (const [minute, status] of [
-    ['07', 4],
-    ['08', 0],
-  ]) {
-    const ran = await job('month-close', { env: env(`2026-10-01T11:${minute}:00Z`) });
-    expect(ran.status).toBe(status);
-    expect(ran.stderr).toContain('"code":"feeds_in_doubt"');
-  }
-  const emails = await world.sql(`SELECT status, recipients FROM emails WHERE kind = 'feed_doubts'`);
-  expect(emails).toEqual([
-    { status: 'sent', recipients: ['finance@protection.example', 'operations@protection.example'] },
-  ]);
+  const runs: [string, number | null, string][] = [];
+  const run = async (instant: string) => {
+    const ran = await job('month-close', { env: env(instant) });
+    runs.push([instant, ran.status, ran.stdout]);
+  };
+  await run('2026-10-01T11:07:00Z');
+  await run('2026-10-01T12:07:00Z');
   expect(await closed()).toEqual(['2026-07', '2026-08']);
-  // The rows arrive: the next run closes the month by itself.
-  await world.rows([row('p-2', '09')]);
-  expect((await job('month-close', { env: env('2026-10-01T12:07:00Z') })).status).toBe(0);
+  const delivery = [1, 2, 3].map((day) => quote({ partner_id: 'p-3', accepted_at: `2026-09-0${day}T12:00:00Z` }));
+  await world.rows(delivery);
+  await world.rows(delivery.map((sold, nth) => ({ ...sold, quote_id: `x-${nth}`, enrollment_id: `x-${nth}` })));
+  await run('2026-10-01T13:07:00Z');
+  await run('2026-10-02T11:07:00Z');
+  const missing = 'p-2 (Partner p-2) has no rows, but had rows in each of the last closed months.';
+  const stop = (doubts: string, named: string, when: string) =>
+    `2026-09 was not closed. ${doubts} Import what is missing. ${named} if ${when}.\n`;
+  const first = stop(missing, "Close without them with 'reckoner close 2026-09 --without p-2'", 'they had no sales');
+  const twice =
+    'p-3 (Partner p-3) delivered the same 3 rows of 21.00 USD twice under different ids, at 2026-10-01 10:00 and at ' +
+    '2026-10-01 10:00 UTC.';
+  const second = stop(
+    `${missing} ${twice}`,
+    "Close it as it is with 'reckoner close 2026-09 --without p-2 --accept-feed p-3'",
+    'the rows are right',
+  );
+  expect(runs).toEqual([
+    ['2026-10-01T11:07:00Z', 4, first],
+    ['2026-10-01T12:07:00Z', 0, ''],
+    ['2026-10-01T13:07:00Z', 4, second],
+    ['2026-10-02T11:07:00Z', 4, second],
+  ]);
+  const emails = await world.sql(`SELECT status, recipients FROM emails WHERE kind = 'feed_doubts'`);
+  const sent = { status: 'sent', recipients: ['finance@protection.example', 'operations@protection.example'] };
+  expect(emails).toEqual([sent, sent]);
+  for (const id of ['p-2', 'p-3']) {
+    const accepted = await command(['feed', 'accept', id, '2026-09', '--reason', 'confirmed'], {
+      env: env('2026-10-02T11:30:00Z'),
+    });
+    expect([accepted.status, accepted.stderr]).toEqual([0, '']);
+  }
+  await run('2026-10-02T12:07:00Z');
+  expect(runs.at(-1)).toEqual(['2026-10-02T12:07:00Z', 0, '']);
   expect(await closed()).toEqual(['2026-07', '2026-08', '2026-09']);
 });
 

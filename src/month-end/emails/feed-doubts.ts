@@ -131,5 +131,5 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   await queueEmails(tx, [email], { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) });
 }
 
-/** A doubt is told once. */
+/** An e-mail reports a doubt only once. */
 const NEVER_HOURS = 100 * 366 * 24;
