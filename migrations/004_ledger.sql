@@ -294,6 +294,30 @@ CREATE TABLE ledger_receipts (
 );
 CALL make_fact('ledger_receipts');
 
+-- The totals that a partner, or finance on its behalf, states of its rows of a month: all kinds, signed, whenever billed.
+-- The latest statement of a partner and month counts. If a statement is not complete, more rows will come.
+CREATE TABLE feed_statements (
+  feed_statement_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  month billing_month NOT NULL,
+  entries bigint NOT NULL CONSTRAINT feed_statement_entries_not_negative CHECK (entries >= 0),
+  complete boolean NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CREATE INDEX feed_statements_of_month ON feed_statements (month, partner_id, feed_statement_id);
+CALL make_fact('feed_statements');
+
+CREATE TABLE feed_statement_totals (
+  feed_statement_id bigint NOT NULL REFERENCES feed_statements,
+  currency text COLLATE "C" NOT NULL,
+  invoice_amount numeric NOT NULL,
+  PRIMARY KEY (feed_statement_id, currency),
+  CONSTRAINT feed_statement_total_digits CHECK (scale(invoice_amount) <= minor_digits(currency)),
+  CONSTRAINT feed_statement_total_limit CHECK (abs(invoice_amount) < 1e15)
+);
+CALL make_fact('feed_statement_totals');
+
 CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
 RETURN NOT EXISTS (SELECT FROM ledger_rows);
 CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');

@@ -1,4 +1,5 @@
 -- Facts: SHA-256 d7bd6fe21fc10c9eaefe4c347097ac8a34604b11893810e7abfb51578a8e0841, without the role reckoner_app 47292133ce91a909bcf5e5fc1c2cd56a922ca1e035c6bb1b833238517b412882
+-- Facts: SHA-256 ab49a1f364c1a0656a91c223a5e74dae1e6260952082700407a1834502dfc78b, without the role reckoner_app 753a8610135a5932c7669c4d74f1e33f2d774940300c97b49c448e9dcff96532
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -1440,6 +1441,45 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_receipt
 CREATE TRIGGER fact_number BEFORE INSERT ON ledger_receipts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON ledger_receipts FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 GRANT INSERT, SELECT ON ledger_receipts TO reckoner_app;
+CREATE TABLE feed_statements (
+  feed_statement_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  partner_id text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  entries bigint NOT NULL,
+  complete boolean NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT feed_statements_pkey PRIMARY KEY (feed_statement_id),
+  CONSTRAINT feed_statement_entries_not_negative CHECK (entries >= 0),
+  CONSTRAINT feed_statements_fact_positive CHECK (log_no > 0),
+  CONSTRAINT feed_statements_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT feed_statements_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX feed_statements_of_month ON feed_statements USING btree (month, partner_id, feed_statement_id);
+CREATE UNIQUE INDEX feed_statements_fact ON feed_statements USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON feed_statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON feed_statements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON feed_statements FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON feed_statements TO reckoner_app;
+GRANT SELECT ON SEQUENCE feed_statements_feed_statement_id_seq TO reckoner_app;
+
+CREATE TABLE feed_statement_totals (
+  feed_statement_id bigint NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  invoice_amount numeric NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT feed_statement_totals_pkey PRIMARY KEY (feed_statement_id, currency),
+  CONSTRAINT feed_statement_total_digits CHECK (scale(invoice_amount) <= minor_digits(currency)),
+  CONSTRAINT feed_statement_total_limit CHECK (abs(invoice_amount) < '1000000000000000'::numeric),
+  CONSTRAINT feed_statement_totals_fact_positive CHECK (log_no > 0),
+  CONSTRAINT feed_statement_totals_feed_statement_id_fkey FOREIGN KEY (feed_statement_id) REFERENCES feed_statements(feed_statement_id)
+);
+CREATE UNIQUE INDEX feed_statement_totals_fact ON feed_statement_totals USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON feed_statement_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON feed_statement_totals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON feed_statement_totals FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON feed_statement_totals TO reckoner_app;
 
 CREATE FUNCTION has_no_rows()
  RETURNS boolean

@@ -25,6 +25,8 @@ export const FAILPOINTS = [
   'close.recorded',
   'close.checkpointed',
   'close.committed',
+  'feed.recorded',
+  'feed.committed',
   'checkpoint.cut',
   'checkpoint.read',
   'checkpoint.recorded',

@@ -111,8 +111,7 @@ const NUMBER = '\u0000number:';
 const STRING = '\u0000string:';
 
 /**
- * Parses an object of plain fields, with each number as an ExactNumber. Returns other values unchanged. Throws
- * SyntaxError as JSON.parse does, and for text that is too deep or too long for any call.
+ * Parses an object of plain fields or of such objects, with each number as an ExactNumber. Returns lists unchanged. Throws SyntaxError as JSON.parse does, and for text that is too deep or too long for any call.
  */
 export function parseExactFields(text: string): unknown {
   refuseDeep(text);
@@ -122,14 +121,15 @@ export function parseExactFields(text: string): unknown {
     if (token.startsWith('"\\')) return `"\\u0000string:${token.slice(1)}`;
     return token.startsWith('"') ? token : `"\\u0000number:${checkedNumber(token)}"`;
   });
-  const value: unknown = JSON.parse(marked);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [unmarkedName(key), unmarked(each)] as const));
+  return unmarked(JSON.parse(marked));
 }
 
 const unmarkedName = (name: string): string => (name.startsWith(STRING) ? name.slice(STRING.length) : name);
 
 function unmarked(value: unknown): unknown {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [unmarkedName(key), unmarked(each)] as const));
+  }
   if (typeof value !== 'string') return value;
   return value.startsWith(NUMBER) ? new ExactNumber(value.slice(NUMBER.length)) : unmarkedName(value);
 }

@@ -2,6 +2,7 @@
 import type { Action } from './action.ts';
 
 export const LOADING = {
+  'feed.state': () => import('./feed.ts').then((actions) => actions.feedState),
   'month.close': () => import('./close.ts').then((actions) => actions.monthClose),
   'books.close': () => import('./books.ts').then((actions) => actions.booksClose),
   'gl.export': () => import('./general-ledger.ts').then((actions) => actions.glExport),

@@ -32,6 +32,13 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   instructions: ['Put our bank details in force', () => [actionCommand(loadAction('instructions.adopt'))]],
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
+  feed: [
+    "State the totals of partners' months, and compare them",
+    () => [
+      actionCommand(loadAction('feed.state')),
+      listCommand(import('../lists/feeds.ts').then((lists) => lists.feeds)),
+    ],
+  ],
   opening: [
     'Import open items from the previous system',
     () => [

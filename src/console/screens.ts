@@ -6,6 +6,7 @@ import type { Shared } from '../http/shared.ts';
 import { checkpoints } from '../lists/checkpoints.ts';
 import { clients } from '../lists/clients.ts';
 import { emails } from '../lists/emails.ts';
+import { feeds } from '../lists/feeds.ts';
 import { invoices } from '../lists/invoices.ts';
 import { partners } from '../lists/partners.ts';
 import { payments } from '../lists/payments.ts';
@@ -40,7 +41,7 @@ import {
   sheetOfStatement,
 } from './screens/partner-statement.tsx';
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
-import { PartnerActions } from './screens/partners.tsx';
+import { PartnerActions, StateFeed } from './screens/partners.tsx';
 import { AllPaymentsTab, PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
@@ -196,6 +197,9 @@ function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' |
 function addPartners(routes: Routes): void {
   const { screen, file, sheets } = routes;
   const idOf = ({ params }: Visit) => params['id'] ?? '';
+  addList(routes, '/feeds', {
+    ...{ list: feeds, place: 'partners', title: 'Feeds', lead: 'totals that partners state', Actions: StateFeed },
+  });
   addList(routes, '/partners', { list: partners, place: 'partners', title: 'Partners', Actions: PartnerActions });
   screen('/partners/:id', PARTNERS, (tx, visit) => readPartner(tx, idOf(visit), visit), partnerScreen);
   screen(

@@ -24,6 +24,10 @@ export const CLOSE = {
       toRun('Preview a month that is still running', `close ${f.month} --dry-run`, '/console/close'),
     ),
   ),
+  month_not_begun: badInput<{ month: string; time_zone: string }>(
+    (f) => `${f.month} has not begun in ${f.time_zone}, so nothing can be stated of it. Correct the month.`,
+    422,
+  ),
   earlier_month_open: refused<{ month: string; open: string; entries: number }>((f) =>
     says(
       `${f.month} cannot be closed while ${f.open} is open and has ${plural(f.entries, 'ledger row')}.`,

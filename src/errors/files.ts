@@ -52,6 +52,11 @@ export const FILES = {
   file_unwritable: failed<{ file: string; reason: string }>(
     (f) => `Cannot write ${f.file}: ${f.reason}. Check the path, its permissions and the free space.`,
   ),
+  totals_invalid: badInput<{ file: string; reason: string }>(
+    (f) =>
+      `Nothing was recorded: ${f.file} does not state totals such as {"count": 412, "totals": {"USD": "8311.20"}}: ` +
+      `${f.reason}. Correct it, or remove it to import without totals.`,
+  ),
   file_format_unknown: badInput<{ file: string }>(
     (f) =>
       `Cannot tell the format of ${f.file} from its name. Add ${fieldName('format', 'csv')} or ${fieldName('format', 'ndjson')}.`,

@@ -42,7 +42,10 @@ const CATALOGUE = {
 
 export type RefusalCode = keyof typeof CATALOGUE;
 /** Refusals of actions that are both a command and an API call. */
-const BOTH = ['partner_not_connected', 'settlement_invalid'] as const satisfies readonly (keyof typeof SPLITS)[];
+const BOTH = ['partner_not_connected', 'settlement_invalid', 'month_not_begun'] as const satisfies readonly (
+  | keyof typeof SPLITS
+  | keyof typeof CLOSE
+)[];
 export type CallRefusalCode = keyof typeof CALLS | (typeof BOTH)[number];
 type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Definition<infer Facts> ? Facts : never;
 

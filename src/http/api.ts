@@ -27,11 +27,11 @@ import { makeQuote, makeRequote, orderOf, quoteOf, requoteOf } from '../quotes/q
 import type { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
 import { reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
-import { answerOnce, type CallOf, Content, route, serve } from './call.ts';
+import { answerOnce, type CallOf, Content, pageOf, route, serve } from './call.ts';
 import { listEvents } from './event-operations.ts';
 import type { Operation } from './operation.ts';
 import * as operations from './operations.ts';
-import { issuerOf, type Shared } from './shared.ts';
+import type { Shared } from './shared.ts';
 
 export function addApi(app: FastifyInstance, shared: Shared): void {
   addQuotes(app, shared);
@@ -267,28 +267,6 @@ function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operati
   return requoteId === null
     ? { ...facts, ...prices(accepted, currency), ...split }
     : { requote_id: requoteId, ...facts, ...increments(accepted, currency), ...split };
-}
-
-/**
- * Returns a page of a list. If `items` has one more than the limit, the header `Link` has the URL of the next page (RFC
- * 8288).
- */
-function pageOf<Item, Cursor extends string | number, Query extends { limit: number; cursor?: Cursor | undefined }>(
-  shared: Shared,
-  { path }: Operation,
-  { query, items, cursorOf }: { query: Query; items: readonly Item[]; cursorOf: (item: Item) => Cursor },
-): Content {
-  const shown = items.slice(0, query.limit);
-  const headers: Record<string, string> = { 'Content-Type': 'application/json; charset=utf-8' };
-  const last = shown.at(-1);
-  if (items.length > query.limit && last !== undefined) {
-    const next = new URLSearchParams();
-    for (const [name, value] of Object.entries({ ...query, cursor: cursorOf(last) })) {
-      if (value !== undefined) next.set(name, String(value));
-    }
-    headers['Link'] = `<${issuerOf(shared)}${path}?${next}>; rel="next"`;
-  }
-  return new Content(writeExactJson(shown), headers);
 }
 
 /**

@@ -13,7 +13,7 @@ import { type Caller, keepAnswer, readKeptAnswer } from '../quotes/quotes.sql.ts
 import type { BoundName } from './gates.ts';
 import { rateHeaders } from './limits.ts';
 import type { Operation } from './operation.ts';
-import type { Shared } from './shared.ts';
+import { issuerOf, type Shared } from './shared.ts';
 
 interface Call<Params, Body, Query> {
   readonly caller: Caller;
@@ -151,6 +151,32 @@ function boundFor({ action, file, answer, query }: Operation): BoundName {
   if (answer === 'text/csv') return 'rows';
   if (answer === 'application/pdf' || answer === 'application/xml') return 'files';
   return 'limit' in ((query as { shape?: object }).shape ?? {}) ? 'lists' : 'reads';
+}
+
+/**
+ * Returns a page of a list. If `items` has one more than the limit, the header `Link` has the URL of the next page (RFC
+ * 8288).
+ */
+export function pageOf<
+  Item,
+  Cursor extends string | number,
+  Query extends { limit: number; cursor?: Cursor | undefined },
+>(
+  shared: Shared,
+  { path }: Operation,
+  { query, items, cursorOf }: { query: Query; items: readonly Item[]; cursorOf: (item: Item) => Cursor },
+): Content {
+  const shown = items.slice(0, query.limit);
+  const headers: Record<string, string> = { 'Content-Type': 'application/json; charset=utf-8' };
+  const last = shown.at(-1);
+  if (items.length > query.limit && last !== undefined) {
+    const next = new URLSearchParams();
+    for (const [name, value] of Object.entries({ ...query, cursor: cursorOf(last) })) {
+      if (value !== undefined) next.set(name, String(value));
+    }
+    headers['Link'] = `<${issuerOf(shared)}${path}?${next}>; rel="next"`;
+  }
+  return new Content(writeExactJson(shown), headers);
 }
 
 /** Runs a read in one snapshot. Restarts a write if another request with the same key was answered first. */

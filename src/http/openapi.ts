@@ -6,7 +6,7 @@ import { writeExactJson } from '../json.ts';
 import { packageVersion } from '../package.ts';
 import type { AnswerKind, Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
-import { decimal, pageLimit, problem, SCHEMAS, tokenAnswer, tokenError, tokenRequest } from './schemas.ts';
+import { decimal, pageLimit, problem, SCHEMAS, tokenAnswer, tokenError, tokenRequest, wholeNumber } from './schemas.ts';
 
 type Json = Record<string, unknown>;
 
@@ -25,6 +25,7 @@ const WRITTEN = new Map<unknown, Json>([
       description: "A plain decimal with at most your currency's decimals, as a number or a string",
     },
   ],
+  [wholeNumber, { type: ['integer', 'string'], pattern: '^\\d{1,15}$' }],
   [pageLimit, { type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'At most this many' }],
 ]);
 
@@ -81,14 +82,13 @@ const RATE = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as co
 
 export function describeApi(settings: Settings, issuer: string): Json {
   const partnerHeader = settings.partner_id_header;
-  const paths = Object.fromEntries(
-    OPERATIONS.map((operation) => [
-      operation.path,
-      Object.fromEntries(
-        operation.methods.map((method) => [method.toLowerCase(), describeOperation(operation, method, partnerHeader)]),
-      ),
-    ]),
-  );
+  const paths: Record<string, Json> = {};
+  for (const operation of OPERATIONS) {
+    for (const method of operation.methods) {
+      const described = describeOperation(operation, method, partnerHeader);
+      paths[operation.path] = { ...paths[operation.path], [method.toLowerCase()]: described };
+    }
+  }
   return {
     openapi: '3.1.0',
     info: {

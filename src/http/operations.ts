@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { ExactNumber } from '../json.ts';
 import { identifier } from '../partners/file.ts';
 import { listEvents } from './event-operations.ts';
+import { listFeeds, stateTotals } from './feeds.ts';
 import { none, type Operation, operation } from './operation.ts';
 import {
   acceptance,
@@ -13,6 +14,7 @@ import {
   coverIsInOrder,
   decimal,
   documentAnswer,
+  month,
   ofOrder,
   pageLimit,
   policyAnswer,
@@ -371,11 +373,7 @@ export const listInvoices = operation({
   query: z.strictObject({
     limit: pageLimit,
     cursor: documentNumber.optional().meta({ description: 'Only documents after this document number of yours' }),
-    month: z
-      .string()
-      .regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-10')
-      .optional()
-      .meta({ description: 'Only documents that bill this month, YYYY-MM' }),
+    month: month.optional().meta({ description: 'Only documents that bill this month, YYYY-MM' }),
     status: z.enum(['open', 'paid', 'void']).optional(),
     document: z.enum(['invoice', 'credit_note', 'statement']).optional(),
   }),
@@ -459,6 +457,8 @@ export const OPERATIONS: readonly Operation[] = [
   readInvoicePdf,
   readEInvoice,
   readInvoiceRows,
+  stateTotals,
+  listFeeds,
   listEvents,
   sendFile,
   readFile,

@@ -5,7 +5,9 @@ import { EMAIL_STATUSES } from '../documents/documents.sql.ts';
 import { ROW_KINDS } from '../documents/snapshot.ts';
 import { CALL_REFUSAL_CODES, type CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
+import { totalsSchema } from '../ledger/control.ts';
 import { isCoverDay, ORDER_REFERENCE } from '../ledger/row.ts';
+import { isMonth } from '../month.ts';
 import { identifier } from '../partners/file.ts';
 import { SPLIT_PROBLEMS } from '../processors/processors.ts';
 import { SETTLEMENT_CODES } from '../splits/settlement.ts';
@@ -26,6 +28,22 @@ export const decimal = z
       .max(64)
       .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
   );
+
+/** A whole number in a request, as a JSON number or a string. */
+export const wholeNumber = z
+  .union([z.string(), z.instanceof(ExactNumber)], 'must be a whole number')
+  .transform((value) => (value instanceof ExactNumber ? value.text : value))
+  .pipe(z.string().regex(/^\d{1,15}$/, 'must be a whole number'))
+  .transform(Number);
+
+export const month = z
+  .string()
+  .regex(/^\d{4}-(0[1-9]|1[0-2])$/, { error: 'must be a month such as 2026-10', abort: true })
+  .refine(isMonth, 'must be a month such as 2026-10');
+
+export const statedTotals = totalsSchema(decimal).meta({
+  description: 'The sum of invoiceAmount for each currency, such as {"USD":"8311.20"}',
+});
 
 export const pageLimit = z
   .string()
@@ -325,6 +343,23 @@ export const settlementFileAnswer = named(
     awaited: count('Lines of a known quote whose money has not reached our account yet'),
     unknown_quotes: count('Lines whose quote_id is not an accepted quote of yours under a connected account'),
     unmatched: z.array(unmatchedLine).meta({ description: 'The first 100 unmatched lines' }),
+  }),
+);
+
+const feedTotals = {
+  count: count('Rows, including reversals'),
+  totals: z.record(text, text).meta({ description: 'The sum of invoiceAmount for each currency' }),
+};
+export const feedAnswer = named(
+  'Feed',
+  z.object({
+    month: text.meta({ description: 'YYYY-MM' }),
+    ...feedTotals,
+    complete: z.boolean().meta({ description: 'False: you said that more rows will come' }),
+    stated_at: instant,
+    recorded: z.object(feedTotals).meta({ description: 'Your rows of that month in the ledger' }),
+    agrees: z.boolean(),
+    differences: z.object(feedTotals).meta({ description: 'recorded less stated; only currencies that differ' }),
   }),
 );
 

@@ -14,6 +14,7 @@ import { readRouted } from '../splits/accepted.ts';
 import { addApi } from './api.ts';
 import { countCall } from './call.ts';
 import { ClientUses } from './client-uses.ts';
+import { addFeeds } from './feeds.ts';
 import { answerWithin, boundOf, openGates } from './gates.ts';
 import { addHealth } from './health.ts';
 import { KeyStore } from './keys.ts';
@@ -112,6 +113,7 @@ export async function buildServer(service: ServerOptions): Promise<FastifyInstan
   addTokenExchange(app, shared);
   addDiscovery(app, shared);
   addApi(app, shared);
+  addFeeds(app, shared);
   addSettlementFiles(app, shared);
   addReference(app, shared);
   addWebhooks(app, shared);

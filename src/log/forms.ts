@@ -153,6 +153,8 @@ const FORMS = `
   email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server
     report_sha256 recorded_at:time event_id:int
   reminders document_id:int dunning_level:int email_id:int partner_id currency counted_from:day
+  feed_statements feed_statement_id:int partner_id month entries:int complete:flag recorded_at:time event_id:int
+  feed_statement_totals feed_statement_id:int currency invoice_amount:amount
   closed_months month previous? issued_on:day closed_at:time entries:int late_entries:int partners_with_documents:int
     partners_without_activity:int
   month_totals month currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount

@@ -18,7 +18,8 @@ import { type LineProblem, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
-import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
+import { readTotals, type Totals } from '../ledger/control.ts';
+import { Amount } from '../money.ts';
 import { readEarliestPostableDate } from '../payments/payments.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { type OpeningItem, parseOpening, problemAt } from './file.ts';
@@ -60,7 +61,7 @@ export async function importOpening(
   { file, cutOverOn, control, count }: OpeningRequest,
   items: readonly OpeningItem[] = parseOpening(file, cutOverOn),
 ): Promise<OpeningImport> {
-  const controls = readControls(control);
+  const controls = readTotals(control);
   const today = todayOf(context);
   if (cutOverOn > today) throw refuse('date_in_future', { argument: fieldName('cutOver'), value: cutOverOn, today });
   const name = basename(file.name);
@@ -101,20 +102,6 @@ export async function importOpening(
   return { file: name, cut_over_on: cutOverOn, already_imported: null, opening_id: openingId, totals, items };
 }
 
-function readControls(given: readonly string[]): Map<string, Amount> {
-  const controls = new Map<string, Amount>();
-  for (const value of given) {
-    const invalid = (reason: string) => refuse('argument_invalid', { argument: fieldName('control'), value, reason });
-    const [, currency = '', amount = ''] = /^([A-Z]{3})=(-?[\d.]+)$/.exec(value) ?? [];
-    if (!isCurrency(currency)) throw invalid('must be a currency and its total, such as EUR=1234.56');
-    const problem = amountProblem(amount, minorDigits(currency) as number);
-    if (problem !== undefined) throw invalid(problem.reason);
-    if (controls.has(currency)) throw invalid(`is the second one for ${currency}`);
-    controls.set(currency, Amount.of(amount, currency));
-  }
-  return controls;
-}
-
 const SIGNS = { invoice: 'invoices', credit: 'credits', cash: 'cash' } as const;
 
 function totalsOf(items: readonly OpeningItem[]): OpeningTotal[] {
@@ -132,15 +119,10 @@ function totalsOf(items: readonly OpeningItem[]): OpeningTotal[] {
     });
 }
 
-function refuseOtherControl(
-  file: string,
-  items: readonly OpeningItem[],
-  controls: ReadonlyMap<string, Amount>,
-  count: number,
-): void {
+function refuseOtherControl(file: string, items: readonly OpeningItem[], controls: Totals, count: number): void {
   const found = new Map(totalsOf(items).map(({ currency, control }) => [currency, control]));
-  const differences = [...new Set([...found.keys(), ...controls.keys()])].sort().flatMap((currency) => {
-    const [control, own] = [controls.get(currency)?.toString(), found.get(currency)];
+  const differences = [...new Set([...found.keys(), ...Object.keys(controls)])].sort().flatMap((currency) => {
+    const [control, own] = [controls[currency], found.get(currency)];
     return control === own ? [] : [{ what: currency, control: control ?? 'not given', file: own ?? 'nothing' }];
   });
   if (count !== items.length) {

@@ -93,6 +93,8 @@
 -- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
 -- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
 -- FORM reminders document_id:int dunning_level:int email_id:int partner_id currency counted_from:day
+-- FORM feed_statements feed_statement_id:int partner_id month entries:int complete:flag recorded_at:time event_id:int
+-- FORM feed_statement_totals feed_statement_id:int currency invoice_amount:amount
 -- FORM closed_months month previous? issued_on:day closed_at:time entries:int late_entries:int partners_with_documents:int partners_without_activity:int
 -- FORM month_totals month currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM month_partners month partner_id currency arrangement entries:int spot_price:amount partner_cut:amount invoice_amount:amount last_accepted_at:time root
@@ -282,6 +284,7 @@ FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) 
                   UNION SELECT credits, digits FROM opening_totals JOIN currencies ON code = currency
                   UNION SELECT cash, digits FROM opening_totals JOIN currencies ON code = currency
                   UNION SELECT control, digits FROM opening_totals JOIN currencies ON code = currency
+                  UNION SELECT invoice_amount, digits FROM feed_statement_totals JOIN currencies ON code = currency
                   UNION SELECT r.amount, c.digits FROM payment_reversals r JOIN currencies c ON c.code = r.currency
                   UNION SELECT amount, digits FROM credit_applications JOIN currencies ON code = currency
                   UNION SELECT amount, digits FROM payment_applications JOIN currencies ON code = currency
@@ -606,6 +609,7 @@ UNION ALL SELECT 'processor_event_erasures', log_no, event_id FROM processor_eve
 UNION ALL SELECT 'erasures', log_no, event_id FROM erasures
 UNION ALL SELECT 'payment_exception_closings', log_no, event_id FROM payment_exception_closings
 UNION ALL SELECT 'settlement_files', log_no, event_id FROM settlement_files
+UNION ALL SELECT 'feed_statements', log_no, event_id FROM feed_statements
 UNION ALL SELECT 'balance_transactions', log_no, event_id FROM balance_transactions
 UNION ALL SELECT 'processor_readings', log_no, event_id FROM processor_readings
 UNION ALL SELECT 'share_allocations', log_no, event_id FROM share_allocations
@@ -669,6 +673,7 @@ UNION ALL SELECT 'processor_event_erasures', log_no, event_id, recorded_at FROM 
 UNION ALL SELECT 'erasures', log_no, event_id, recorded_at FROM erasures
 UNION ALL SELECT 'payment_exception_closings', log_no, event_id, recorded_at FROM payment_exception_closings
 UNION ALL SELECT 'settlement_files', log_no, event_id, recorded_at FROM settlement_files
+UNION ALL SELECT 'feed_statements', log_no, event_id, recorded_at FROM feed_statements
 UNION ALL SELECT 'balance_transactions', log_no, event_id, recorded_at FROM balance_transactions
 UNION ALL SELECT 'processor_readings', log_no, event_id, recorded_at FROM processor_readings
 UNION ALL SELECT 'share_allocations', log_no, event_id, recorded_at FROM share_allocations
@@ -711,7 +716,7 @@ FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on,
 -- The actions whose events record facts of a kind, and whether they always do.
 CREATE TABLE recording AS
 WITH always(kind, action) AS (VALUES
-  ('openings', 'opening.import'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
+  ('openings', 'opening.import'), ('feed_statements', 'feed.state'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
   ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
   ('write_offs', 'invoice.write_off'), ('write_off_reversals', 'invoice.write_off_undone'),
   ('book_closes', 'books.close'), ('credit_refunds', 'credit.refund'),
@@ -2522,6 +2527,35 @@ WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(
         WHEN 'invoices' THEN v.value <> i.plain WHEN 'credits' THEN v.value <> k.plain
         WHEN 'cash' THEN v.value <> m.plain WHEN 'control' THEN v.value <> x.plain ELSE 1 = 0 END;
 
+-- feed_stated: A statement of a feed has the partner, the month, the number of rows, the totals and the completeness that its event states.
+-- whole
+-- columns at partner month stated_rows:int event_states_rows complete:flag event_states_complete currency stated:amount event_states
+SELECT 'statement ' || CAST(s.feed_statement_id AS TEXT), s.partner_id, s.month, s.entries, n.value, s.complete, c.value,
+       NULL, NULL, NULL
+FROM feed_statements s LEFT JOIN audit_events e ON e.event_id = s.event_id
+LEFT JOIN details m ON m.event_id = s.event_id AND m.path = 'month'
+LEFT JOIN details n ON n.event_id = s.event_id AND n.path = 'entries'
+LEFT JOIN details c ON c.event_id = s.event_id AND c.path = 'complete'
+WHERE e.subject IS DISTINCT FROM s.partner_id OR m.value IS DISTINCT FROM s.month
+   OR n.value IS DISTINCT FROM CAST(s.entries AS TEXT)
+   OR c.value IS DISTINCT FROM CASE s.complete WHEN 1 THEN 'true' ELSE 'false' END
+UNION ALL
+SELECT 'statement ' || coalesce(CAST(t.feed_statement_id AS TEXT), 'of event ' || CAST(d.event_id AS TEXT)), t.partner_id,
+       t.month, NULL, NULL, NULL, NULL, coalesce(t.currency, d.currency), t.invoice_amount, d.value
+FROM (SELECT t.log_no, t.feed_statement_id, t.currency, t.invoice_amount, s.partner_id, s.month, s.event_id,
+             s.log_no AS statement_no, n.plain
+      FROM feed_statement_totals t LEFT JOIN feed_statements s ON s.feed_statement_id = t.feed_statement_id
+      LEFT JOIN currencies c ON c.code = t.currency
+      LEFT JOIN numerals n ON n.amount = t.invoice_amount AND n.digits = c.digits) t
+FULL JOIN (SELECT d.event_id, substr(d.path, 8) AS currency, d.value
+           FROM details d JOIN feed_statements s ON s.event_id = d.event_id WHERE substr(d.path, 1, 7) = 'totals.') d
+  ON d.event_id = t.event_id AND d.currency = t.currency
+WHERE d.value IS DISTINCT FROM t.plain OR t.log_no IS NULL OR t.statement_no IS NULL OR t.log_no < t.statement_no
+UNION ALL
+SELECT 'statement ' || CAST(feed_statement_id AS TEXT) || ', total stated ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+       NULL, NULL, NULL, NULL, currency, NULL, NULL
+FROM feed_statement_totals GROUP BY feed_statement_id, currency HAVING count(*) > 1;
+
 -- books_in_order: The books of a month are closed once, one month after the other, after it ended and its billing close, by the event of that close, over all facts before.
 -- whole
 -- columns at states_previous closed_before event_names billing_closed_at closed_at event_at
@@ -2662,6 +2696,7 @@ FROM (SELECT 'payment_suggestions' AS kind, payment_suggestion_id AS id FROM pay
       UNION ALL SELECT 'balance_transaction_closings', balance_transaction_closing_id FROM balance_transaction_closings
       UNION ALL SELECT 'settlement_lines', settlement_line_id FROM settlement_lines
       UNION ALL SELECT 'settlement_files', settlement_file_id FROM settlement_files
+      UNION ALL SELECT 'feed_statements', feed_statement_id FROM feed_statements
       UNION ALL SELECT 'gl_exports', gl_export_id FROM gl_exports
       UNION ALL SELECT 'disputes', dispute_id FROM disputes
       UNION ALL SELECT 'instruction_versions', instruction_version_id FROM instruction_versions

@@ -146,6 +146,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'books.close': () => ({ month: '2026-07' }),
   'gl.export': () => ({ month: '2026-08', format: 'generic', preliminary: true }),
   'checkpoint.take': () => ({}),
+  'feed.state': () => ({ partnerId: 'p-1', month: '2026-09', count: 2, control: ['USD=14.00'] }),
   'ledger.pause': () => why,
   'instructions.adopt': () => ({}),
   'work.assign': () => ({ item: `dispute:${inv(4)}`, to: ADA }),

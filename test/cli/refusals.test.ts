@@ -885,6 +885,15 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     says: /--format csv/,
     run: () => inWorld(['ledger', 'import', written('rows.txt', '')]),
   },
+  totals_invalid: {
+    when: 'the file of totals beside a file of rows states none',
+    exit: 2,
+    says: /rows\.csv\.totals\.json does not state totals.*must state a count or totals/s,
+    run: () => {
+      written('rows.csv.totals.json', '{}');
+      return inWorld(['ledger', 'import', written('rows.csv', '')]);
+    },
+  },
   partners_invalid: {
     when: 'a partner has no time zone that exists',
     exit: 2,
@@ -1419,6 +1428,12 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     exit: 3,
     says: /America\/New_York it ends at 2026-09-01 00:00\./,
     run: () => inWorld(['close', '2026-08']),
+  },
+  month_not_begun: {
+    when: 'the totals of a month are stated that has not begun',
+    exit: 2,
+    says: /2026-12 has not begun in America\/New_York/,
+    run: () => inWorld(['feed', 'state', 'p-1', '2026-12', '--count', '0']),
   },
   feeds_missing: {
     when: 'a partner that had rows in the last closed months has none',

@@ -57,6 +57,7 @@ const COMMANDS = {
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
   erasure: () => ['erase', '--payer-account', 'ACC-1', '--reason', 'they asked'],
   backup: ({ world }: Story) => ['backup', join(world.home, 'after-erasure.backup')],
+  feed: () => ['feed', 'state', 'p-1', '2026-07', '--count', '3', '--control', 'USD=21.00', '--incomplete'],
   books: () => ['books', 'close', '2026-07'],
   gl: ({ world }: Story) => [
     ...['export', 'gl', '--month', '2026-07', '--format', 'generic', '--out', join(world.home, 'gl')],
@@ -91,12 +92,13 @@ const WITH_A_BOUNCE: readonly Command[] = [...TO_THE_CLOSE, 'bounces', 'deliver'
 const WITH_A_PAUSE: readonly Command[] = [...TO_THE_CLOSE, 'pause', 'resume', 'deliver'];
 /** A kill after the commit keeps an erasure from the file of the home; the next backup adds it. */
 const WITH_AN_ERASURE: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'erasure', 'backup', 'deliver'];
+const WITH_STATED_TOTALS: readonly Command[] = ['partners', 'import', 'feed', 'close', 'deliver'];
 const WITH_A_PURGE: readonly Command[] = [...TO_THE_CLOSE, 'purge'];
 const WITH_AN_OPENING: readonly Command[] = ['partners', 'opening', 'opening_reversal', 'import', 'close', 'deliver'];
 const STORIES = [
   ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
   ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF, WITH_A_CHECKPOINT, WITH_A_PAUSE],
-  ...[WITH_A_BOUNCE, WITH_AN_ERASURE, WITH_A_PURGE, WITH_AN_OPENING],
+  ...[WITH_A_BOUNCE, WITH_AN_ERASURE, WITH_A_PURGE, WITH_AN_OPENING, WITH_STATED_TOTALS],
 ];
 
 /**

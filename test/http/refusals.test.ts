@@ -333,6 +333,10 @@ const CASES: Record<
     when: 'an invoiced partner sends a settlement file',
     run: () => settle(caller, 'quote_id,transfer,payment,amount\n'),
   },
+  month_not_begun: {
+    when: 'a partner states the totals of a month to come',
+    run: () => caller.post('/api/v1/feeds', { month: '2099-01', count: 0, totals: {} }),
+  },
   settlement_file_unknown: {
     when: 'no settlement file has the hash',
     run: () => connected.get(`/api/v1/settlement-files/${'0'.repeat(64)}`),

@@ -5,6 +5,9 @@ export const PartnerActions = ({ user }: { user: Seer }) => (
     <ActionLink user={user} action="partner.import" partner={null}>
       Create and change partners
     </ActionLink>
+    <a class="button" href="/console/feeds">
+      Feeds
+    </a>
     <MoreActions
       user={user}
       actions={[
@@ -13,4 +16,10 @@ export const PartnerActions = ({ user }: { user: Seer }) => (
       ]}
     />
   </>
+);
+
+export const StateFeed = ({ user }: { user: Seer }) => (
+  <ActionLink user={user} action="feed.state" partner={null}>
+    State totals
+  </ActionLink>
 );

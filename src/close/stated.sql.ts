@@ -1,0 +1,141 @@
+/** Statements of feeds: the totals that partners state of their rows of a month, beside the ledger's rows of it. */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { Scope } from '../people/scope.ts';
+
+/** A number of rows, and the sums of their invoice amounts by currency. */
+export interface FeedTotals {
+  readonly entries: number;
+  readonly totals: Readonly<Record<string, string>>;
+}
+
+/** The latest statement of a partner and month. */
+export interface StatedTotals {
+  readonly month: Month;
+  readonly partner_id: string;
+  readonly name: string;
+  /** False if more rows will come. */
+  readonly complete: boolean;
+  readonly stated: FeedTotals;
+  /** The ledger's rows of the month, whenever they are billed. */
+  readonly here: FeedTotals;
+  readonly agrees: boolean;
+  readonly recorded_at: string;
+  readonly via: string;
+}
+
+interface Wanted {
+  readonly month?: Month | undefined;
+  readonly partnerId?: string | undefined;
+  readonly scope?: Scope;
+  /** Only statements that the ledger contradicts. */
+  readonly differing?: boolean | undefined;
+  /** The last statement of the previous page. */
+  readonly after?: { readonly month: string; readonly partnerId: string } | null;
+  readonly limit?: number | null;
+}
+
+/** Reads the latest statement of each partner and month, the latest month first. */
+export function readStatements(tx: Transaction, wanted: Wanted): Promise<StatedTotals[]> {
+  const { month = null, partnerId = null, scope = null, differing = false, after = null, limit = null } = wanted;
+  return query(
+    tx,
+    // The first documents of a closed month bill all of its rows, so only the rows of open months are read.
+    `WITH latest AS MATERIALIZED (
+       SELECT DISTINCT ON (s.month, s.partner_id) s.*
+       FROM feed_statements s
+       WHERE (:month::text IS NULL OR s.month = :month) AND (:partnerId::text IS NULL OR s.partner_id = :partnerId)
+         AND (:scope::text[] IS NULL OR s.partner_id = ANY (:scope))
+         AND (:afterMonth::text IS NULL OR s.month < :afterMonth
+              OR s.month = :afterMonth AND s.partner_id > :afterPartner COLLATE "C")
+       ORDER BY s.month DESC, s.partner_id, s.feed_statement_id DESC
+       LIMIT CASE WHEN :differing THEN NULL ELSE :limit::bigint END
+     ), open AS MATERIALIZED (
+       SELECT coalesce(month_after(max(month)), '') COLLATE "C" AS month FROM closed_months
+     ), sums AS (
+       SELECT feed_statement_id, currency, sum(stated) AS stated, sum(entries) AS entries, sum(here) AS here
+       FROM (
+         SELECT t.feed_statement_id, t.currency, t.invoice_amount AS stated, 0 AS entries, 0 AS here
+         FROM latest JOIN feed_statement_totals t USING (feed_statement_id)
+         UNION ALL
+         SELECT s.feed_statement_id, d.currency, NULL, l.count, document_sign(d.document) * l.invoice_amount
+         FROM latest s
+         JOIN documents d ON d.partner_id = s.partner_id AND d.month >= s.month AND d.purpose = 'month'
+           AND d.replaces IS NULL
+         JOIN document_lines l ON l.document_id = d.document_id AND l.month = s.month
+         UNION ALL
+         SELECT s.feed_statement_id, r.currency, NULL, r.entries, r.invoice_amount
+         FROM latest s CROSS JOIN LATERAL (
+           SELECT e.currency, count(*) AS entries, sum(e.invoice_amount) AS invoice_amount
+           FROM ledger_rows e
+           WHERE e.partner_id = s.partner_id AND e.posted_month >= greatest(s.month, (SELECT month FROM open))
+             AND e.month = s.month
+           GROUP BY e.currency) AS r
+       ) AS each GROUP BY feed_statement_id, currency
+     )
+     SELECT s.month, s.partner_id, p.name, s.complete,
+            json_build_object('entries', s.entries, 'totals', coalesce(json_object_agg(c.currency,
+              round(c.stated, minor_digits(c.currency))::text ORDER BY c.currency)
+              FILTER (WHERE c.stated IS NOT NULL), '{}')) AS stated,
+            json_build_object('entries', coalesce(sum(c.entries), 0), 'totals', coalesce(json_object_agg(c.currency,
+              round(c.here, minor_digits(c.currency))::text ORDER BY c.currency)
+              FILTER (WHERE c.entries > 0), '{}')) AS here,
+            s.entries = coalesce(sum(c.entries), 0)
+              AND coalesce(bool_and(coalesce(c.stated, 0) = c.here), true) AS agrees,
+            s.recorded_at, e.via
+     FROM latest s
+     JOIN partners p USING (partner_id)
+     JOIN audit_events e USING (event_id)
+     LEFT JOIN sums c USING (feed_statement_id)
+     GROUP BY s.feed_statement_id, s.month, s.partner_id, p.name, s.complete, s.entries, s.recorded_at, e.via
+     HAVING NOT :differing OR s.entries <> coalesce(sum(c.entries), 0)
+       OR bool_or(coalesce(c.stated, 0) <> c.here)
+     ORDER BY s.month DESC, s.partner_id LIMIT :limit::bigint`,
+    {
+      ...{ month, partnerId, scope, differing, limit },
+      ...{ afterMonth: after?.month ?? null, afterPartner: after?.partnerId ?? null },
+    },
+  );
+}
+
+/** Reads the latest statement of a month of each partner that stated totals. */
+export const readStatedTotals = (tx: Transaction, month: Month): Promise<StatedTotals[]> =>
+  readStatements(tx, { month });
+
+/** Makes statements of one partner wait for each other. Returns undefined for an unknown partner. */
+export async function lockFeed(tx: Transaction, partnerId: string): Promise<{ time_zone: string } | undefined> {
+  const rows = await query<{ time_zone: string }>(
+    tx,
+    `SELECT time_zone FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`,
+    { partnerId },
+  );
+  return rows[0];
+}
+
+export async function insertStatement(
+  tx: Transaction,
+  given: {
+    partnerId: string;
+    month: Month;
+    entries: number;
+    totals: Readonly<Record<string, string>>;
+    complete: boolean;
+    now: string;
+    eventId: number;
+  },
+): Promise<void> {
+  const { totals, ...statement } = given;
+  const { id } = await queryOne<{ id: number }>(
+    tx,
+    `INSERT INTO feed_statements (partner_id, month, entries, complete, recorded_at, event_id)
+     VALUES (:partnerId, :month, :entries, :complete, :now, :eventId)
+     RETURNING feed_statement_id AS id`,
+    statement,
+  );
+  await execute(
+    tx,
+    `INSERT INTO feed_statement_totals (feed_statement_id, currency, invoice_amount)
+     SELECT :id, key, trim_scale(value::numeric) FROM json_each_text(:totals::json) ORDER BY key COLLATE "C"`,
+    { id, totals: JSON.stringify(totals) },
+  );
+}

@@ -1,0 +1,68 @@
+/**
+ * Records what a partner, or finance on its behalf, states of its rows of a month: their number, the sums of their
+ * invoice amounts, and whether more will come. A repeated statement records nothing. Refusals: partner_unknown,
+ * month_not_begun.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { Amount } from '../money.ts';
+import { type Month, monthOf } from '../month.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { instant } from '../quotes/accept.ts';
+import { type FeedTotals, insertStatement, lockFeed, readStatements, type StatedTotals } from './stated.sql.ts';
+
+interface FeedStatement {
+  readonly partnerId: string;
+  readonly month: Month;
+  readonly stated: FeedTotals;
+  readonly complete: boolean;
+  /** The API client that stated the totals. */
+  readonly clientId?: string;
+}
+
+/** Records a statement, unless the latest one of the partner and month is the same. */
+export async function stateFeed(
+  tx: Transaction,
+  { environment, actor }: Pick<ActorContext, 'environment' | 'actor'>,
+  { partnerId, month, stated, complete, clientId }: FeedStatement,
+): Promise<{ readonly feed: StatedTotals; readonly fresh: boolean }> {
+  const partner = await lockFeed(tx, partnerId);
+  if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
+  const { time_zone } = partner;
+  if (month > monthOf(environment.now(), time_zone)) throw refuse('month_not_begun', { month, time_zone });
+  const [known] = await readStatements(tx, { partnerId, month });
+  if (known?.complete === complete && isDeepStrictEqual(known.stated, stated)) return { feed: known, fresh: false };
+  const now = environment.now().toISO();
+  const details = { month, ...stated, complete, ...(clientId !== undefined && { client_id: clientId }) };
+  const eventId = await recordEvent(tx, actor, { action: 'feed.state', subject: partnerId, details, now });
+  await insertStatement(tx, { ...{ partnerId, month, ...stated, complete, now, eventId } });
+  failpoint('feed.recorded');
+  const [feed] = await readStatements(tx, { partnerId, month });
+  return { feed: feed as StatedTotals, fresh: true };
+}
+
+/** A statement as programs see it: the stated figures, those of the ledger, and the differences. */
+export const feedJson = (feed: StatedTotals) => {
+  const figures = ({ entries: count, totals }: FeedTotals) => ({ count, totals });
+  return {
+    ...{ month: feed.month, ...figures(feed.stated), complete: feed.complete, stated_at: instant(feed.recorded_at) },
+    ...{ recorded: figures(feed.here), agrees: feed.agrees, differences: figures(differencesOf(feed)) },
+  };
+};
+
+/** The ledger's figures less the stated ones: the number of rows, and the amount of each currency that differs. */
+export function differencesOf({ stated, here }: Pick<StatedTotals, 'stated' | 'here'>): FeedTotals {
+  const currencies = [...new Set([...Object.keys(stated.totals), ...Object.keys(here.totals)])].sort();
+  const differences = currencies.map((currency) => {
+    const of = ({ totals }: FeedTotals) => Amount.of(totals[currency] ?? '0', currency);
+    return of(here).minus(of(stated));
+  });
+  return {
+    entries: here.entries - stated.entries,
+    totals: Object.fromEntries(
+      differences.filter((each) => !each.isZero()).map((each) => [each.currency, each.toString()]),
+    ),
+  };
+}

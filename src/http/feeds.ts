@@ -1,0 +1,83 @@
+/** The calls with which a partner states the totals of its rows of a month, and learns whether the ledger agrees. */
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { readStatements } from '../close/stated.sql.ts';
+import { feedJson, stateFeed } from '../close/stated.ts';
+import type { Month } from '../month.ts';
+import { thisProcess } from '../people/audit-events.ts';
+import { EarlierResult, pageOf, serve } from './call.ts';
+import { none, operation } from './operation.ts';
+import { feedAnswer, month, pageLimit, statedTotals, wholeNumber } from './schemas.ts';
+import type { Shared } from './shared.ts';
+
+const EXAMPLE = {
+  ...{ month: '2026-10', count: 412, totals: { USD: '8311.20' }, complete: true },
+  stated_at: '2026-11-01T00:20:00.000Z',
+  recorded: { count: 411, totals: { USD: '8296.33' } },
+  agrees: false,
+  differences: { count: -1, totals: { USD: '-14.87' } },
+};
+
+const common = { origin: 'own', partnerHeader: 'required', params: none } as const;
+
+export const stateTotals = operation({
+  ...common,
+  id: 'stateTotals',
+  action: 'makes',
+  methods: ['POST'],
+  path: '/api/v1/feeds',
+  summary: 'State the totals of your rows of a month',
+  description:
+    'How many rows (acceptances and reversals) you have in a month of your time zone, and the sums of their ' +
+    'invoiceAmount by currency. `differences` are our figures less yours. Until a complete statement agrees, the month ' +
+    'is not billed. With `complete` false, you say that more rows will come. The latest statement of a month counts; ' +
+    'the same one again records nothing (200).',
+  body: z.strictObject({
+    month,
+    count: wholeNumber.meta({ description: 'Rows, including reversals' }),
+    totals: statedTotals,
+    complete: z.boolean().default(true).meta({ description: 'False: more rows will come' }),
+  }),
+  status: 201,
+  again: 'The same totals were stated last: the statement as it compares now',
+  answer: feedAnswer,
+  example: EXAMPLE,
+  refusals: ['month_not_begun'],
+});
+
+export const listFeeds = operation({
+  ...common,
+  id: 'listFeeds',
+  action: 'reads',
+  methods: ['GET'],
+  path: '/api/v1/feeds',
+  summary: 'The totals that you stated',
+  description:
+    'Your latest statement of each month, the latest month first, compared with the rows as they are recorded now.',
+  body: undefined,
+  query: z.strictObject({
+    limit: pageLimit,
+    cursor: month.optional().meta({ description: 'Only statements of earlier months than this one' }),
+    month: month.optional().meta({ description: 'Only the statement of this month, YYYY-MM' }),
+  }),
+  status: 200,
+  answer: z.array(feedAnswer),
+  example: [EXAMPLE],
+  refusals: ['request_invalid'],
+});
+
+export function addFeeds(app: FastifyInstance, shared: Shared): void {
+  const acting = { environment: shared.environment, actor: thisProcess('http') };
+  serve(app, shared, stateTotals, async (tx, { body, caller: { partnerId, clientId } }) => {
+    const { month, count: entries, totals, complete } = body;
+    const given = { partnerId, clientId, month: month as Month, stated: { entries, totals }, complete };
+    const { feed, fresh } = await stateFeed(tx, acting, given);
+    return fresh ? feedJson(feed) : new EarlierResult(feedJson(feed));
+  });
+  serve(app, shared, listFeeds, async (tx, { query, caller: { partnerId } }) => {
+    const { month, cursor, limit } = query;
+    const after = cursor === undefined ? null : { month: cursor, partnerId };
+    const items = await readStatements(tx, { partnerId, month: month as Month | undefined, after, limit: limit + 1 });
+    return pageOf(shared, listFeeds, { query, items: items.map(feedJson), cursorOf: (each) => each.month });
+  });
+}

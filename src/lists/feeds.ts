@@ -1,0 +1,82 @@
+/** Stated totals: `reckoner feed list`, and the console's Feeds. */
+import { z } from 'zod';
+import { feedLine } from '../actions/feed.ts';
+import { flag, month, text } from '../actions/fields.ts';
+import { readStatements, type StatedTotals } from '../close/stated.sql.ts';
+import { differencesOf } from '../close/stated.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import { defineList, type ListQuery } from './list.ts';
+
+const filters = z.strictObject({
+  month: month('Month', 'Only statements of this month.').optional(),
+  partner: text('Partner', 'Only statements of this partner.').optional(),
+  differing: flag('Differing', 'Only statements that the ledger contradicts.').optional(),
+});
+
+const readRows = (
+  tx: Transaction,
+  { filter: { month, partner, differing }, scope, after, limit }: ListQuery<z.output<typeof filters>>,
+): Promise<StatedTotals[]> => {
+  const [ofMonth = '', partnerId = ''] = after?.split(' ') ?? [];
+  const last = after === null ? null : { month: ofMonth, partnerId };
+  return readStatements(tx, { month, partnerId: partner, differing, scope, after: last, limit });
+};
+
+const amountsOf = ({ totals }: StatedTotals['stated']): Amount[] =>
+  Object.entries(totals).map(([currency, amount]) => Amount.of(amount, currency));
+
+export const feeds = defineList({
+  command: 'feed list',
+  summary: 'List the totals that partners state of their months',
+  title: 'Feeds',
+  one: 'statement',
+  none: 'No partner has stated totals.',
+  first: { label: 'State them', action: 'feed.state', input: {} },
+  help: 'Shows the latest statement of each partner and month.',
+  filters,
+  views: [
+    ['All', {}],
+    ['Differing', { differing: 'yes' }],
+  ],
+  sorts: ['-month', '-month'],
+  columns: {
+    month: { heading: 'Month', type: 'month' },
+    partner_id: { heading: 'Partner', type: 'text' },
+    name: { heading: 'Partner', type: 'text', cut: true, to: ({ partner_id }) => ['partners', partner_id] },
+    complete: { heading: 'Complete', type: 'text', value: ({ complete }) => (complete ? 'yes' : 'no') },
+    stated_rows: { heading: 'Stated rows', type: 'count', value: ({ stated }) => stated.entries },
+    stated: { heading: 'Stated', type: 'amount', value: ({ stated }) => amountsOf(stated) },
+    recorded_rows: { heading: 'Recorded rows', type: 'count', value: ({ here }) => here.entries },
+    recorded: { heading: 'Recorded', type: 'amount', value: ({ here }) => amountsOf(here) },
+    difference: { heading: 'Difference', type: 'amount', value: (row) => amountsOf(differencesOf(row)) },
+    agrees: { heading: 'Agrees', type: 'text', value: ({ agrees }) => (agrees ? 'yes' : 'no') },
+    agreement: {
+      ...{ heading: '', type: 'marks' },
+      value: ({ agrees, complete }) => [
+        agrees ? { text: 'agrees', tone: 'good' } : { text: 'differs', tone: complete ? 'bad' : 'warn' },
+        ...(complete ? [] : [{ text: 'more to come', tone: 'plain' } as const]),
+      ],
+    },
+    recorded_at: { heading: 'Stated at', type: 'instant', look: 'soft' },
+    via: { heading: 'By', type: 'text', value: ({ via }) => (via === 'http' ? 'partner' : 'finance') },
+  },
+  sheet: [
+    ...(['month', 'partner_id', 'name', 'complete', 'stated_rows', 'stated', 'recorded_rows', 'recorded'] as const),
+    ...(['difference', 'agrees', 'recorded_at', 'via'] as const),
+  ],
+  terminal: [
+    ...(['month', 'name', 'stated_rows', 'stated', 'recorded_rows', 'recorded', 'difference', 'agreement'] as const),
+  ],
+  page: [
+    ...(['month', 'name', 'stated_rows', 'stated', 'recorded_rows', 'recorded', 'difference', 'agreement'] as const),
+    ...(['recorded_at', 'via'] as const),
+  ],
+  remedies: ({ partner_id, month }) => [
+    { label: 'State other totals', action: 'feed.state', input: { partnerId: partner_id, month }, partner: partner_id },
+  ],
+  key: ({ month, partner_id }) => `${month} ${partner_id}`,
+  keyed: 'text',
+  read: readRows,
+  json: async (_tx, rows) => rows.map(feedLine),
+});
