@@ -6,6 +6,7 @@
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
+import { readTotals, readTotalsFile, withTotals } from '../ledger/control.ts';
 import { type ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import type { RowFormat } from '../ledger/read.ts';
@@ -13,7 +14,7 @@ import { countLines, refuseTooMany } from '../reading/limits.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { defineAction, type Facts, type Report } from './action.ts';
-import { choice, file, flag, several } from './fields.ts';
+import { choice, file, flag, several, text, whole } from './fields.ts';
 
 export const ROW_FORMATS = ['csv', 'ndjson'] as const;
 
@@ -30,6 +31,10 @@ export const ledgerImport = defineAction({
       'Accept differing',
       "Record rows that differ from the API's quote with the same id.",
     ).optional(),
+    control: several(
+      text('Control total', 'The sum of invoiceAmount of all rows in a currency, as USD=8311.20.'),
+    ).optional(),
+    count: whole('Rows', 'The number of rows of all files.', { least: 0, value: 'rows' }).optional(),
   },
   subject: ({ files }) => files.map(({ name }) => name).join(' '),
   // Only counts lines, because rows are parsed later, while they are staged (ledger/read.ts).
@@ -37,11 +42,13 @@ export const ledgerImport = defineAction({
     for (const { name, bytes } of files) refuseTooMany(name, countLines(bytes));
   },
   partners: async () => 'all',
-  perform(tx, { environment, actor }, { files, format, skipInvalid = false, acceptDiffering = false }) {
-    const sources = files.map(({ name, bytes }) => ({
+  perform(tx, { environment, actor }, { files, format, skipInvalid = false, acceptDiffering = false, ...given }) {
+    const sources = withTotals(files).map(({ file: { name, bytes }, totals }) => ({
       ...{ name, format: format ?? rowFormatOf(name), text: bytes.toString('utf8') },
+      ...(totals && { totals: readTotalsFile(totals.name, totals.bytes.toString('utf8')) }),
     }));
-    return importRows(tx, sources, { skipInvalid, acceptDiffering, now: environment.now(), actor });
+    const control = controlGiven(given);
+    return importRows(tx, sources, { skipInvalid, acceptDiffering, ...control, now: environment.now(), actor });
   },
   committed: () => failpoint('import.committed'),
   facts: async (_tx, _input, report): Promise<Facts> =>
@@ -51,6 +58,18 @@ export const ledgerImport = defineAction({
   amounts: () => [],
   report: async (_tx, { width }, { result, preview }) => reportImport(result, { dryRun: preview, width }),
 });
+
+/** Returns the control totals of the options, if any is given. */
+export const controlGiven = ({
+  control,
+  count,
+}: {
+  control?: readonly string[] | undefined;
+  count?: number | undefined;
+}) =>
+  control === undefined && count === undefined
+    ? {}
+    : { control: { count, ...(control && { totals: readTotals(control) }) } };
 
 export function rowFormatOf(name: string): RowFormat {
   if (/\.csv$/i.test(name)) return 'csv';
@@ -62,12 +81,13 @@ export function reportImport(
   report: ImportReport,
   { dryRun, width }: { dryRun: boolean; width: number | undefined },
 ): Report {
-  const { accepted, duplicates, rejected, errors, other_currencies, differing_cuts } = report;
+  const { accepted, duplicates, rejected, errors, other_currencies, differing_cuts, control } = report;
   return {
     json: {
       ...{ accepted, duplicates, rejected, errors },
       ...(other_currencies.length > 0 && { other_currencies }),
       ...(differing_cuts.length > 0 && { differing_cuts }),
+      ...(control.length > 0 && { control }),
     },
     text: describe(report, dryRun, width),
     attention: rejected > 0,
@@ -78,7 +98,8 @@ export function reportImport(
 const SHOWN = 20;
 
 function describe(report: ImportReport, dryRun: boolean, width: number | undefined): string {
-  const { accepted, duplicates, rejected, late, errors, refused } = report;
+  const { accepted, duplicates, rejected, late, errors, refused, control } = report;
+  const differs = control.some(({ agrees }) => !agrees);
   const recorded = dryRun ? 'would be recorded' : 'recorded';
   const lines: string[] = [];
   if (errors.length > 0) {
@@ -86,15 +107,23 @@ function describe(report: ImportReport, dryRun: boolean, width: number | undefin
       .slice(0, SHOWN)
       .map((error) => [error.file, error.line, error.field, `${error.code}: ${printable(error.reason)}`]);
     lines.push(table(['file', '>line', 'field', 'reason'], rows, width));
-    if (rejected > SHOWN) lines.push(`… and ${rejected - Math.min(SHOWN, errors.length)} more.`);
+    const all = Math.max(rejected, errors.length);
+    if (all > SHOWN) lines.push(`… and ${all - SHOWN} more.`);
     lines.push('');
   }
   if (refused) {
+    if (differs) {
+      lines.push(
+        `Nothing ${recorded}: the rows differ from the stated totals. ${rejected > 0 ? 'Invalid rows do not count. ' : ''}Ask for a complete file, or correct the totals.`,
+      );
+      return lines.join('\n');
+    }
     lines.push(`Nothing ${recorded}: ${plural(rejected, 'invalid row')}, ${plural(duplicates, 'duplicate')}.`);
     lines.push(`Correct them, or record only the valid rows with ${fieldName('skipInvalid')}.`);
     return lines.join('\n');
   }
   lines.push(`${plural(accepted, 'row')} ${recorded}, ${plural(duplicates, 'duplicate')}, ${rejected} rejected.`);
+  if (control.length > 0) lines.push('The rows agree with the stated totals.');
   if (late > 0)
     lines.push(
       `${plural(late, 'row belongs', 'rows belong')} to a closed month and will be billed in the earliest open month.`,

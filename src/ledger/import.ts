@@ -1,6 +1,6 @@
 /**
- * Imports ledger rows: stages the files, checks all rows, and records all of them or none. Rows are checked outside the
- * ledger's lock. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad rows are listed in the report and
+ * Imports ledger rows: stages the files, checks all rows and what was stated of them, and records all rows or none. Rows
+ * are checked outside the ledger's lock. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad rows are listed in the report and
  * are not a refusal.
  */
 import { createHash } from 'node:crypto';
@@ -11,6 +11,7 @@ import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { type Actor, type AuditEvent, recordEvent } from '../people/audit-events.ts';
+import { type Control, type ControlResult, compareControls, type StatedControl } from './control.ts';
 import { type DifferingCuts, findDifferingQuotes, readStagedCuts } from './quoted.sql.ts';
 import { findAboveLargest } from './quoted.ts';
 import { readRecords, type SourceFile } from './read.ts';
@@ -50,6 +51,8 @@ export interface ImportReport {
    */
   readonly other_currencies: readonly OtherCurrencyRows[];
   readonly differing_cuts: readonly DifferingCuts[];
+  /** What was stated of the delivery, compared with its rows. A difference refuses the import. */
+  readonly control: readonly ControlResult[];
   readonly refused: boolean;
   readonly event_id: number | null;
 }
@@ -60,6 +63,8 @@ interface ImportOptions {
   readonly acceptDiffering?: boolean;
   /** The file for bad rows and their reasons (`rejectFormat`). */
   readonly rejects?: string | undefined;
+  /** What is stated of all files together. */
+  readonly control?: Control;
   readonly now: DateTime<true>;
   readonly actor: Actor;
   /**
@@ -79,7 +84,7 @@ export async function importRows(
   options: ImportOptions,
 ): Promise<ImportReport> {
   await createStaging(tx);
-  const { broken, staged, sha256 } = await stageFiles(tx, files, options);
+  const { broken, staged, sha256, trailers } = await stageFiles(tx, files, options);
   failpoint('import.staged');
   // Only one importer at a time continues from here, so the results of these checks still hold when the rows are
   // recorded.
@@ -89,17 +94,17 @@ export async function importRows(
 
   const { good, duplicates, rejected } = await countVerdicts(tx, staged);
   const bad = rejected === 0 ? [] : await firstBadRows(tx, REPORTED_ERRORS);
-  const errors = bad.map((row) => ({
-    ...row,
-    file: (files[row.file] as SourceFile).name,
-  }));
+  const stated = statedControls(options, files, trailers);
+  const isInvalid = broken || (rejected > 0 && !options.skipInvalid);
+  const { results: control, errors: differing } = await compareControls(tx, isInvalid ? [] : stated, files);
+  const errors = [...bad.map((row) => ({ ...row, file: (files[row.file] as SourceFile).name })), ...differing];
   if (options.rejects !== undefined) {
     await writeRejects(tx, options.rejects, files);
   }
-  const refused = broken || (rejected > 0 && !options.skipInvalid);
+  const refused = isInvalid || differing.length > 0;
   if (good === 0 || refused) {
     const nothing = { accepted: 0, late: 0, other_currencies: [], differing_cuts: [], event_id: null };
-    return { ...nothing, duplicates, rejected, errors, refused };
+    return { ...nothing, duplicates, rejected, errors, control, refused };
   }
   const differing_cuts = await readStagedCuts(tx);
   const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) =>
@@ -113,6 +118,7 @@ export async function importRows(
       ...{ files: names, sha256, duplicates, rejected, skip_invalid: options.skipInvalid },
       ...(options.acceptDiffering && { accept_differing: true }),
       ...(differing_cuts.length > 0 && { differing_cuts }),
+      ...(stated.length > 0 && { control: stated }),
     },
   };
   const now = options.now.toISO();
@@ -127,18 +133,33 @@ export async function importRows(
   }
   const other_currencies = await readOtherCurrencyRows(tx);
   const late = recorded.late_entries;
-  return { accepted: good, duplicates, rejected, errors, late, other_currencies, differing_cuts, refused, event_id };
+  const checks = { other_currencies, differing_cuts, control };
+  return { accepted: good, duplicates, rejected, errors, late, ...checks, refused, event_id };
 }
+
+/** What was stated of the delivery: by the caller, by files of totals, and by trailers. */
+const statedControls = (
+  { control }: ImportOptions,
+  files: readonly SourceFile[],
+  trailers: readonly StatedControl[],
+): StatedControl[] => [
+  ...(control === undefined ? [] : [{ ...control, by: 'option', file: null } as const]),
+  ...files.flatMap(({ totals }, file) =>
+    totals === undefined ? [] : [{ ...totals, by: 'totals_file', file } as const],
+  ),
+  ...trailers,
+];
 
 async function stageFiles(
   tx: Transaction,
   files: readonly SourceFile[],
   options: ImportOptions,
-): Promise<{ broken: boolean; staged: StagedCounts; sha256: string[] }> {
+): Promise<{ broken: boolean; staged: StagedCounts; sha256: string[]; trailers: StatedControl[] }> {
   const now = options.now.toMillis();
   const { rejects } = options;
   const stager = await openStager(tx, rejects === undefined ? undefined : rejectedRow(rejectFormat(rejects, files)));
   const hashes = files.map(() => createHash('sha256'));
+  const trailers: StatedControl[] = [];
   let broken = false;
   try {
     for (const [index, file] of files.entries()) {
@@ -148,13 +169,17 @@ async function stageFiles(
       };
       for await (const batch of readRecords(file, onBytes)) {
         for (const record of batch) {
+          if (record.trailer !== undefined) {
+            trailers.push({ ...record.trailer, by: 'trailer', file: index, line: record.line });
+            continue;
+          }
           stager.add(index, record, record.problem ?? rowProblem(record.texts, now));
           if (record.fatal) broken = true;
         }
         await stager.drained();
       }
     }
-    return { broken, staged: await stager.finish(), sha256: hashes.map((hash) => hash.digest('hex')) };
+    return { broken, staged: await stager.finish(), sha256: hashes.map((hash) => hash.digest('hex')), trailers };
   } catch (error) {
     await stager.abandon();
     throw error;

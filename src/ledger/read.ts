@@ -8,6 +8,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { setImmediate } from 'node:timers/promises';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson, repeatedName } from '../json.ts';
+import { type Control, controlOf, controlOfCells } from './control.ts';
 import {
   RECORDED_FIELDS,
   REJECT_FIELDS,
@@ -26,6 +27,8 @@ export interface SourceFile {
   readonly format: RowFormat;
   /** Rows made by this program, instead of a file. */
   readonly text?: string;
+  /** What a file of totals beside this file states. */
+  readonly totals?: Control;
 }
 
 export interface SourceRecord {
@@ -40,6 +43,8 @@ export interface SourceRecord {
    * then refuses the whole file.
    */
   readonly fatal?: boolean;
+  /** What the sender states of the file. This record is its trailer, not a row. */
+  readonly trailer?: Control;
 }
 
 /** The limit on a record's length, which no real row comes close to. */
@@ -74,7 +79,7 @@ export async function* readRecords(
     }
   };
   const lines = readLines(counted());
-  yield* file.format === 'csv' ? readCsv(lines) : readNdjson(lines);
+  yield* endedByTrailer(file.format === 'csv' ? readCsv(lines) : readNdjson(lines));
 }
 
 const PIECE_BYTES = 64 * 1024;
@@ -96,6 +101,34 @@ const unreadable = (line: number, raw: string, problem: RowProblem, fatal = fals
   raw: raw.slice(0, LONGEST_RECORD),
   ...(fatal ? { fatal } : {}),
 });
+
+// --- Trailers --------------------------------------------------------------------------------------------------------
+
+const trailerRecord = (control: Control | string, raw: string, line: number): SourceRecord =>
+  typeof control === 'string'
+    ? unreadable(line, raw, { field: '', code: 'trailer_invalid', reason: `is a trailer, but ${control}` }, true)
+    : { line, texts: NO_TEXTS, raw, trailer: control };
+
+const AFTER_TRAILER: RowProblem = {
+  field: '',
+  code: 'after_trailer',
+  reason: 'comes after the trailer, which must be the last line',
+};
+
+/** Refuses a file with records after its trailer, because it may be two files in one. */
+async function* endedByTrailer(batches: AsyncIterable<SourceRecord[]>): AsyncGenerator<SourceRecord[]> {
+  let ended = false;
+  for await (const batch of batches) {
+    const at: number = ended ? -1 : batch.findIndex(({ trailer }) => trailer !== undefined);
+    const next = batch[at + 1];
+    ended ||= at >= 0;
+    if (ended && next !== undefined) {
+      yield [...batch.slice(0, at + 1), unreadable(next.line, next.raw, AFTER_TRAILER, true)];
+      return;
+    }
+    yield batch;
+  }
+}
 
 // --- Lines -----------------------------------------------------------------------------------------------------------
 
@@ -155,6 +188,11 @@ function ndjsonRecord({ number, text }: Line): SourceRecord {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return unreadable(number, text, { field: '', code: 'json_malformed', reason: 'is not a JSON object' });
+  }
+  if ('trailer' in value) {
+    const { trailer, ...others } = parseExactJson(text) as Record<string, unknown>;
+    const [stranger] = [...Object.keys(others), repeatedName(text)];
+    return trailerRecord(stranger === undefined ? controlOf(trailer) : `states ${stranger} beside it`, text, number);
   }
   const { hasNumber, repeated } = lookOver(value as Record<string, unknown>, text);
   if (repeated !== undefined) {
@@ -217,6 +255,8 @@ async function* readCsv(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceReco
         header = fields.map((name) => name.trim()) as RowField[];
         const problem = text.includes(NO_CHARACTER) ? NOT_UTF8 : headerProblem(header);
         if (problem) records.push(unreadable(number, text, problem, true));
+      } else if (isTrailer(header, fields)) {
+        records.push(trailerRecord(controlOfCells(fields), text, number));
       } else {
         records.push(csvRecord(header, fields, text, number));
       }
@@ -232,6 +272,10 @@ async function* readCsv(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceReco
     yield [unreadable(1, '', { field: '', code: 'header_missing', reason }, true)];
   }
 }
+
+/** A row may begin with the id TRAILER, but has as many cells as the header, of which the second is not a count. */
+const isTrailer = (header: readonly string[], fields: readonly string[]): boolean =>
+  fields[0] === 'TRAILER' && (fields.length !== header.length || /^\d*$/.test(fields[1] as string));
 
 const STRAY_QUOTE: RowProblem = {
   field: '',

@@ -5,6 +5,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { feedState } from '../../src/actions/feed.ts';
 import { checkpointTake } from '../../src/actions/ledger.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { verify } from '../../src/audit/verify.ts';
@@ -36,6 +37,7 @@ import { bouncesIn } from '../../src/mail/bounce-report.ts';
 import { recordBounces } from '../../src/mail/bounces.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';
 import { resendEmail } from '../../src/mail/resend.ts';
+import { Amount } from '../../src/money.ts';
 import { type Month, monthsBetween } from '../../src/month.ts';
 import { sendStatements } from '../../src/month-end/emails/account-statement.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
@@ -211,8 +213,41 @@ export const ACTIONS: readonly Action[] = [
         );
       }).filter((row) => row !== undefined);
       if (rows.length === 0) return false;
-      const { accepted, rejected } = await history.world.rows(rows);
+      const totals: Record<string, string> = {};
+      for (const { currency, invoiceAmount } of rows as { currency: string; invoiceAmount: string }[]) {
+        totals[currency] = Amount.of(totals[currency] ?? '0', currency)
+          .plus(Amount.of(invoiceAmount, currency))
+          .toString();
+      }
+      const control = { count: rows.length, totals };
+      const { accepted, rejected } = await history.world.rows(rows, { control });
       if (accepted !== rows.length) throw new Error(`of ${rows.length} good rows ${rejected} were rejected`);
+      return true;
+    },
+  },
+  {
+    name: 'the totals of a month are stated',
+    weight: 2,
+    async run(history) {
+      const { world } = history;
+      const sums = await world.sql<{ partner_id: string; month: Month; rows: number; totals: string[] }>(
+        `SELECT partner_id, month, sum(rows)::int AS rows, array_agg(currency || '=' || amount) AS totals
+         FROM (SELECT partner_id, month, currency, count(*) AS rows, sum(invoice_amount) AS amount
+               FROM ledger_rows GROUP BY partner_id, month, currency) AS each
+         GROUP BY partner_id, month ORDER BY partner_id, month`,
+      );
+      const month = one(history, sums);
+      if (month === undefined) return false;
+      const lacks = below(history, 3) === 0 ? 1 : 0;
+      const stated = {
+        partnerId: month.partner_id,
+        month: month.month,
+        count: month.rows + lacks,
+        control: month.totals,
+      };
+      const incomplete = below(history, 3) === 0;
+      const { json } = await runAction(world, feedState, { ...stated, ...(incomplete && { incomplete }) });
+      expect(json).toMatchObject({ agrees: lacks === 0, differences: { count: -lacks, totals: {} } });
       return true;
     },
   },

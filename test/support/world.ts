@@ -24,6 +24,7 @@ import { deliverPending } from '../../src/delivery/deliver.ts';
 import type { Delivery } from '../../src/delivery/document.ts';
 import { type DocumentJson, documentJson } from '../../src/documents/document.ts';
 import { readDocuments } from '../../src/documents/documents.sql.ts';
+import type { Control } from '../../src/ledger/control.ts';
 import { type ImportReport, importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
 import { parsePartners } from '../../src/partners/file.ts';
@@ -78,6 +79,7 @@ export interface RowOptions {
   readonly skipInvalid?: boolean;
   readonly acceptDiffering?: boolean;
   readonly rejects?: string;
+  readonly control?: Control;
   readonly preview?: boolean;
 }
 
@@ -253,6 +255,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
         importRows(tx, files, {
           ...{ skipInvalid: given.skipInvalid ?? false, rejects: given.rejects },
           acceptDiffering: given.acceptDiffering ?? false,
+          ...(given.control && { control: given.control }),
           ...{ now: place.now, actor: world.actor },
         }),
       );

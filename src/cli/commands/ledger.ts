@@ -1,13 +1,14 @@
-import { statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { namesOf } from '../../actions/command.ts';
 import { admit } from '../../actions/permit.ts';
-import { ledgerImport, ROW_FORMATS, reportImport, rowFormatOf } from '../../actions/rows.ts';
+import { controlGiven, ledgerImport, ROW_FORMATS, reportImport, rowFormatOf } from '../../actions/rows.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { inNames } from '../../field-names.ts';
+import { type Control, readTotalsFile, totalsFileOf, withTotals } from '../../ledger/control.ts';
 import { importRows } from '../../ledger/import.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
-import { choiceArgument } from '../arguments.ts';
+import { choiceArgument, repeatedArgument, wholeNumberArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { type Output, outputWidth } from '../output.ts';
@@ -21,6 +22,8 @@ export const define: Definition = (ledger, action) => {
     .option('--skip-invalid', 'record the valid rows even if others are invalid')
     .option('--rejects <file>', 'write the invalid rows with their reasons to this file, in the format of the import')
     .option('--accept-differing', "record rows that differ from the API's quote with the same id")
+    .option('--control <total>', 'the sum of invoiceAmount in a currency, as USD=8311.20; repeatable', repeatedArgument)
+    .option('--count <rows>', 'the number of rows of all files', wholeNumberArgument('--count', 0, 999_999_999))
     .option('--dry-run', 'check everything, record nothing')
     .action(action(importFiles));
 };
@@ -33,12 +36,18 @@ async function importFiles(
     skipInvalid?: boolean;
     rejects?: string;
     acceptDiffering?: boolean;
+    control?: string[];
+    count?: number;
     dryRun?: boolean;
   },
 ): Promise<number> {
-  const files = names.map((name): SourceFile => ({ name, format: options.format ?? rowFormatOf(name) }));
+  const files = withTotals(names.map((name) => ({ name }))).map(({ file: { name } }): SourceFile => {
+    const totals = totalsBeside(name);
+    return { name, format: options.format ?? rowFormatOf(name), ...(totals && { totals }) };
+  });
   const bytes = files.reduce((total, file) => total + sizeOf(file.name), 0);
   const { skipInvalid = false, acceptDiffering = false } = options;
+  const control = controlGiven(options);
   const report = await withContext(
     async (context) => {
       const { environment, database, actor } = context;
@@ -50,7 +59,7 @@ async function importFiles(
         return await work(async (tx) => {
           await admit(tx, context, ledgerImport, { files: [] });
           return importRows(tx, files, {
-            ...{ skipInvalid, acceptDiffering, rejects, now: environment.now(), actor },
+            ...{ skipInvalid, acceptDiffering, rejects, ...control, now: environment.now(), actor },
             onProgress: progress.advance,
           });
         });
@@ -65,6 +74,12 @@ async function importFiles(
   output.print(json, () => inNames(text, namesOf(ledgerImport)));
   if (report.refused) return EXIT.badInput;
   return attention ? EXIT.attention : EXIT.done;
+}
+
+/** What the file of totals beside a file states. Undefined if there is none. */
+function totalsBeside(name: string): Control | undefined {
+  const beside = totalsFileOf(name);
+  return name !== '-' && existsSync(beside) ? readTotalsFile(beside, readFileSync(beside, 'utf8')) : undefined;
 }
 
 function sizeOf(name: string): number {
