@@ -1,5 +1,4 @@
--- Facts: SHA-256 d7bd6fe21fc10c9eaefe4c347097ac8a34604b11893810e7abfb51578a8e0841, without the role reckoner_app 47292133ce91a909bcf5e5fc1c2cd56a922ca1e035c6bb1b833238517b412882
--- Facts: SHA-256 ab49a1f364c1a0656a91c223a5e74dae1e6260952082700407a1834502dfc78b, without the role reckoner_app 753a8610135a5932c7669c4d74f1e33f2d774940300c97b49c448e9dcff96532
+-- Facts: SHA-256 fc099bc0f81279ab3876b6575a2ff0d8ed4c2d2f6cf022bd6a1e9bc7f42aa387, without the role reckoner_app c808fd8e8b5d85f247ec2bed780cb160c4cf076f2045bde9557597e69612196f
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -1441,6 +1440,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_receipt
 CREATE TRIGGER fact_number BEFORE INSERT ON ledger_receipts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON ledger_receipts FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 GRANT INSERT, SELECT ON ledger_receipts TO reckoner_app;
+
 CREATE TABLE feed_statements (
   feed_statement_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   partner_id text COLLATE "C" NOT NULL,
