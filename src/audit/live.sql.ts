@@ -94,7 +94,8 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
      SELECT DISTINCT code COLLATE "C" AS code, minor_digits(code) AS digits
      FROM (SELECT currency FROM ${home}.ledger_rows UNION SELECT currency FROM ${home}.documents
            UNION SELECT currency FROM ${home}.payments UNION SELECT currency FROM ${home}.bank_lines
-           UNION SELECT currency FROM ${home}.balance_transactions UNION SELECT currency FROM ${home}.feed_statement_totals
+           UNION SELECT currency FROM ${home}.balance_transactions
+           UNION SELECT currency FROM ${home}.feed_statement_totals
            UNION SELECT settled_currency FROM ${home}.share_allocations) AS c (code);
      CREATE TEMP TABLE pack AS
      SELECT 0::bigint AS first, (SELECT coalesce(max(size), 0) FROM ${home}.log_checkpoints)::bigint AS size,

@@ -1,5 +1,6 @@
 /** Statements of feeds: the totals that partners state of their rows of a month, beside the ledger's rows of it. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
@@ -35,12 +36,16 @@ interface Wanted {
   readonly limit?: number | null;
 }
 
-/** Reads the latest statement of each partner and month, the latest month first. */
-export function readStatements(tx: Transaction, wanted: Wanted): Promise<StatedTotals[]> {
+/**
+ * Reads the latest statement of each partner and month, the latest month first. No checkpoint may be taken meanwhile: the
+ * transaction has one snapshot, or holds the ledger's lock.
+ */
+export async function readStatements(tx: Transaction, wanted: Wanted): Promise<StatedTotals[]> {
   const { month = null, partnerId = null, scope = null, differing = false, after = null, limit = null } = wanted;
   return query(
     tx,
-    // The first documents of a closed month bill all of its rows, so only the rows of open months are read.
+    // The first documents of a closed month bill all of its rows. Checkpoints keep the lines of open months, so only the
+    // rows since the last checkpoint are read.
     `WITH latest AS MATERIALIZED (
        SELECT DISTINCT ON (s.month, s.partner_id) s.*
        FROM feed_statements s
@@ -50,8 +55,12 @@ export function readStatements(tx: Transaction, wanted: Wanted): Promise<StatedT
               OR s.month = :afterMonth AND s.partner_id > :afterPartner COLLATE "C")
        ORDER BY s.month DESC, s.partner_id, s.feed_statement_id DESC
        LIMIT CASE WHEN :differing THEN NULL ELSE :limit::bigint END
-     ), open AS MATERIALIZED (
-       SELECT coalesce(month_after(max(month)), '') COLLATE "C" AS month FROM closed_months
+     ), since AS MATERIALIZED (
+       SELECT e.partner_id, e.month, e.currency, count(*) AS entries, sum(e.invoice_amount) AS invoice_amount
+       FROM ledger_rows e
+       WHERE e.entry_id > :covered::bigint AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
+         AND e.posted_month > coalesce((SELECT max(c.month) FROM closed_months c), '')
+       GROUP BY e.partner_id, e.month, e.currency
      ), sums AS (
        SELECT feed_statement_id, currency, sum(stated) AS stated, sum(entries) AS entries, sum(here) AS here
        FROM (
@@ -64,13 +73,11 @@ export function readStatements(tx: Transaction, wanted: Wanted): Promise<StatedT
            AND d.replaces IS NULL
          JOIN document_lines l ON l.document_id = d.document_id AND l.month = s.month
          UNION ALL
+         SELECT s.feed_statement_id, r.currency, NULL, r.count, r.invoice_amount
+         FROM latest s JOIN running_lines r ON r.partner_id = s.partner_id AND r.month = s.month
+         UNION ALL
          SELECT s.feed_statement_id, r.currency, NULL, r.entries, r.invoice_amount
-         FROM latest s CROSS JOIN LATERAL (
-           SELECT e.currency, count(*) AS entries, sum(e.invoice_amount) AS invoice_amount
-           FROM ledger_rows e
-           WHERE e.partner_id = s.partner_id AND e.posted_month >= greatest(s.month, (SELECT month FROM open))
-             AND e.month = s.month
-           GROUP BY e.currency) AS r
+         FROM latest s JOIN since r ON r.partner_id = s.partner_id AND r.month = s.month
        ) AS each GROUP BY feed_statement_id, currency
      )
      SELECT s.month, s.partner_id, p.name, s.complete,
@@ -92,7 +99,7 @@ export function readStatements(tx: Transaction, wanted: Wanted): Promise<StatedT
        OR bool_or(coalesce(c.stated, 0) <> c.here)
      ORDER BY s.month DESC, s.partner_id LIMIT :limit::bigint`,
     {
-      ...{ month, partnerId, scope, differing, limit },
+      ...{ month, partnerId, scope, differing, limit, covered: (await readLastCheckpoint(tx))?.last_no ?? 0 },
       ...{ afterMonth: after?.month ?? null, afterPartner: after?.partnerId ?? null },
     },
   );

@@ -4,6 +4,7 @@
  * month_not_begun.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -33,6 +34,8 @@ export async function stateFeed(
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
   const { time_zone } = partner;
   if (month > monthOf(environment.now(), time_zone)) throw refuse('month_not_begun', { month, time_zone });
+  // Until the transaction ends, no checkpoint is taken, so the figures are those of one moment.
+  await lockLedgerShared(tx);
   const [known] = await readStatements(tx, { partnerId, month });
   if (known?.complete === complete && isDeepStrictEqual(known.stated, stated)) return { feed: known, fresh: false };
   const now = environment.now().toISO();

@@ -273,7 +273,7 @@ async function* readCsv(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceReco
   }
 }
 
-/** A row may begin with the id TRAILER, but has as many cells as the header, of which the second is not a count. */
+/** A row may begin with the id TRAILER. It has as many cells as the header, and the second cell is not a number. */
 const isTrailer = (header: readonly string[], fields: readonly string[]): boolean =>
   fields[0] === 'TRAILER' && (fields.length !== header.length || /^\d*$/.test(fields[1] as string));
 

@@ -6,7 +6,7 @@ import { readStatements, type StatedTotals } from '../close/stated.sql.ts';
 import { differencesOf } from '../close/stated.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
-import { defineList, type ListQuery } from './list.ts';
+import { defineList, type ListQuery, textOf } from './list.ts';
 
 const filters = z.strictObject({
   month: month('Month', 'Only statements of this month.').optional(),
@@ -49,6 +49,9 @@ export const feeds = defineList({
     stated: { heading: 'Stated', type: 'amount', value: ({ stated }) => amountsOf(stated) },
     recorded_rows: { heading: 'Recorded rows', type: 'count', value: ({ here }) => here.entries },
     recorded: { heading: 'Recorded', type: 'amount', value: ({ here }) => amountsOf(here) },
+    stated_totals: { heading: 'Stated', type: 'text', value: ({ stated }) => textOf(amountsOf(stated)) },
+    recorded_totals: { heading: 'Recorded', type: 'text', value: ({ here }) => textOf(amountsOf(here)) },
+    difference_totals: { heading: 'Difference', type: 'text', value: (row) => textOf(amountsOf(differencesOf(row))) },
     difference: { heading: 'Difference', type: 'amount', value: (row) => amountsOf(differencesOf(row)) },
     agrees: { heading: 'Agrees', type: 'text', value: ({ agrees }) => (agrees ? 'yes' : 'no') },
     agreement: {
@@ -62,8 +65,8 @@ export const feeds = defineList({
     via: { heading: 'By', type: 'text', value: ({ via }) => (via === 'http' ? 'partner' : 'finance') },
   },
   sheet: [
-    ...(['month', 'partner_id', 'name', 'complete', 'stated_rows', 'stated', 'recorded_rows', 'recorded'] as const),
-    ...(['difference', 'agrees', 'recorded_at', 'via'] as const),
+    ...(['month', 'partner_id', 'name', 'complete', 'stated_rows', 'stated_totals', 'recorded_rows'] as const),
+    ...(['recorded_totals', 'difference_totals', 'agrees', 'recorded_at', 'via'] as const),
   ],
   terminal: [
     ...(['month', 'name', 'stated_rows', 'stated', 'recorded_rows', 'recorded', 'difference', 'agreement'] as const),

@@ -1,6 +1,7 @@
 /** Stated totals: what a partner says of its month is kept as said, and compared with the rows of that month. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { feedState } from '../../src/actions/feed.ts';
+import { checkpointTake } from '../../src/actions/ledger.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
 import { readStatedTotals } from '../../src/close/stated.sql.ts';
 import type { Month } from '../../src/month.ts';
@@ -118,6 +119,16 @@ test('rows of a closed month are those that its documents bill, and late rows co
   world.at('2026-09-02T10:00:00Z');
   await world.close('2026-08');
   expect(await stated()).toMatchObject([{ agrees: true, here: { entries: 4, totals: { USD: '14.00' } } }]);
+});
+
+test('rows before and after a checkpoint count once', async () => {
+  await world.rows([quote(), quote()]);
+  await runAction(world, checkpointTake, {});
+  await world.rows([quote(), quote({ accepted_at: '2026-06-20T12:00:00Z' })]);
+  await state({ count: 3, control: ['USD=21.00'] });
+  expect(await stated()).toMatchObject([{ agrees: true }]);
+  await runAction(world, checkpointTake, {});
+  expect(await stated()).toMatchObject([{ agrees: true, here: { entries: 3 } }]);
 });
 
 test('a month whose reversals exceed its sales has a total below zero', async () => {

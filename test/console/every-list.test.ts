@@ -3,10 +3,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { askForApproval } from '../../src/approvals/requests.ts';
+import { stateFeed } from '../../src/close/stated.ts';
 import { todayOf } from '../../src/config/today.ts';
 import { readList, readListSheet } from '../../src/console/list.tsx';
 import { openDispute } from '../../src/documents/disputes.ts';
 import { cellOf, type List, type ListQuery, sheetOf } from '../../src/lists/list.ts';
+import type { Month } from '../../src/month.ts';
 import { createClient } from '../../src/partners/clients.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { identify } from '../../src/people/users.ts';
@@ -42,6 +44,16 @@ beforeAll(async () => {
   await books.assign(lines[0]?.payment_id as number, HARBOUR);
   await database.transaction(async (tx) => {
     await createClient(tx, HARBOUR, {}, { actor, environment: environment.name, now: environment.now() });
+    for (const [partnerId, month] of [
+      ['p-1', '2026-08'],
+      ['p-2', '2026-08'],
+      [HARBOUR, '2026-09'],
+      ['p-2', '2026-09'],
+    ] as const) {
+      await stateFeed(tx, books.acting, {
+        ...{ partnerId, month: month as Month, stated: { entries: 1, totals: { USD: '1.00' } }, complete: true },
+      });
+    }
     await openDispute(tx, books.acting, { number: inv(1), reason: 'price' });
     const asker = await identify(tx, actor, { login: ADMINISTRATOR, unattended: false });
     const preview = { title: 'Release', changes: [], amounts: [{ currency: 'USD', amount: '1.00' }], text: '' };

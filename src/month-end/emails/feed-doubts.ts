@@ -9,6 +9,7 @@ import { readUsuallyEarly } from '../../close/feeds.sql.ts';
 import { acceptFeed, type Doubt, type Feeds, undecidedFeeds } from '../../close/feeds.ts';
 import { publicAddress, type Settings } from '../../config/settings.ts';
 import { todayOf } from '../../config/today.ts';
+import { lockLedgerShared } from '../../database/ledger-lock.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { closeEmpty } from '../../errors/close.ts';
@@ -109,6 +110,8 @@ export function whenTwoWorkingDaysAreLeft(month: Month): string {
 async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const { environment, settings } = context;
   if (recipientOf(settings) === undefined) return;
+  // Until the transaction ends, no checkpoint is taken, so the rows are counted once.
+  await lockLedgerShared(tx);
   const told = await readToTell(tx, context);
   const now = environment.now();
   const items = told?.due
