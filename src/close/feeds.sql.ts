@@ -77,18 +77,20 @@ export const readRepeatedDeliveries = (
              WINDOW w AS (PARTITION BY partner_id, currency, entries, spot_price, partner_cut, invoice_amount)) AS r
        WHERE times > 1 AND latest = :month
      ), contents AS (
-       SELECT d.alike, d.event_id, d.posted_month, c.content
+       SELECT d.alike, d.event_id, d.posted_month, c.content, c.different
        FROM equal d CROSS JOIN LATERAL (
          -- The sum of the rows' hashes does not depend on their order.
          SELECT sum(hashtextextended(concat_ws(E'\\t', policy_id, kind, date_trunc('second', accepted_at),
-                                               trim_scale(spot_price), trim_scale(partner_cut)), 0)::numeric) AS content
+                                               trim_scale(spot_price), trim_scale(partner_cut)), 0)::numeric) AS content,
+                -- Sales of one price on one day may be alike by chance.
+                count(DISTINCT (policy_id, kind, date_trunc('second', accepted_at), spot_price)) AS different
          FROM ledger_rows e
          WHERE e.partner_id = d.partner_id AND e.posted_month = d.posted_month AND e.event_id = d.event_id
            AND e.currency = d.currency) AS c
      ), repeated AS (
        SELECT alike, event_id, posted_month,
               lag(event_id) OVER (PARTITION BY alike, content ORDER BY event_id) AS before
-       FROM contents
+       FROM contents WHERE different >= 3
      )
      SELECT d.partner_id, p.name, d.currency, d.entries, d.invoice_amount,
             to_char(one.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') AS first,

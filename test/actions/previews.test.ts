@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Action, ActionContext } from '../../src/actions/action.ts';
 import { creditApply, creditRefund } from '../../src/actions/credit.ts';
+import { feedState } from '../../src/actions/feed.ts';
 import { inputJson } from '../../src/actions/fields.ts';
 import { invoiceCredit } from '../../src/actions/invoice/credit.ts';
 import { ACTIONS } from '../../src/actions/loaded.ts';
@@ -75,6 +76,7 @@ beforeAll(async () => {
   await runAction(context, openingImport, carriedOver('OLD-1'), { deliver: false });
   await runAction(context, statementSend, { month: SEPTEMBER, partnerId: 'p-2' });
   await runAction(context, statementSend, { month: SEPTEMBER, partnerId: 'p-3' }, { deliver: false });
+  await runAction(context, feedState, { partnerId: 'p-2', month: '2026-10' as Month, count: 1, control: ['USD=7.00'] });
   await runAction(context, webhookSet, { partnerId: 'p-1', url: 'https://partner.example/events' });
   const { actor } = books;
   const action = { actor, environment: environment.name, now: environment.now() };
@@ -147,6 +149,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'gl.export': () => ({ month: '2026-08', format: 'generic', preliminary: true }),
   'checkpoint.take': () => ({}),
   'feed.state': () => ({ partnerId: 'p-1', month: '2026-09', count: 2, control: ['USD=14.00'] }),
+  'feed.accept': () => ({ partnerId: 'p-2', month: '2026-10', ...why }),
   'ledger.pause': () => why,
   'instructions.adopt': () => ({}),
   'work.assign': () => ({ item: `dispute:${inv(4)}`, to: ADA }),

@@ -159,7 +159,10 @@ describe('thousands of rows around the cut while closes come and go', () => {
         quote({
           partner_id: `p-${1 + ((writer + file + row) % 3)}`,
           policy_id: row % 4 === 0 ? 'parking' : 'ticket-protection',
-          accepted_at: INSTANTS[row % INSTANTS.length],
+          // Otherwise a file would have the same sales as another.
+          accepted_at: INSTANTS[row % INSTANTS.length]
+            ?.replace('59:59-', `5${writer}:5${file}-`)
+            .replace('23:00:00Z', `23:0${writer}:0${file}Z`),
         }),
       );
       quotes.push(...of);

@@ -46,7 +46,7 @@ describe('before the close', () => {
     const { status, text } = await finance.get(EXACT);
     expect(status).toBe(200);
     expect(text).toContain('Close August 2026 without 1 feed');
-    expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">sent no rows/);
+    expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">has no rows/);
     expect(text).toContain('INV-2026-000003');
     expect(await counts()).toEqual(before);
   });
@@ -54,7 +54,7 @@ describe('before the close', () => {
   test('the preview names the missing feed at once, and asks for what takes longer', async () => {
     const { status, text } = await finance.get(PREVIEW);
     expect(status).toBe(200);
-    expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">sent no rows/);
+    expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">has no rows/);
     expect(text).toContain('Computing what it would issue…');
     expect(text).not.toContain('INV-2026-000003');
     expect(text).toContain(`hx-get="${EXACT}"`);

@@ -245,11 +245,17 @@ function Close({
       <p class="buttons">
         <button type="submit" class="main" name="step" value="preview">
           {`Close ${monthName(month)}`}
-          {empty ? ' without any rows' : doubts.length > 0 && ` and accept ${plural(doubts.length, 'doubt')}`}
+          {empty ? ' without any rows' : accepting(doubts)}
         </button>
       </p>
     </Form>
   );
+}
+
+function accepting(doubts: readonly Doubt[]): string {
+  if (doubts.length === 0) return '';
+  const isMissing = doubts.every(({ kind }) => kind === 'missing');
+  return isMissing ? ` without ${plural(doubts.length, 'feed')}` : ` and accept ${plural(doubts.length, 'doubt')}`;
 }
 
 const acceptedBy = (doubts: readonly Doubt[]): (readonly [field: string, partnerId: string])[] => [
