@@ -46,8 +46,8 @@ export async function closeMonths(
   return closed;
 }
 
-/** The number of facts that a close hashes in a tenth of a second. */
-const FEW = 50_000;
+/** The number of facts that a close hashes and totals in some hundredths of a second. */
+const FEW = 5_000;
 const PATIENCE_MILLISECONDS = 2_000;
 
 /**

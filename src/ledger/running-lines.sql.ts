@@ -15,19 +15,25 @@ const LAST_CLOSED = `coalesce((SELECT max(month) FROM closed_months), '')`;
 const BY_RECEIPT = `e.event_id IN (
   SELECT event_id FROM ledger_receipts WHERE posted_month > ${LAST_CLOSED})`;
 
-/** SQL of the lines of the rows `e` that fulfil a condition. A reversal's line names the row that it reverses. */
+/**
+ * SQL of the lines of the rows `e` that fulfil a condition. A reversal's line names the row that it reverses, which is
+ * one probe of the index for each reversal. A join would read the rows of all months.
+ */
 export const linesOf = (condition: string): string => `
-  SELECT e.posted_month, e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month,
-         coalesce(q.month, '') AS sold_month, coalesce(q.posted_month, '') AS sold_posted,
-         coalesce(q.kind, '') AS sold_kind, ${BY_RECEIPT} AS by_receipt, count(*) AS count,
-         sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut, sum(e.invoice_amount) AS invoice_amount,
-         max(e.accepted_at) AS last_accepted_at
-  FROM ledger_rows e
-  LEFT JOIN ledger_rows q ON e.kind = 'reversal' AND q.partner_id = e.partner_id
-    AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-    AND own_id(q) = coalesce(e.requote_id, e.quote_id)
-  WHERE ${condition}
-  GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11`;
+  SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, coalesce(sold[1], '') AS sold_month,
+         coalesce(sold[2], '') AS sold_posted, coalesce(sold[3], '') AS sold_kind, by_receipt, count, spot_price,
+         partner_cut, invoice_amount, last_accepted_at
+  FROM (
+    SELECT e.posted_month, e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month,
+           CASE e.kind WHEN 'reversal' THEN (
+             SELECT ARRAY[q.month, q.posted_month, q.kind] FROM ledger_rows q
+             WHERE q.partner_id = e.partner_id
+               AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+               AND own_id(q) = coalesce(e.requote_id, e.quote_id)) END AS sold,
+           ${BY_RECEIPT} AS by_receipt, count(*) AS count, sum(e.spot_price) AS spot_price,
+           sum(e.partner_cut) AS partner_cut, sum(e.invoice_amount) AS invoice_amount,
+           max(e.accepted_at) AS last_accepted_at
+    FROM ledger_rows e WHERE ${condition} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9) AS grouped`;
 
 /** The rows of a month's documents. A closed month's rows posted after the month that was closed before. */
 export interface RowsOfMonth {

@@ -13,6 +13,7 @@ import { openWorkbench, type Workbench } from './workbench.ts';
 const MEASURES: Readonly<Record<string, (bench: Workbench) => Promise<readonly Measured[]>>> = {
   import: async (bench) => (await import('./import.ts')).measureImport(bench),
   close: async (bench) => (await import('./close.ts')).measureClose(bench),
+  'flat-close': async (bench) => (await import('./flat-close.ts')).measureFlatClose(bench),
   export: async (bench) => (await import('./export.ts')).measureExport(bench),
   verify: async (bench) => (await import('./verify.ts')).measureVerify(bench),
   restore: async (bench) => (await import('./restore.ts')).measureRestore(bench),

@@ -106,15 +106,24 @@ const BYTES_AT_ONCE = 256 * 1024;
 /** Requotes and reversals are of one of the last so many quotes: nobody takes back what was sold in another year. */
 const REMEMBERED = 5000;
 
-/** Writes a month's rows as NDJSON, in order of time. They lie in the month in every zone of the partners. */
-export async function writeRows(path: string, month: string, rows: number, partners: number): Promise<void> {
+/**
+ * Writes a month's rows as NDJSON, in order of time. They lie in the month, or on its last day, in every zone of the
+ * partners.
+ */
+export async function writeRows(
+  path: string,
+  month: string,
+  rows: number,
+  partners: number,
+  { lastDay = false }: { readonly lastDay?: boolean } = {},
+): Promise<void> {
   const { sellers: everyone } = sellers(partners);
   const { random } = seeded(Number(month.replace('-', '')));
   const output = createWriteStream(path);
   const ended = finished(output);
   const [year = 0, number = 0] = month.split('-').map(Number);
   // From 15 hours after the month begins in UTC to 13 hours before it ends there.
-  const from = Date.UTC(year, number - 1, 1, 15);
+  const from = lastDay ? Date.UTC(year, number, 0, 8) : Date.UTC(year, number - 1, 1, 15);
   const to = Date.UTC(year, number, 0, 11);
   const id = (prefix: string) =>
     `${prefix}_${Array.from({ length: 3 }, () =>

@@ -44,7 +44,12 @@ export interface Workbench {
   readonly inClone: <Result>(name: string, work: (clone: Clone) => Promise<Result>) => Promise<Result>;
   readonly reckoner: (url: string, now: string, args: readonly string[]) => Promise<Ran>;
   /** The rows of a month as a file, written once. */
-  readonly rowsFile: (month: string, rows: number, partners?: number) => Promise<string>;
+  readonly rowsFile: (
+    month: string,
+    rows: number,
+    partners?: number,
+    options?: { readonly lastDay?: boolean },
+  ) => Promise<string>;
   /** CPU seconds so far, of the server with all its processes, and of this process with the programs that it ran. */
   readonly cpu: () => Cpu;
   readonly close: () => Promise<void>;
@@ -127,9 +132,9 @@ export async function openWorkbench({ rows, partners, repeat, note }: WorkbenchO
       }
     },
     reckoner: (url, now, args) => run(peak, { url, now, home }, args),
-    rowsFile(month, count, sellers = partners) {
-      const path = join(folder, `${month}-${count}-${sellers}.ndjson`);
-      const found = files.get(path) ?? writeRows(path, month, count, sellers).then(() => path);
+    rowsFile(month, count, sellers = partners, options = {}) {
+      const path = join(folder, `${month}-${count}-${sellers}${options.lastDay ? '-last-day' : ''}.ndjson`);
+      const found = files.get(path) ?? writeRows(path, month, count, sellers, options).then(() => path);
       files.set(path, found);
       return found;
     },
