@@ -7,7 +7,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { readTotals } from '../ledger/control.ts';
-import { groupThousands } from '../money.ts';
+import { Amount, groupThousands } from '../money.ts';
 import { toDo, toRun } from '../remedy.ts';
 import { counted } from '../text.ts';
 import { printable, table } from '../text-table.ts';
@@ -66,7 +66,11 @@ function describe(feed: StatedTotals, { fresh, width }: { fresh: boolean; width:
   const { name, month, complete, stated, here, agrees } = feed;
   const currencies = [...new Set([...Object.keys(stated.totals), ...Object.keys(here.totals)])].sort();
   const line = (what: string, { entries, totals }: FeedTotals) => [
-    ...[what, counted(entries), ...currencies.map((each) => groupThousands(totals[each] ?? '0'))],
+    ...[
+      what,
+      counted(entries),
+      ...currencies.map((each) => groupThousands(totals[each] ?? Amount.zero(each).toString())),
+    ],
   ];
   return [
     `${printable(name)}, ${month}: ${fresh ? 'stated' : 'already stated'}${complete ? '.' : '. More rows will come.'}`,

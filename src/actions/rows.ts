@@ -105,7 +105,7 @@ function describe(report: ImportReport, dryRun: boolean, width: number | undefin
   if (errors.length > 0) {
     const rows = errors
       .slice(0, SHOWN)
-      .map((error) => [error.file, error.line, error.field, `${error.code}: ${printable(error.reason)}`]);
+      .map((error) => [error.file, error.line || '', error.field, `${error.code}: ${printable(error.reason)}`]);
     lines.push(table(['file', '>line', 'field', 'reason'], rows, width));
     const all = Math.max(rejected, errors.length);
     if (all > SHOWN) lines.push(`… and ${all - SHOWN} more.`);

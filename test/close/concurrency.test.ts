@@ -162,7 +162,7 @@ describe('thousands of rows around the cut while closes come and go', () => {
           // Otherwise a file would have the same sales as another.
           accepted_at: INSTANTS[row % INSTANTS.length]
             ?.replace('59:59-', `5${writer}:5${file}-`)
-            .replace('23:00:00Z', `23:0${writer}:0${file}Z`),
+            .replace('00:00Z', `0${writer}:0${file}Z`),
         }),
       );
       quotes.push(...of);
