@@ -24,7 +24,7 @@ export const feedState = defineAction({
     help: `The totals are those of the partner: the number of its rows of the month, and
 the sum of their invoiceAmount in each currency, reversals included. Rows count
 in their own month, even if they are billed later. The latest statement counts.
-A month with rows that contradict a complete statement does not close.`,
+A month whose rows contradict a complete statement waits for a decision.`,
   },
   role: 'finance',
   input: {

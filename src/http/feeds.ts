@@ -29,9 +29,9 @@ export const stateTotals = operation({
   summary: 'State the totals of your rows of a month',
   description:
     'How many rows (acceptances and reversals) you have in a month of your time zone, and the sums of their ' +
-    'invoiceAmount by currency. `differences` are our figures less yours. Until a complete statement agrees, the month ' +
-    'is not billed. With `complete` false, you say that more rows will come. The latest statement of a month counts; ' +
-    'the same one again records nothing (200).',
+    'invoiceAmount by currency. `differences` are our figures less yours. A month whose complete statement differs is ' +
+    'not billed before we have looked at it. With `complete` false, you say that more rows will come. The latest ' +
+    'statement of a month counts; the same one again records nothing (200).',
   body: z.strictObject({
     month,
     count: wholeNumber.meta({ description: 'Rows, including reversals' }),

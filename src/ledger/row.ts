@@ -57,7 +57,6 @@ export const ROW_CODES = [
   'column_count',
   'trailer_invalid',
   'after_trailer',
-  'control_differs',
   'csv_malformed',
   'json_malformed',
   'line_too_long',

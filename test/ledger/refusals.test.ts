@@ -211,6 +211,9 @@ const NDJSON: readonly Broken[] = [
     2,
     `${ndjson(quote())}{"kind":"${'x'.repeat(1_200_000)}"}\n`,
   ],
+  ['trailer_invalid', '', 'a trailer without totals is refused', 2, `${ndjson(quote())}{"trailer":{}}\n`],
+  ['trailer_invalid', '', 'a trailer in a row is refused', 1, `{"trailer":{"count":1},${ndjson(quote()).slice(1)}`],
+  ['after_trailer', '', 'a row after the trailer is refused', 2, `{"trailer":{"count":0}}\n${ndjson(quote())}`],
 ];
 
 /** What only CSV can get wrong. */
@@ -229,6 +232,9 @@ const CSV: readonly Broken[] = [
   ],
   ['column_count', '', 'a row with a column too many is refused', 3, `${HEADER}\n${GOOD}\n${csvLine(quote())},\n`],
   ['column_count', '', 'a row with a column too few is refused', 2, `${HEADER}\n${GOOD.replace(/,[^,]*$/, '')}\n`],
+  ['trailer_invalid', '', 'a trailer with a word is refused', 3, `${HEADER}\n${GOOD}\nTRAILER,one\n`],
+  ['trailer_invalid', '', 'a trailer with a currency twice is refused', 2, `${HEADER}\nTRAILER,0,USD=0,USD=1\n`],
+  ['after_trailer', '', 'a row after the trailer is refused', 3, `${HEADER}\nTRAILER,0\n${GOOD}\n`],
   [
     'csv_malformed',
     '',

@@ -249,7 +249,7 @@ export const ACTIONS: readonly Action[] = [
       };
       const incomplete = below(history, 3) === 0;
       const { json } = await runAction(world, feedState, { ...stated, ...(incomplete && { incomplete }) });
-      expect(json).toMatchObject({ agrees: lacks === 0, differences: { count: -lacks, totals: {} } });
+      expect(json).toMatchObject({ agrees: lacks === 0, differences: { count: 0 - lacks, totals: {} } });
       return true;
     },
   },

@@ -80,7 +80,7 @@ const RARELY: readonly string[] = [
   ...['invoice.write_off_undone', 'credit.apply', 'credit.unapply', 'credit.refund', 'credit.refund_returned'],
   ...['email.resend', 'email.dismiss', 'delivery.retry', 'reminder.record', 'payment.forget_account'],
   ...['payment.settle', 'payment.close_exception', 'payment.reverse', 'invoice.rerun'],
-  ...['processor.match', 'processor.reverse', 'processor.reverse_month'],
+  ...['processor.match', 'processor.close', 'processor.reverse', 'processor.reverse_month'],
 ];
 
 class Witness {
