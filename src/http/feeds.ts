@@ -42,7 +42,7 @@ export const stateTotals = operation({
   again: 'The same totals were stated last: the statement as it compares now',
   answer: feedAnswer,
   example: EXAMPLE,
-  refusals: ['month_not_begun'],
+  refusals: ['month_not_begun', 'ledger_busy'],
 });
 
 export const listFeeds = operation({
