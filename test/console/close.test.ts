@@ -47,6 +47,7 @@ describe('before the close', () => {
     expect(status).toBe(200);
     expect(text).toContain('Close August 2026 without 1 feed');
     expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">has no rows/);
+    expect(text).toContain('/console/actions/feed.accept?partnerId=p-2&amp;month=2026-08');
     expect(text).toContain('INV-2026-000003');
     expect(await counts()).toEqual(before);
   });

@@ -29,6 +29,7 @@ const USERS: readonly (readonly [name: string, roles: readonly Role[], partnerId
 
 /** Actions that are linked beside what waits for them alone. */
 const WHERE_ONE_WAITS: readonly string[] = [
+  'feed.accept', // the close, beside what is in doubt (close.test.ts)
   'payment.settle', // the receipt of a payout
   'payment.close_exception', // a receipt that may be a duplicate
   'email.resend', // the work queue, beside an e-mail that carries no document
