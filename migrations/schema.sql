@@ -1523,6 +1523,27 @@ CREATE TRIGGER fact_number BEFORE INSERT ON feed_statement_totals FOR EACH ROW E
 CREATE TRIGGER facts_in_order BEFORE INSERT ON feed_statement_totals FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 GRANT INSERT, SELECT ON feed_statement_totals TO reckoner_app;
 
+CREATE TABLE running_lines (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  month text COLLATE "C" NOT NULL,
+  sold_month text COLLATE "C" NOT NULL,
+  sold_posted text COLLATE "C" NOT NULL,
+  sold_kind text COLLATE "C" NOT NULL,
+  by_receipt boolean NOT NULL,
+  count bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  last_accepted_at timestamp with time zone NOT NULL,
+  CONSTRAINT running_lines_pkey PRIMARY KEY (posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted, sold_kind, by_receipt)
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON running_lines TO reckoner_app;
+
 CREATE FUNCTION has_no_rows()
  RETURNS boolean
  LANGUAGE sql
@@ -1908,27 +1929,6 @@ CREATE TABLE partner_edges (
   CONSTRAINT partner_edges_pkey PRIMARY KEY (posted_month, partner_id, currency, arrangement)
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON partner_edges TO reckoner_app;
-
-CREATE TABLE running_lines (
-  posted_month text COLLATE "C" NOT NULL,
-  partner_id text COLLATE "C" NOT NULL,
-  currency text COLLATE "C" NOT NULL,
-  arrangement text COLLATE "C" NOT NULL,
-  policy_id text COLLATE "C" NOT NULL,
-  kind text COLLATE "C" NOT NULL,
-  month text COLLATE "C" NOT NULL,
-  sold_month text COLLATE "C" NOT NULL,
-  sold_posted text COLLATE "C" NOT NULL,
-  sold_kind text COLLATE "C" NOT NULL,
-  by_receipt boolean NOT NULL,
-  count bigint NOT NULL,
-  spot_price numeric NOT NULL,
-  partner_cut numeric NOT NULL,
-  invoice_amount numeric NOT NULL,
-  last_accepted_at timestamp with time zone NOT NULL,
-  CONSTRAINT running_lines_pkey PRIMARY KEY (posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted, sold_kind, by_receipt)
-);
-GRANT DELETE, INSERT, SELECT, UPDATE ON running_lines TO reckoner_app;
 
 CREATE FUNCTION log_numbers_ascend()
  RETURNS boolean

@@ -80,8 +80,9 @@ export const readRepeatedDeliveries = (
        SELECT d.alike, d.event_id, d.posted_month, c.content, c.different
        FROM equal d CROSS JOIN LATERAL (
          -- The sum of the rows' hashes does not depend on their order.
-         SELECT sum(hashtextextended(concat_ws(E'\\t', policy_id, kind, date_trunc('second', accepted_at),
-                                               trim_scale(spot_price), trim_scale(partner_cut)), 0)::numeric) AS content,
+         SELECT sum(hashtextextended(concat_ws(
+                  E'\\t', policy_id, kind, date_trunc('second', accepted_at), trim_scale(spot_price),
+                  trim_scale(partner_cut)), 0)::numeric) AS content,
                 -- Sales of one price on one day may be alike by chance.
                 count(DISTINCT (policy_id, kind, date_trunc('second', accepted_at), spot_price)) AS different
          FROM ledger_rows e

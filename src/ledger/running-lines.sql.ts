@@ -5,8 +5,8 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
-const KEY = `posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted, sold_kind,
-  by_receipt`;
+const KEY = `posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
+  sold_kind, by_receipt`;
 const SUMS = 'count, spot_price, partner_cut, invoice_amount, last_accepted_at';
 
 const LAST_CLOSED = `coalesce((SELECT max(month) FROM closed_months), '')`;
@@ -85,7 +85,7 @@ export const keepLines = (tx: Transaction, lines: string): Promise<number> =>
 export const dropLines = (tx: Transaction, month: Month): Promise<number> =>
   execute(tx, `DELETE FROM running_lines WHERE posted_month <= :month`, { month });
 
-/** Rows of a partner that are not those of the receipts, or that are of no receipt and no acceptance. */
+/** A partner's rows of an open month and the receipts of its rows, which differ. */
 export interface UntiedRows {
   readonly posted_month: Month;
   readonly partner_id: string;
@@ -119,7 +119,8 @@ export const readUntiedRows = (tx: Transaction, covered: number): Promise<Untied
        SELECT posted_month, partner_id, currency, 0, 0, 0, 0, entries, spot_price, partner_cut, invoice_amount
        FROM ledger_receipts
        UNION ALL
-       SELECT s.posted_month, s.partner_id, s.currency, s.count, s.spot_price, s.partner_cut, s.invoice_amount, 0, 0, 0, 0
+       SELECT s.posted_month, s.partner_id, s.currency, s.count, s.spot_price, s.partner_cut, s.invoice_amount, 0, 0, 0,
+              0
        FROM since s JOIN audit_events a USING (event_id)
        WHERE NOT s.by_receipt AND (s.count > 1 OR a.action NOT IN ('quote.accept', 'requote.accept'))
      )
