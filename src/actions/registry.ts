@@ -59,6 +59,8 @@ export const LOADING = {
   'person.erase': () => import('./erase.ts').then((actions) => actions.personErase),
   'partner.import': () => import('./partner.ts').then((actions) => actions.partnerImport),
   'ledger.import': () => import('./rows.ts').then((actions) => actions.ledgerImport),
+  'rows.release': () => import('./held.ts').then((actions) => actions.rowsRelease),
+  'rows.discard': () => import('./held.ts').then((actions) => actions.rowsDiscard),
   'opening.import': () => import('./opening.ts').then((actions) => actions.openingImport),
   'opening.reverse': () => import('./opening.ts').then((actions) => actions.openingReverse),
   'payment.import': () => import('./payment/import.ts').then((actions) => actions.paymentImport),

@@ -51,6 +51,7 @@ import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
 import { CHECKOUT_ACTS } from '../delivery/checkouts/random-actions.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
+import { HELD_ACTIONS } from '../ledger/random-actions.ts';
 import { report } from '../mail/report.ts';
 import { OPENING_ACTS } from '../opening/random-actions.ts';
 import { EVENT_ACTIONS } from '../partner-events/actions.ts';
@@ -216,6 +217,7 @@ export const ACTIONS: readonly Action[] = [
       return true;
     },
   },
+  ...HELD_ACTIONS,
   {
     name: 'a month ends and is closed',
     weight: 7,
