@@ -352,6 +352,19 @@ CREATE VIEW undecided_rows AS
 SELECT h.* FROM held_rows h WHERE NOT EXISTS (SELECT FROM held_row_decisions d WHERE d.held_row_id = h.held_row_id);
 CALL grant_to_app('SELECT', 'undecided_rows');
 
+-- Acceptances and reversals through the API that may repeat another one, in the open months. Checkpoints fill this table
+-- and a close empties it. It is working data: the program finds the rows in the ledger, and a decision deletes them.
+CREATE TABLE doubled_rows (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  -- The own id of the first row.
+  repeats text COLLATE "C" NOT NULL,
+  PRIMARY KEY (partner_id, posted_month, entry_id),
+  FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows
+);
+CALL grant_to_app('SELECT, INSERT, DELETE', 'doubled_rows');
+
 CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
 RETURN NOT EXISTS (SELECT FROM ledger_rows);
 CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');

@@ -1,4 +1,4 @@
--- Facts: SHA-256 bc47719306999e9bc2862777461f75f4b577b71883887cd3dc42fd47809b8909, without the role reckoner_app 3020149eb90e02dd21b5255630d58b83d7f74c87ecfe5feae107c9e3f1a92510
+-- Facts: SHA-256 ae9c7fea442d653a62bbb60a6ae25ac95250350fd6d2c37aea41cbe66add65ed, without the role reckoner_app c2a250eb4a134c53efdd2191805b75b2d613f5a0e701e34c616882cdf5dbaff8
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -1526,6 +1526,16 @@ CREATE VIEW undecided_rows AS
            FROM held_row_decisions d
           WHERE d.held_row_id = h.held_row_id));
 GRANT SELECT ON undecided_rows TO reckoner_app;
+
+CREATE TABLE doubled_rows (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  repeats text COLLATE "C" NOT NULL,
+  CONSTRAINT doubled_rows_pkey PRIMARY KEY (partner_id, posted_month, entry_id),
+  CONSTRAINT doubled_rows_partner_id_posted_month_entry_id_fkey FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
+);
+GRANT DELETE, INSERT, SELECT ON doubled_rows TO reckoner_app;
 
 CREATE FUNCTION has_no_rows()
  RETURNS boolean

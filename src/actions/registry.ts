@@ -61,6 +61,7 @@ export const LOADING = {
   'ledger.import': () => import('./rows.ts').then((actions) => actions.ledgerImport),
   'rows.release': () => import('./held.ts').then((actions) => actions.rowsRelease),
   'rows.discard': () => import('./held.ts').then((actions) => actions.rowsDiscard),
+  'rows.separate': () => import('./held.ts').then((actions) => actions.rowsSeparate),
   'opening.import': () => import('./opening.ts').then((actions) => actions.openingImport),
   'opening.reverse': () => import('./opening.ts').then((actions) => actions.openingReverse),
   'payment.import': () => import('./payment/import.ts').then((actions) => actions.paymentImport),

@@ -38,6 +38,8 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       listCommand(import('../lists/held-rows.ts').then(({ heldRows }) => heldRows)),
       actionCommand(loadAction('rows.release')),
       actionCommand(loadAction('rows.discard')),
+      listCommand(import('../lists/doubled-rows.ts').then((lists) => lists.doubledRows)),
+      actionCommand(loadAction('rows.separate')),
     ],
   ],
   opening: [

@@ -5,7 +5,9 @@
  * The tickets of one order have the same order reference, and ids may differ in their case alone, so rows with different
  * enrollments never repeat each other by their order or by the case of their ids.
  */
-import { execute, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { Scope } from '../people/scope.ts';
 import { GOOD, OWN_ID_FIELD, sameContent } from './rows.sql.ts';
 
 export const SIGNS = {
@@ -253,3 +255,86 @@ async function findExponents(tx: Transaction): Promise<void> {
      ORDER BY 1 ON CONFLICT DO NOTHING`,
   );
 }
+
+/** More facts than are recorded in one second. A row before a checkpoint may be repeated after it. */
+const FACTS_OF_A_SECOND = 20_000;
+
+/**
+ * Finds the rows of the API in a range of log numbers that may repeat an earlier one of the same second and amounts: an
+ * acceptance of the same order whose quote was asked for after the earlier acceptance, or a reversal of the same quote.
+ * The tickets of an order are quoted before the first of them is accepted. Our own enrollments always differ, so they say
+ * nothing.
+ */
+export async function findDoubledRows(
+  tx: Transaction,
+  { after, to }: { readonly after: number; readonly to: number },
+): Promise<void> {
+  const earlier = (columns: string) =>
+    `(PARTITION BY e.partner_id, e.policy_id, e.currency, e.spot_price, e.partner_cut, date_trunc('second', e.accepted_at),
+        ${columns} ORDER BY e.entry_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`;
+  await execute(
+    tx,
+    `INSERT INTO doubled_rows (posted_month, partner_id, entry_id, repeats)
+     SELECT posted_month, partner_id, entry_id, repeats
+     FROM (SELECT e.posted_month, e.partner_id, e.entry_id, first_value(own_id(e)) OVER earlier AS repeats,
+                  min(e.accepted_at) OVER earlier <= q.quoted_at AS is_after
+           FROM ledger_rows e JOIN quotes q ON q.quote_id = e.quote_id AND q.partner_id = e.partner_id
+           WHERE e.entry_id > :from::bigint AND e.entry_id <= :to::bigint AND e.kind = 'quote_accepted'
+             AND e.order_reference IS NOT NULL
+           WINDOW earlier AS ${earlier('e.order_reference')}
+           UNION ALL
+           SELECT e.posted_month, e.partner_id, e.entry_id, first_value(own_id(e)) OVER earlier, true
+           FROM ledger_rows e JOIN audit_events v ON v.event_id = e.event_id AND v.action = 'quote.reverse'
+           WHERE e.entry_id > :from::bigint AND e.entry_id <= :to::bigint AND e.kind = 'reversal'
+           WINDOW earlier AS ${earlier('e.quote_id')}) AS found
+     WHERE repeats IS NOT NULL AND is_after AND entry_id > :after::bigint
+     ORDER BY entry_id ON CONFLICT DO NOTHING`,
+    { after, from: Math.max(0, after - FACTS_OF_A_SECOND), to },
+  );
+}
+
+export const dropDoubledRows = (tx: Transaction, month: Month): Promise<number> =>
+  execute(tx, 'DELETE FROM doubled_rows WHERE posted_month <= :month', { month });
+
+export interface DoubledRow {
+  readonly entry_id: number;
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly kind: string;
+  readonly own_id: string;
+  readonly repeats: string;
+  readonly order_reference: string | null;
+  readonly currency: string;
+  readonly accepted_at: string;
+  readonly invoice_amount: string;
+}
+
+interface DoubledQuestion {
+  readonly partner?: string | null;
+  readonly scope?: Scope;
+  readonly after?: string | null;
+  readonly limit?: number | null;
+}
+
+/** SQL of the doubled rows `d` with their rows `e`. A doubled sale is settled once it or the first sale is reversed. */
+export const DOUBLED = `doubled_rows d JOIN ledger_rows e USING (partner_id, posted_month, entry_id)
+  WHERE (e.kind = 'reversal' OR NOT EXISTS (
+    SELECT FROM ledger_rows r WHERE r.partner_id = e.partner_id AND r.quote_id IN (e.quote_id, d.repeats)
+      AND r.kind = 'reversal'))`;
+
+export function readDoubledRows(tx: Transaction, question: DoubledQuestion): Promise<DoubledRow[]> {
+  const { partner = null, scope = null, after = null, limit = null } = question;
+  return query(
+    tx,
+    `SELECT e.entry_id, e.partner_id, (SELECT name FROM partners p WHERE p.partner_id = e.partner_id) AS partner_name,
+            e.kind, own_id(e) AS own_id, d.repeats, e.order_reference, e.currency, e.accepted_at, e.invoice_amount
+     FROM ${DOUBLED} AND (:partner::text IS NULL OR e.partner_id = :partner)
+       AND (:scope::text[] IS NULL OR e.partner_id = ANY (:scope::text[]))
+       AND (:after::bigint IS NULL OR e.entry_id > :after::bigint)
+     ORDER BY e.entry_id LIMIT :limit`,
+    { partner, scope, after, limit },
+  );
+}
+
+export const forgetDoubledRows = (tx: Transaction, entries: readonly number[]): Promise<number> =>
+  execute(tx, 'DELETE FROM doubled_rows WHERE entry_id = ANY (:entries::bigint[])', { entries });

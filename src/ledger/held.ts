@@ -8,6 +8,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { plural } from '../text.ts';
+import { type DoubledRow, forgetDoubledRows, readDoubledRows } from './doubles.sql.ts';
 import { type HeldRow, insertDecisions, readHeldRows, readWithRelated } from './held.sql.ts';
 import { importRows } from './import.ts';
 
@@ -33,7 +34,7 @@ export async function releaseRows(
   const text = rows.map((row) => `${JSON.stringify(rowOf(row))}\n`).join('');
   const now = environment.now();
   const report = await importRows(tx, [{ name: 'held rows', format: 'ndjson', text }], {
-    ...{ skipInvalid: false, acceptDiffering: true, released: true, now, actor },
+    ...{ skipInvalid: false, acceptDiffering: true, now, actor },
     action: { action: 'rows.release', subject: subjectOf(rows), details: { reason } },
   });
   const [error] = report.errors;
@@ -58,6 +59,24 @@ export async function discardRows(
   const event = { action: 'rows.discard', subject: subjectOf(rows), details: { reason, discarded: rows.length }, now };
   await decide(tx, rows, { decision: 'discarded', reason, now, eventId: await recordEvent(tx, actor, event) });
   return { rows, late: 0 };
+}
+
+/** Keeps the doubled rows of a partner's API calls as rows of their own. Refusal: no_doubled_rows. */
+export async function separateRows(
+  tx: Transaction,
+  { environment, actor }: ActorContext,
+  { partner, reason }: { partner: string; reason: string },
+): Promise<readonly DoubledRow[]> {
+  const rows = await readDoubledRows(tx, { partner });
+  if (rows.length === 0) throw refuse('no_doubled_rows', { partner_id: partner });
+  await forgetDoubledRows(
+    tx,
+    rows.map(({ entry_id }) => entry_id),
+  );
+  const details = { reason, entries: rows.map(({ entry_id }) => entry_id) };
+  const now = environment.now().toISO();
+  await recordEvent(tx, actor, { action: 'rows.separate', subject: partner, details, now });
+  return rows;
 }
 
 const decide = (

@@ -77,14 +77,13 @@ interface ImportOptions {
   readonly skipInvalid: boolean;
   /** Records rows that differ from the API's quote with the same id. */
   readonly acceptDiffering?: boolean;
-  /** Records rows that a person has released, although they repeat a sale. */
-  readonly released?: boolean;
   /** The file for bad rows and their reasons (`rejectFormat`). */
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
   readonly actor: Actor;
   /**
    * The action that the rows come from. If absent, the action is an import of these files, with their names and hashes.
+   * Only the rows of an import are held.
    */
   readonly action?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   readonly onProgress?: (bytes: number) => void;
@@ -201,21 +200,22 @@ async function stageFiles(
 async function judge(
   tx: Transaction,
   { spreadsheet }: StagedCounts,
-  { skipInvalid, acceptDiffering = false, released = false }: ImportOptions,
+  { skipInvalid, acceptDiffering = false, action }: ImportOptions,
 ): Promise<void> {
+  const holds = action === undefined;
   await surveyStaged(tx);
   await surveyAlike(tx);
   // Known rows are found first, so that a row recorded while its partner was active stays a duplicate.
   await findKnownRows(tx);
-  if (!released) await findHeldBefore(tx);
+  if (holds) await findHeldBefore(tx);
   await findUnknownSellers(tx);
   if (!acceptDiffering) await findDifferingQuotes(tx);
   await findRepeatedRows(tx);
   await findAboveLargest(tx, { skipInvalid });
   // A requote or reversal of a sale that is not recorded waits with it.
-  if (!released) await holdRelated(tx);
+  if (holds) await holdRelated(tx);
   await findOrphans(tx, { skipInvalid });
-  if (!released) {
+  if (holds) {
     // Sales are held before the sums are checked, because a reversal must not need a sale that is not recorded.
     await findDoubles(tx, { spreadsheet });
     await holdDoubles(tx, { reversals: false });
@@ -223,7 +223,7 @@ async function judge(
   }
   const overdrawn = await overdrawnQuotes(tx, { inFileOrder: skipInvalid });
   if (overdrawn.length > 0) await recordOverdrawn(tx, reversalsTooMany(overdrawn, { inFileOrder: skipInvalid }));
-  if (!released) await holdDoubles(tx, { reversals: true });
+  if (holds) await holdDoubles(tx, { reversals: true });
 }
 
 /**

@@ -92,6 +92,10 @@ beforeAll(async () => {
   const sale = quote({ accepted_at: '2026-10-10T12:00:00Z' });
   const { held_rows: held } = await books.rows([sale, { ...sale, quote_id: 'again' }]);
   made.held = held[0]?.held_row_id ?? 0;
+  await books.sql(
+    `INSERT INTO doubled_rows SELECT posted_month, partner_id, entry_id, 'first' FROM ledger_rows WHERE quote_id = $1`,
+    [sale['quote_id']],
+  );
   const emails = await books.sql<{ email_id: number; kind: string; message_id: string }>(
     'SELECT email_id::int, kind, message_id FROM emails ORDER BY email_id',
   );
@@ -195,6 +199,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'payment.close_exception': () => ({ exception: made.exception, ...why }),
   'rows.release': () => ({ rows: [made.held], ...why }),
   'rows.discard': () => ({ rows: [made.held], ...why }),
+  'rows.separate': () => ({ partner: 'p-1', ...why }),
   'credit.apply': () => ({ creditNote: made.creditNote, number: inv(1) }),
   'credit.unapply': () => ({ creditNote: made.placed, number: inv(1) }),
   'credit.refund': () => ({ number: made.creditNote }),

@@ -899,6 +899,12 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     says: /--format csv/,
     run: () => inWorld(['ledger', 'import', written('rows.txt', '')]),
   },
+  no_doubled_rows: {
+    when: 'no row of the API repeats another one',
+    exit: 3,
+    says: /No row of p-1 repeats another one/,
+    run: () => inWorld(['ledger', 'separate', 'p-1', '--reason', 'two seats']),
+  },
   held_row_unknown: {
     when: 'no row has that number',
     exit: 3,

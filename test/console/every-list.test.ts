@@ -34,6 +34,10 @@ beforeAll(async () => {
   await books.record({ number: inv(1), amount: '10.00', reference: 'one' });
   const sale = quote({ partner_id: HARBOUR, accepted_at: '2026-10-10T12:00:00Z' });
   await books.rows([sale, { ...sale, quote_id: 'again' }]);
+  await books.sql(
+    `INSERT INTO doubled_rows SELECT posted_month, partner_id, entry_id, 'first' FROM ledger_rows WHERE quote_id = $1`,
+    [sale['quote_id']],
+  );
   await books.record({ number: inv(2), amount: '20.00', reference: 'two' });
   const { new_lines: lines } = await books.bankText(
     'lines.csv',

@@ -96,6 +96,8 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
       return partners[0] === undefined ? SETTINGS : `/console/partners/${encodeURIComponent(partners[0].id)}/emails`;
     case 'held':
       return addressOf('/console/queue/rows', { partner: name });
+    case 'doubled':
+      return addressOf('/console/queue/doubled', { partner: name });
     case 'verify':
       return '/console/audit/checks';
     case 'reconcile':
