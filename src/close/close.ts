@@ -25,14 +25,15 @@ import { type Month, monthAfter, monthInterval, monthOf, monthsBetween } from '.
 import { packageVersion } from '../package.ts';
 import { settleWeAre } from '../partners/presentation.ts';
 import { type Installation, recordEvent } from '../people/audit-events.ts';
-import { insertFeedDecisions } from './feeds.sql.ts';
+import { insertFeedDecisions, readWhetherEmpty } from './feeds.sql.ts';
 import {
   type Doubt,
   type FeedDecision,
   type Feeds,
-  type HistoryRead,
   holdingDoubts,
+  type JudgedDeliveries,
   missingFeeds,
+  type Reading,
   readPartnerFeeds,
   recordDecisions,
   refuseDoubts,
@@ -61,6 +62,8 @@ export interface CloseRequest extends FeedDecision {
    * Whether a preview includes a month that a close would still refuse, because the month has not ended or is in doubt.
    */
   readonly forecast?: boolean | undefined;
+  /** The imports that were judged before the close took the ledger's lock. */
+  readonly judged?: JudgedDeliveries | undefined;
 }
 
 /**
@@ -79,12 +82,15 @@ export async function planClose(
   const [first] = months;
   if (first === undefined) return months;
   const check = request.forecast ? refuseStrangers : refuseDoubts;
-  const feeds = await readFeeds(tx, { environment, settings }, first, request.acceptFeed ? 'all' : 'strict');
+  const { judged } = request;
+  const reading = { history: request.acceptFeed ? 'all' : 'strict', judged } as const;
+  const feeds = await readFeeds(tx, { environment, settings }, first, reading);
   check(feeds, decisionFor(feeds, request));
   // If a later month is refused, the earlier months do not close either.
   const { month, allowEmpty } = request;
   if (month !== undefined && month !== first && !request.forecast && !allowEmpty) {
-    if ((await readPartnerFeeds(tx, settings, month, 'none')).empty) throw refuse('month_empty', { month });
+    if ((await readWhetherEmpty(tx, month)).empty && settings.allow_empty !== true)
+      throw refuse('month_empty', { month });
   }
   return months;
 }
@@ -140,7 +146,8 @@ export async function closeNext(
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
   // The missing feeds are read even if the settings allow them, because the close records which feeds were missing.
-  const feeds = await readFeeds(tx, { ...context, settings: { ...context.settings, allow_empty: false } }, month);
+  const expecting = { ...context, settings: { ...context.settings, allow_empty: false } };
+  const feeds = await readFeeds(tx, expecting, month, { history: 'all', judged: request.judged });
   const decision = decisionFor(feeds, request);
   const without = missingFeeds(feeds).map(({ partner_id }) => partner_id);
   const missing = feeds.empty || without.length > 0 ? { without, empty: feeds.empty } : {};
@@ -209,11 +216,11 @@ export async function readFeeds(
   tx: Transaction,
   { environment, settings }: Installation,
   month: Month,
-  history: HistoryRead = 'all',
+  { history, judged }: Reading = { history: 'all' },
 ): Promise<Feeds> {
   const zones = await readPartnerZones(tx);
   const hasEnded = zones.length > 0 && endOfMonthEverywhere(month, zones).at <= environment.now();
-  return readPartnerFeeds(tx, settings, month, hasEnded ? history : 'none');
+  return readPartnerFeeds(tx, settings, month, { history: hasEnded ? history : 'none', judged });
 }
 
 /** Accepts all that is in doubt about a partner's rows of an open month. Returns the accepted doubts. */

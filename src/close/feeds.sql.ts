@@ -51,56 +51,77 @@ export interface RepeatedDelivery {
   readonly partner_id: string;
   readonly name: string;
   readonly currency: string;
+  /** The rows that were delivered twice. */
   readonly entries: number;
   readonly invoice_amount: string;
-  /** When the two deliveries were recorded, in UTC to the minute. */
-  readonly first: string;
+  /** When the delivery was recorded, in UTC to the minute; null if one import has it twice. */
+  readonly first: string | null;
   readonly second: string;
 }
 
 /**
- * Reads the deliveries billed in a month that have the rows of an earlier delivery under other ids: as many rows, with
- * the same policies, kinds, seconds and amounts. Only the rows of deliveries whose receipts are equal are read. Earlier
- * deliveries are those billed since the month `from`.
+ * Reads the imports billed in a month that have the rows of an earlier import under other ids: as many rows, with the
+ * same policies, kinds, seconds and amounts. Also reads the imports whose second half has the rows of the first half in
+ * the same order. Only rows of imports whose receipts allow this are read. Earlier imports are those billed since the
+ * month `from`. Only imports after the event `after` are judged: imports wait for each other, so their events are in
+ * the order of their commits.
  */
 export const readRepeatedDeliveries = (
   tx: Transaction,
-  given: { month: Month; from: Month },
+  given: { month: Month; from: Month; after: number },
 ): Promise<RepeatedDelivery[]> =>
   query(
     tx,
-    `WITH equal AS MATERIALIZED (
-       SELECT *, dense_rank() OVER (
+    `WITH receipts AS (
+       SELECT *, posted_month = :month AND event_id > :after::bigint AS is_judged,
+              dense_rank() OVER (
                 ORDER BY partner_id, currency, entries, spot_price, partner_cut, invoice_amount) AS alike
-       FROM (SELECT *, count(*) OVER w AS times, max(posted_month) OVER w AS latest FROM ledger_receipts
-             WHERE posted_month BETWEEN :from AND :month AND entries >= 3
-             WINDOW w AS (PARTITION BY partner_id, currency, entries, spot_price, partner_cut, invoice_amount)) AS r
-       WHERE times > 1 AND latest = :month
+       FROM ledger_receipts WHERE posted_month BETWEEN :from AND :month AND entries >= 3
+     ), compared AS MATERIALIZED (
+       SELECT * FROM (SELECT *, count(*) OVER w > 1 AND bool_or(is_judged) OVER w AS has_equal
+                      FROM receipts WINDOW w AS (PARTITION BY alike)) AS r
+       WHERE has_equal
+          -- The sums of a delivery that is there twice are even.
+          OR is_judged AND entries % 2 = 0 AND mod(spot_price * log_units(currency), 2) = 0
+            AND mod(partner_cut * log_units(currency), 2) = 0
      ), contents AS (
-       SELECT d.alike, d.event_id, d.posted_month, c.content, c.different
-       FROM equal d CROSS JOIN LATERAL (
-         -- The sum of the rows' hashes does not depend on their order.
-         SELECT sum(hashtextextended(concat_ws(
-                  E'\\t', policy_id, kind, date_trunc('second', accepted_at), trim_scale(spot_price),
-                  trim_scale(partner_cut)), 0)::numeric) AS content,
-                -- Sales of one price on one day may be alike by chance.
-                count(DISTINCT (policy_id, kind, date_trunc('second', accepted_at), spot_price)) AS different
-         FROM ledger_rows e
-         WHERE e.partner_id = d.partner_id AND e.posted_month = d.posted_month AND e.event_id = d.event_id
-           AND e.currency = d.currency) AS c
+       SELECT d.*, c.content, c.half
+       FROM compared d CROSS JOIN LATERAL (
+         -- The sum of the rows' hashes does not depend on their order. Sales of one price on one day may be alike by
+         -- chance, so fewer than three different rows prove nothing.
+         SELECT CASE WHEN count(DISTINCT content) >= 3 THEN sum(hashtextextended(content, 0)::numeric) END AS content,
+                count(DISTINCT content) >= 3 AND d.entries % 2 = 0
+                  AND sum(hashtextextended(content, nth % (d.entries / 2))::numeric
+                          * CASE WHEN nth < d.entries / 2 THEN 1 ELSE -1 END) = 0 AS half
+         FROM (SELECT concat_ws(E'\t', policy_id, kind, date_trunc('second', accepted_at), trim_scale(spot_price),
+                                trim_scale(partner_cut)) AS content,
+                      row_number() OVER (ORDER BY entry_id) - 1 AS nth
+               FROM ledger_rows e
+               WHERE e.partner_id = d.partner_id AND e.posted_month = d.posted_month AND e.event_id = d.event_id
+                 AND e.currency = d.currency) AS e) AS c
      ), repeated AS (
-       SELECT alike, event_id, posted_month,
-              lag(event_id) OVER (PARTITION BY alike, content ORDER BY event_id) AS before
-       FROM contents WHERE different >= 3
+       SELECT *, lag(event_id) OVER (PARTITION BY alike, content ORDER BY event_id) AS before FROM contents
+     ), found AS (
+       SELECT partner_id, currency, event_id, entries, invoice_amount, before FROM repeated
+       WHERE is_judged AND content IS NOT NULL AND before IS NOT NULL
+       UNION ALL
+       SELECT partner_id, currency, event_id, entries / 2, invoice_amount / 2, NULL FROM repeated
+       WHERE is_judged AND half
      )
-     SELECT d.partner_id, p.name, d.currency, d.entries, d.invoice_amount,
+     SELECT f.partner_id, p.name, f.currency, f.entries, f.invoice_amount,
             to_char(one.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') AS first,
             to_char(two.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') AS second
-     FROM repeated r JOIN equal d USING (alike, event_id, posted_month) JOIN partners p USING (partner_id)
-     JOIN audit_events one ON one.event_id = r.before JOIN audit_events two ON two.event_id = r.event_id
-     WHERE r.posted_month = :month
-     ORDER BY d.partner_id, d.currency, r.event_id`,
+     FROM found f JOIN partners p USING (partner_id)
+     LEFT JOIN audit_events one ON one.event_id = f.before JOIN audit_events two ON two.event_id = f.event_id
+     ORDER BY f.partner_id, f.currency, f.event_id`,
     given,
+  );
+
+export const readLastImport = (tx: Transaction, month: Month): Promise<{ event_id: number }> =>
+  queryOne(
+    tx,
+    `SELECT coalesce(max(event_id), 0) AS event_id FROM ledger_receipts WHERE posted_month = :month AND entries >= 3`,
+    { month },
   );
 
 export interface FeedHistory {

@@ -22,6 +22,7 @@ import {
   readExpectedFeeds,
   readFeedDecisions,
   readFeedHistories,
+  readLastImport,
   readRepeatedDeliveries,
   readWhetherEmpty,
   readWhetherStrict,
@@ -68,7 +69,36 @@ export interface Feeds {
 }
 
 /** Which doubts are read that history suggests: none of a month that has not ended, or only those that stop the month. */
-export type HistoryRead = 'none' | 'strict' | 'all';
+type HistoryRead = 'none' | 'strict' | 'all';
+
+export interface Reading {
+  readonly history: HistoryRead;
+  readonly judged?: JudgedDeliveries | undefined;
+}
+
+/** The repeated deliveries among the imports of a month up to an event. */
+export interface JudgedDeliveries {
+  readonly month: Month;
+  readonly to: number;
+  readonly found: readonly RepeatedDelivery[];
+}
+
+/** Judges the imports that were not judged yet. Before a close takes the ledger's lock, it judges those of weeks. */
+export async function judgeDeliveries(
+  tx: Transaction,
+  month: Month,
+  judged?: JudgedDeliveries,
+): Promise<JudgedDeliveries> {
+  const before = judged?.month === month ? judged : { to: 0, found: [] };
+  const { event_id: to } = await readLastImport(tx, month);
+  if (to === before.to) return { month, ...before };
+  const from = monthBefore(monthBefore(month));
+  return {
+    month,
+    to,
+    found: [...before.found, ...(await readRepeatedDeliveries(tx, { month, from, after: before.to }))],
+  };
+}
 
 type Suspicion = Omit<Doubt, 'accepted'>;
 
@@ -76,7 +106,7 @@ export async function readPartnerFeeds(
   tx: Transaction,
   { allow_empty: allowed }: Pick<Settings, 'allow_empty'>,
   month: Month,
-  history: HistoryRead,
+  { history, judged }: Reading,
 ): Promise<Feeds> {
   const given = { month, monthsCompared: MONTHS_COMPARED, allowed: Array.isArray(allowed) ? allowed : [] };
   const statements = await readStatedTotals(tx, month);
@@ -88,11 +118,10 @@ export async function readPartnerFeeds(
       : (await readExpectedFeeds(tx, given)).map((feed) =>
           stating.has(feed.partner_id) ? { ...feed, arrived: true } : feed,
         );
-  const from = monthBefore(monthBefore(month));
   const found: Suspicion[] = [
     ...expected.filter(({ arrived }) => !arrived).map(missing),
     ...statements.flatMap(ofStatement),
-    ...(await readRepeatedDeliveries(tx, { month, from })).map(repeated),
+    ...(await judgeDeliveries(tx, month, judged)).found.map(repeated),
     ...(await readUnusual(tx, month, history)).filter(({ partner_id }) => !isConfirmed(stating.get(partner_id))),
   ];
   const decided = new Set((await readFeedDecisions(tx, month)).map(keyOf));
@@ -136,7 +165,7 @@ const repeated = (found: RepeatedDelivery): Suspicion => ({
   ...{ partner_id: found.partner_id, name: found.name, currency: found.currency, kind: 'repeated', stops: true },
   evidence:
     `delivered the same ${plural(found.entries, 'row')} of ${moneyText(found.invoice_amount, found.currency)} twice under ` +
-    `different ids, at ${found.first} and at ${found.second} UTC`,
+    `different ids, ${found.first === null ? 'in one import' : `at ${found.first} and`} at ${found.second} UTC`,
 });
 
 async function readUnusual(tx: Transaction, month: Month, history: HistoryRead): Promise<Suspicion[]> {

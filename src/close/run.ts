@@ -12,7 +12,7 @@ import { takeCheckpoint } from '../log/checkpoint.ts';
 import { countUncovered } from '../log/checkpoints.sql.ts';
 import type { Month } from '../month.ts';
 import { type CloseRequest, closeNext, planClose, readFeeds } from './close.ts';
-import type { Feeds } from './feeds.ts';
+import { type Feeds, judgeDeliveries } from './feeds.ts';
 import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencies } from './months.sql.ts';
 
 interface PreviewedClose {
@@ -34,10 +34,15 @@ export async function closeMonths(
   const asked = { ...request, preview: false };
   const closed: Month[] = [];
   // The first plan is made without the ledger's lock, so that a run with nothing to do blocks no writer.
-  while ((await database.reading((tx) => planClose(tx, context, asked))).length > 0) {
+  while (true) {
+    const judged = await database.reading(async (tx) => {
+      const [next] = await planClose(tx, context, asked);
+      return next && judgeDeliveries(tx, next);
+    });
+    if (judged === undefined) break;
     failpoint('close.planned');
     await hashBeforeLock(database, context);
-    const month = await database.transaction((tx) => closeNext(tx, context, asked));
+    const month = await database.transaction((tx) => closeNext(tx, context, { ...asked, judged }));
     if (month === undefined) continue; // a different run closed the month first
     failpoint('close.committed');
     closed.push(month);

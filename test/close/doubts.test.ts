@@ -165,6 +165,25 @@ test('a delivery that comes again under other ids stops the month; one with anot
   expect(await world.close('2026-07', { acceptFeed: ['p-1'] })).toEqual(['2026-07']);
 });
 
+test('a delivery that is in one file twice stops the month; sales in pairs do not', async () => {
+  const delivery = sales('2026-07', 3);
+  await world.rows([...delivery, ...delivery.map(other)]);
+  expect(await refusalOf(world.close())).toMatchObject({
+    facts: {
+      doubts: [
+        {
+          kind: 'repeated',
+          evidence:
+            'delivered the same 3 rows of 21.00 USD twice under different ids, in one import at 2026-08-01 10:00 UTC',
+        },
+      ],
+    },
+  });
+  expect(await world.close('2026-07', { acceptFeed: ['p-1'] })).toEqual(['2026-07']);
+  await world.rows(sales('2026-06', 4).flatMap((row) => [row, other(row)]));
+  expect((await doubts())?.filter(([, kind]) => kind === 'repeated')).toEqual([]);
+});
+
 test('a delivery of a closed month that comes again in the next month stops that month', async () => {
   const delivery = sales('2026-06', 5);
   await world.rows(delivery);

@@ -58,6 +58,7 @@ const COMMANDS = {
   erasure: () => ['erase', '--payer-account', 'ACC-1', '--reason', 'they asked'],
   backup: ({ world }: Story) => ['backup', join(world.home, 'after-erasure.backup')],
   feed: () => ['feed', 'state', 'p-1', '2026-07', '--count', '3', '--control', 'USD=21.00', '--incomplete'],
+  feed_decision: () => ['feed', 'accept', 'p-1', '2026-07', '--reason', 'agreed by telephone'],
   books: () => ['books', 'close', '2026-07'],
   gl: ({ world }: Story) => [
     ...['export', 'gl', '--month', '2026-07', '--format', 'generic', '--out', join(world.home, 'gl')],
@@ -92,7 +93,7 @@ const WITH_A_BOUNCE: readonly Command[] = [...TO_THE_CLOSE, 'bounces', 'deliver'
 const WITH_A_PAUSE: readonly Command[] = [...TO_THE_CLOSE, 'pause', 'resume', 'deliver'];
 /** A kill after the commit keeps an erasure from the file of the home; the next backup adds it. */
 const WITH_AN_ERASURE: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'erasure', 'backup', 'deliver'];
-const WITH_STATED_TOTALS: readonly Command[] = ['partners', 'import', 'feed', 'close', 'deliver'];
+const WITH_STATED_TOTALS: readonly Command[] = ['partners', 'import', 'feed', 'feed_decision', 'close', 'deliver'];
 const WITH_A_PURGE: readonly Command[] = [...TO_THE_CLOSE, 'purge'];
 const WITH_AN_OPENING: readonly Command[] = ['partners', 'opening', 'opening_reversal', 'import', 'close', 'deliver'];
 const STORIES = [
@@ -102,7 +103,7 @@ const STORIES = [
 ];
 
 /**
- * Not repeated after their commits: a checkpoint would be taken twice; a pause, an erasure, the reversal of an opening, its end, a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
+ * Not repeated after their commits: a checkpoint would be taken twice; a pause, an erasure, the reversal of an opening, its end, a credit, a void, a release, an undone write-off, an assignment, a dispute and a decision about a feed are refused, credit would be
  * placed twice, and an e-mail resent twice.
  */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
@@ -111,6 +112,7 @@ const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   ...(['placement.committed', 'release.committed', 'assignment.committed'] as const),
   'write_off_undo.committed',
   'opening_reversal.committed',
+  'feed_decision.committed',
   ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed', 'erasure.committed'] as const),
 ]);
 
