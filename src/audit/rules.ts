@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { packageRoot } from '../package.ts';
+import { attempt, unchecked } from './checks/attempt.ts';
 import type { Difference, Finding } from './checks/query.ts';
 import { columnsIn, expressionOf, type Rule, rowsOf, type View, type ViewColumn } from './columns.sql.ts';
 import { LIVE_RULES, makeLiveViews, ROW_TABLES } from './live.sql.ts';
@@ -69,10 +70,12 @@ async function runRules(tx: Transaction, only?: string): Promise<Finding> {
   const found: Difference[][] = [];
   const find = async (rule: Rule) => {
     if (only !== undefined && rule.name !== only) return;
-    const list = rule.columns.map((column) => `${expressionOf(column, 'jsonl')} AS "${column.name}"`);
-    const sql = `SELECT ${list.join(', ')} FROM ${rowsOf(rule)} LIMIT ${NAMED}`;
-    const rows = await query<Record<string, unknown>>(tx, sql);
-    if (rows.length > 0) found.push(rows.map((row) => differenceOf(rule, row)));
+    const differences = await attempt(
+      tx,
+      () => differencesOf(tx, rule),
+      (error) => [unchecked(rule.name, error)],
+    );
+    if (differences.length > 0) found.push(differences);
   };
   for (const rule of rules) await find(rule);
   await execute(tx, `SET LOCAL search_path = ${home}, pg_temp`);
@@ -80,6 +83,15 @@ async function runRules(tx: Transaction, only?: string): Promise<Finding> {
   // Readers show only the first items, so the first item of each broken rule comes first.
   const differences = Array.from({ length: NAMED }, (_, nth) => found.flatMap((own) => own.slice(nth, nth + 1))).flat();
   return { inspected: rules.length + LIVE_RULES.length, differences };
+}
+
+async function differencesOf(tx: Transaction, rule: Rule): Promise<Difference[]> {
+  const list = rule.columns.map((column) => `${expressionOf(column, 'jsonl')} AS "${column.name}"`);
+  const rows = await query<Record<string, unknown>>(
+    tx,
+    `SELECT ${list.join(', ')} FROM ${rowsOf(rule)} LIMIT ${NAMED}`,
+  );
+  return rows.map((row) => differenceOf(rule, row));
 }
 
 function differenceOf({ name, sentence }: Rule, { at, ...values }: Record<string, unknown>): Difference {
