@@ -110,10 +110,10 @@ const units = (sum: string, currency = 'currency'): string => `(${sum} * log_uni
 /**
  * Shared tables of the rules that read all rows. They are made from the table itself, so that amounts and times are
  * converted only after grouping. For 300,000 rows this takes 1.0 s instead of 3.3 s. A test compares these tables with
- * those that the rules make.
+ * those that the rules make. `rows` are the ledger rows, or those up to a number.
  */
-export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
-  row_groups: (home) => `CREATE TABLE row_groups AS
+export const ROW_TABLES: Readonly<Record<string, (rows: string) => string>> = {
+  row_groups: (rows) => `CREATE TABLE row_groups AS
     SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone COLLATE "C" AS time_zone,
            event_id, count(*) AS entries, ${units('sum(spot_price)')} AS spot_price,
            ${units('sum(partner_cut)')} AS partner_cut, ${units('sum(invoice_amount)')} AS invoice_amount,
@@ -130,11 +130,11 @@ export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
              WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
              WHEN 'reversal' THEN reversal_id IS NOT NULL ELSE false END IS NOT TRUE) AS misnamed,
            count(*) FILTER (WHERE cover_to < cover_from OR cover_to IS NOT NULL AND cover_from IS NULL) AS uncovered
-    FROM ${home}.ledger_rows
+    FROM ${rows} AS r
     GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`,
-  quotes: (home) => `CREATE TABLE quotes AS
+  quotes: (rows) => `CREATE TABLE quotes AS
     WITH followed AS MATERIALIZED (
-      SELECT partner_id, quote_id FROM ${home}.ledger_rows GROUP BY partner_id, quote_id
+      SELECT partner_id, quote_id FROM ${rows} AS r GROUP BY partner_id, quote_id
       HAVING count(*) > 1 OR min(kind) <> 'quote_accepted'
     )
     SELECT r.partner_id, r.quote_id, count(*) AS entries,
@@ -144,8 +144,15 @@ export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
            ${units('sum(r.partner_cut)', 'min(r.currency)')} AS partner_cut,
            ${units('sum(r.invoice_amount)', 'min(r.currency)')} AS invoice_amount,
            min(r.arrangement) FILTER (WHERE r.kind = 'quote_accepted') AS arrangement
-    FROM followed f JOIN ${home}.ledger_rows r USING (partner_id, quote_id) GROUP BY r.partner_id, r.quote_id`,
+    FROM followed f JOIN ${rows} AS r USING (partner_id, quote_id) GROUP BY r.partner_id, r.quote_id`,
 };
+
+/** A statement of PREPARE over the views of `makeLiveViews` with the same schema and number. */
+export function liveStatement(statement: string, home: string, to?: number): string {
+  const [, name = ''] = /^(?:--.*\n)*CREATE TABLE (\w+) AS/.exec(statement) ?? [];
+  const rows = to === undefined ? `${home}.ledger_rows` : `(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`;
+  return ROW_TABLES[name]?.(rows) ?? statement;
+}
 
 /**
  * What the program shows, compared with what the rules derive from the facts. The name and sentence are as those of a

@@ -6,7 +6,7 @@ import { packageRoot } from '../package.ts';
 import { attempt, unchecked } from './checks/attempt.ts';
 import type { Difference, Finding } from './checks/query.ts';
 import { columnsIn, expressionOf, type Rule, rowsOf, type View, type ViewColumn } from './columns.sql.ts';
-import { LIVE_RULES, makeLiveViews, ROW_TABLES } from './live.sql.ts';
+import { LIVE_RULES, liveStatement, makeLiveViews } from './live.sql.ts';
 
 interface Rules {
   /** Statements that make the tables which rules and views share. */
@@ -62,10 +62,7 @@ async function runRules(tx: Transaction, only?: string): Promise<Finding> {
   const home = await makeLiveViews(tx);
   // The planner underestimates the work of grouping, and would use only one process without this setting.
   await execute(tx, 'SET LOCAL parallel_tuple_cost TO 0.001');
-  for (const statement of prepare) {
-    const [, name = ''] = /^(?:-- .*\n)*CREATE TABLE (\w+) AS/.exec(statement) ?? [];
-    await execute(tx, ROW_TABLES[name]?.(home) ?? statement);
-  }
+  for (const statement of prepare) await execute(tx, liveStatement(statement, home));
   await execute(tx, 'ANALYZE');
   const found: Difference[][] = [];
   const find = async (rule: Rule) => {

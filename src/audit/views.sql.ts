@@ -5,7 +5,7 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { decimal, expressionOf, rowsOf, type TableFormat, type View } from './columns.sql.ts';
-import { makeLiveViews } from './live.sql.ts';
+import { liveStatement, makeLiveViews } from './live.sql.ts';
 import type { Totals } from './pack.ts';
 import { readRules } from './rules.ts';
 
@@ -29,14 +29,14 @@ export async function makeViews(
 ): Promise<ReadonlyMap<string, View>> {
   const { prepare, views } = readRules();
   const chosen = views.filter(({ name }) => names.includes(name));
-  await makeLiveViews(tx, lastNo);
+  const home = await makeLiveViews(tx, lastNo);
   await execute(
     tx,
     `UPDATE pack SET first = ${first}, size = ${size}, from_month = '${from}', to_month = '${to}';
      SET LOCAL parallel_tuple_cost TO 0.001`,
   );
   const needed = tablesFor(chosen, prepare);
-  for (const { statement } of needed) await execute(tx, statement);
+  for (const { statement } of needed) await execute(tx, liveStatement(statement, home, lastNo));
   await execute(tx, `ANALYZE ${[...new Set(['pack', ...needed.map(({ table }) => table)])].join(', ')}`);
   return new Map(chosen.map((view) => [view.name, view]));
 }
