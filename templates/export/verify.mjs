@@ -676,7 +676,7 @@ function checkLog(packs, log, held, keys, witnesses) {
     .filter(({ pack, old, path }) => !isConsistent(old, marks.get(old), pack.first, marks.get(pack.first), path))
     .map(({ pack, old }) => `${pack.path}/consistency/${old}: not a proof`);
   check('consistency', faults, `${proofs.length} proofs lead to the first leaf of their pack`);
-  let covered = checkSignatures(notes, special.log_keys, keys.length > 0 ? keys : packs.at(-1).keys, witnesses);
+  let covered = checkSignatures(notes, log, keys.length > 0 ? keys : packs.at(-1).keys, witnesses);
   if (keys.length === 0 && packs.at(-1).keys.length > 0)
     say('open', 'signatures: the key is that of the pack; compare it with yours (--key)');
   for (const note of held) {
@@ -696,10 +696,11 @@ function checkLog(packs, log, held, keys, witnesses) {
 }
 
 /** Checks the last signature, and all others that are there; returns the leaves that a witness cosigned. */
-function checkSignatures(notes, introduced, given, witnesses) {
-  const [faults, unsigned, keys, last] = [[], [], [...given], notes.at(-1)];
-  for (const [index, fact] of introduced) {
+function checkSignatures(notes, log, given, witnesses) {
+  const [faults, unsigned, introduced, keys, last] = [[], [], [], [...given], notes.at(-1)];
+  for (const [index, fact] of log.special.log_keys) {
     const key = keyOf(fact.key_name, `\x01${fromBase64(fact.public_key)}`);
+    introduced.push(key.public);
     const previous = fromBase64(fact.previous ?? '');
     const isKnown = keys.some((each) => each.public === previous);
     if (fact.signature === null) unsigned.push(...(isKnown ? [[key, fact.reason]] : []));
@@ -725,6 +726,9 @@ function checkSignatures(notes, introduced, given, witnesses) {
             : `signed by a key that the former one did not sign: ${printable(reason)}`
         }`,
       );
+  } else if (log.first === 0 && introduced.length > 0) {
+    const isIntroduced = keys.some((key) => introduced.includes(key.public) && last.signedBy(key));
+    if (!isIntroduced) say('open', 'signatures: the log does not introduce the key of the last checkpoint');
   }
   const names = keys.map((key) => key.text).join(', ') || 'no key';
   check('signatures', faults, `${signed.length} of ${notes.length} checkpoints are signed by ${names}`);
