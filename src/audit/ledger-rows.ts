@@ -9,6 +9,7 @@ import type { Month } from '../month.ts';
 import { cellOf } from '../text.ts';
 import type { TableFormat } from './columns.sql.ts';
 import { csvLine } from './csv.ts';
+import type { BilledMonth } from './exports.sql.ts';
 
 /** The columns of the view `ledger`. */
 const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
@@ -21,18 +22,55 @@ export const documentKey = (partnerId: string, currency: string, arrangement: st
   `${partnerId}\t${currency}\t${arrangement}`;
 
 /** Turns complete lines of the log into lines of CSV or JSON. `month` is the month in which the lines are billed. */
-export function ledgerRows(format: TableFormat, month: Month, numbers: DocumentNumbers): (lines: Buffer) => string {
-  return (content) => {
-    const text = content.toString();
-    const plain = format === 'csv' && !UNUSUAL.test(text);
-    const row = format === 'jsonl' ? jsonRow : plain ? plainRow : quotedRow;
-    let rows = '';
-    for (const line of (plain ? text.replaceAll('\\N', '') : text).split('\n')) {
-      if (line !== '') rows += row(line, month, numbers);
-    }
-    return rows;
+export function ledgerRows(format: TableFormat, month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buffer {
+  if (format === 'csv') return csvRows(month, numbers);
+  return (lines) => {
+    const each = linesIn(lines.toString());
+    return Buffer.from(each.map((line) => jsonRow(line, month, numbers)).join(''));
   };
 }
+
+const linesIn = (text: string): string[] => text.split('\n').slice(0, -1);
+
+/** The runs of neighbouring lines whose rows the same month bills. Other lines have no month. */
+export function* runsByMonth(
+  lines: Buffer,
+  months: readonly BilledMonth[],
+): Generator<{ readonly month: Month | undefined; readonly run: Buffer }> {
+  const billing = new Map<string, Month | undefined>();
+  const monthOf = (posted: string): Month | undefined => {
+    if (!billing.has(posted)) {
+      const billed = months.find(({ month, previous }) => posted <= month && posted > (previous ?? ''));
+      billing.set(posted, billed?.month);
+    }
+    return billing.get(posted);
+  };
+  let [begin, current]: [number, Month | undefined] = [0, undefined];
+  for (let from = 0; from < lines.length; ) {
+    const end = lines.indexOf(LINE_END, from);
+    const month =
+      lines.toString('latin1', from, from + ROW.length) === ROW ? monthOf(postedMonth(lines, end)) : undefined;
+    if (month !== current) {
+      if (from > begin) yield { month: current, run: lines.subarray(begin, from) };
+      [begin, current] = [from, month];
+    }
+    from = end + 1;
+  }
+  if (begin < lines.length) yield { month: current, run: lines.subarray(begin) };
+}
+
+const ROW = 'ledger_rows\t';
+
+/** The posting month of the row whose line ends at `end`. */
+function postedMonth(lines: Buffer, end: number): string {
+  let at = end;
+  for (let tabs = FIELDS - POSTED_MONTH; tabs > 0 && at > 0; at -= 1) if (lines[at - 1] === TAB) tabs -= 1;
+  return lines.toString('latin1', at + 1, at + 8);
+}
+
+/** The months that these lines close. */
+export const closedMonths = (lines: Buffer): string[] =>
+  [...lines.toString('latin1').matchAll(/^closed_months\t\d+\t([^\t]+)/gm)].map(([, month = '']) => month);
 
 /** A line has the kind and the number before the columns of its form. */
 const place = (name: string): number => 2 + (LOG_FORMS[0]?.columns.findIndex((column) => column.name === name) ?? 0);
@@ -52,6 +90,7 @@ const INVOICE_AMOUNT = place('invoice_amount');
 const ORDER = place('order_reference');
 const COVER_FROM = place('cover_from');
 const COVER_TO = place('cover_to');
+const POSTED_MONTH = place('posted_month');
 const ARRANGEMENT = place('arrangement');
 const RECORDED = place('recorded_at');
 
@@ -93,24 +132,106 @@ function jsonRow(line: string, month: Month, numbers: DocumentNumbers): string {
   return `{${pairs.join(', ')}}\n`;
 }
 
-/**
- * Matches text that CSV must write with quotes or an apostrophe, or that must be unescaped first. No identifier of an
- * imported row needs any of these; an order's reference may.
- */
-const UNUSUAL = /\\[^N]|[",\r]|\t['=@+ ＝＋－＠]|\t-(?!\d+(?:\.\d+)?(?:\t|$))/;
-
 const quotedRow = (line: string, month: Month, numbers: DocumentNumbers): string =>
   csvLine(valuesOf(line, month, numbers).map(cellOf));
 
-/** Converts a line without special characters. A million rows take 2 s this way instead of 6 s. */
-function plainRow(line: string, month: Month, numbers: DocumentNumbers): string {
-  const fields = line.split('\t');
-  const f = (index: number): string => fields[index] as string;
-  const currency = f(CURRENCY);
-  const digits = minorDigits(currency) ?? 0;
-  const number = numbers.get(documentKey(f(PARTNER), currency, f(ARRANGEMENT))) ?? '';
-  const ids = `${f(KIND)},${f(PARTNER)},${f(QUOTE)},${f(REQUOTE)},${f(REVERSAL)},${f(ENROLLMENT)},${f(POLICY)},${currency}`;
-  const amounts = `${withDigits(f(SPOT_PRICE), digits)},${withDigits(f(PARTNER_CUT), digits)},${withDigits(f(INVOICE_AMOUNT), digits)}`;
-  const order = `${f(ORDER)},${f(COVER_FROM)},${f(COVER_TO)}`;
-  return `${ids},${f(ACCEPTED)},${amounts},${order},${f(ENTRY_ID)},${month},${f(RECORDED)},${number}\n`;
+const codeOf = (letter: string): number => letter.charCodeAt(0);
+const [TAB, LINE_END, COMMA] = [codeOf('\t'), codeOf('\n'), codeOf(',')];
+const [MINUS, POINT, ZERO] = [codeOf('-'), codeOf('.'), codeOf('0')];
+const [ESCAPE, NULL] = [codeOf('\\'), codeOf('N')];
+
+/** Bytes that a row of CSV may have beyond those of its line and the number of its document: digits and the month. */
+const ROOM = 32;
+const FIELDS = 2 + (LOG_FORMS[0]?.columns.length ?? 0);
+const [UNUSUAL, UNUSUAL_AT_BEGIN] = [1, 2];
+/**
+ * Bytes that CSV must write with quotes or an apostrophe, or that must be unescaped first, anywhere or at the beginning
+ * of a field. No identifier of an imported row has any of these; an order's reference may.
+ */
+const BYTES = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte > 127 || '\\",\r'.includes(String.fromCharCode(byte))
+    ? UNUSUAL
+    : "'=@+- ".includes(String.fromCharCode(byte))
+      ? UNUSUAL_AT_BEGIN
+      : 0,
+);
+
+/**
+ * Turns lines into CSV byte by byte, and unusual lines as texts. The fields from the kind to the end of the cover are
+ * those of the CSV, in its order. A million rows take 0.8 s this way instead of 2 s, or 6 s as texts with quotes.
+ */
+function csvRows(month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buffer {
+  /** Where each field of a line begins, and where a field after the last would begin. */
+  const begins = new Int32Array(FIELDS + 1);
+  const begin = (field: number): number => begins[field] as number;
+  let lines: Buffer = Buffer.alloc(0);
+  let csv: Buffer = Buffer.alloc(0);
+  let length = 0;
+
+  /** Reads the line at `from`, up to its end. Returns whether the line is usual. */
+  const read = (from: number): boolean => {
+    let isUsual = true;
+    let field = 0;
+    let at = from;
+    begins[0] = from;
+    for (let byte = lines[at]; byte !== LINE_END && at < lines.length; byte = lines[++at]) {
+      if (byte === TAB) begins[++field] = at + 1;
+      else if (BYTES[byte as number] === 0 || !isUsual) continue;
+      else if (at !== begins[field]) isUsual = BYTES[byte as number] === UNUSUAL_AT_BEGIN;
+      else if (byte === ESCAPE && lines[at + 1] === NULL && (lines[at + 2] ?? 0) <= LINE_END) at += 1;
+      else isUsual = byte === MINUS && field >= SPOT_PRICE && field <= INVOICE_AMOUNT;
+    }
+    begins[FIELDS] = at + 1;
+    return isUsual && field === FIELDS - 1;
+  };
+  const add = (byte: number) => {
+    csv[length++] = byte;
+  };
+  /** Copies a field, and returns the number of its decimals. NULL is an empty cell. */
+  const copy = (field: number): number => {
+    const end = begin(field + 1) - 1;
+    let point = end;
+    if (lines[begin(field)] === ESCAPE) return 0;
+    for (let at = begin(field); at < end; at += 1) {
+      if (lines[at] === POINT) point = at + 1;
+      csv[length++] = lines[at] as number;
+    }
+    return end - point;
+  };
+  const textOf = (field: number): string => lines.toString('latin1', begin(field), begin(field + 1) - 1);
+  const write = (number: string) => {
+    const digits = minorDigits(textOf(CURRENCY)) ?? 0;
+    for (let field = KIND; field <= COVER_TO; field += 1) {
+      const decimals = copy(field);
+      if (field >= SPOT_PRICE && field <= INVOICE_AMOUNT) {
+        if (decimals === 0 && digits > 0) add(POINT);
+        for (let more = decimals; more < digits; more += 1) add(ZERO);
+      }
+      add(COMMA);
+    }
+    copy(ENTRY_ID);
+    length += csv.write(`,${month},`, length);
+    copy(RECORDED);
+    length += csv.write(`,${number}\n`, length);
+  };
+
+  return (given) => {
+    [lines, length] = [given, 0];
+    csv = Buffer.allocUnsafe(2 * given.length);
+    const makeRoom = (bytes: number) => {
+      if (length + bytes > csv.length) csv = Buffer.concat([csv.subarray(0, length)], 2 * (csv.length + bytes));
+    };
+    for (let from = 0; from < given.length; from = begin(FIELDS)) {
+      if (read(from)) {
+        const number = numbers.get(documentKey(textOf(PARTNER), textOf(CURRENCY), textOf(ARRANGEMENT))) ?? '';
+        makeRoom(begin(FIELDS) - from + ROOM + Buffer.byteLength(number));
+        write(number);
+      } else {
+        const row = Buffer.from(quotedRow(given.toString('utf8', from, begin(FIELDS) - 1), month, numbers));
+        makeRoom(row.length);
+        length += row.copy(csv, length);
+      }
+    }
+    return csv.subarray(0, length);
+  };
 }

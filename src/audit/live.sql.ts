@@ -99,6 +99,7 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
      SELECT 0::bigint AS first, (SELECT coalesce(max(size), 0) FROM ${home}.log_checkpoints)::bigint AS size,
             (SELECT min(month) FROM ${home}.closed_months)::text AS from_month,
             (SELECT max(month) FROM ${home}.closed_months)::text AS to_month;
+     ANALYZE currencies, pack;
      SET LOCAL search_path = pg_temp, ${home}`,
   );
   return home;
@@ -147,11 +148,29 @@ export const ROW_TABLES: Readonly<Record<string, (rows: string) => string>> = {
     FROM followed f JOIN ${rows} AS r USING (partner_id, quote_id) GROUP BY r.partner_id, r.quote_id`,
 };
 
-/** A statement of PREPARE over the views of `makeLiveViews` with the same schema and number. */
-export function liveStatement(statement: string, home: string, to?: number): string {
-  const [, name = ''] = /^(?:--.*\n)*CREATE TABLE (\w+) AS/.exec(statement) ?? [];
+/** The schema of the facts, and the number up to which they are read. */
+interface LiveFacts {
+  readonly home: string;
+  readonly to?: number;
+}
+
+const tableOf = (statement: string): string => /^(?:--.*\n)*(?:CREATE TABLE|INSERT INTO) (\w+)/.exec(statement)?.[1] ?? '';
+
+/** A statement of PREPARE over the views of `makeLiveViews`. */
+export function liveStatement(statement: string, { home, to }: LiveFacts): string {
   const rows = to === undefined ? `${home}.ledger_rows` : `(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`;
-  return ROW_TABLES[name]?.(rows) ?? statement;
+  return ROW_TABLES[tableOf(statement)]?.(rows) ?? statement;
+}
+
+/** Runs statements of PREPARE over the views of `makeLiveViews`. */
+export async function prepareTables(tx: Transaction, prepare: readonly string[], facts: LiveFacts): Promise<void> {
+  // The planner underestimates the work of grouping, and would use only one process without this setting.
+  await execute(tx, 'SET LOCAL parallel_tuple_cost TO 0.001');
+  for (const statement of prepare) {
+    await execute(tx, liveStatement(statement, facts));
+    const table = tableOf(statement);
+    if (table !== '') await execute(tx, `ANALYZE ${table}`);
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import { packageRoot } from '../package.ts';
 import { attempt, unchecked } from './checks/attempt.ts';
 import type { Difference, Finding } from './checks/query.ts';
 import { columnsIn, expressionOf, type Rule, rowsOf, type View, type ViewColumn } from './columns.sql.ts';
-import { LIVE_RULES, liveStatement, makeLiveViews } from './live.sql.ts';
+import { LIVE_RULES, makeLiveViews, prepareTables } from './live.sql.ts';
 
 interface Rules {
   /** Statements that make the tables which rules and views share. */
@@ -60,10 +60,7 @@ export async function findBrokenRules(tx: Transaction, only?: string): Promise<F
 async function runRules(tx: Transaction, only?: string): Promise<Finding> {
   const { prepare, rules } = readRules();
   const home = await makeLiveViews(tx);
-  // The planner underestimates the work of grouping, and would use only one process without this setting.
-  await execute(tx, 'SET LOCAL parallel_tuple_cost TO 0.001');
-  for (const statement of prepare) await execute(tx, liveStatement(statement, home));
-  await execute(tx, 'ANALYZE');
+  await prepareTables(tx, prepare, { home });
   const found: Difference[][] = [];
   const find = async (rule: Rule) => {
     if (only !== undefined && rule.name !== only) return;
@@ -84,9 +81,10 @@ async function runRules(tx: Transaction, only?: string): Promise<Finding> {
 
 async function differencesOf(tx: Transaction, rule: Rule): Promise<Difference[]> {
   const list = rule.columns.map((column) => `${expressionOf(column, 'jsonl')} AS "${column.name}"`);
+  // The planner must not plan for the first rows only, because usually there are none.
   const rows = await query<Record<string, unknown>>(
     tx,
-    `SELECT ${list.join(', ')} FROM ${rowsOf(rule)} LIMIT ${NAMED}`,
+    `WITH found AS MATERIALIZED (SELECT * FROM ${rowsOf(rule)}) SELECT ${list.join(', ')} FROM found LIMIT ${NAMED}`,
   );
   return rows.map((row) => differenceOf(rule, row));
 }
