@@ -140,8 +140,6 @@ const [TAB, LINE_END, COMMA] = [codeOf('\t'), codeOf('\n'), codeOf(',')];
 const [MINUS, POINT, ZERO] = [codeOf('-'), codeOf('.'), codeOf('0')];
 const [ESCAPE, NULL] = [codeOf('\\'), codeOf('N')];
 
-/** Bytes that a row of CSV may have beyond those of its line and the number of its document: digits and the month. */
-const ROOM = 32;
 const FIELDS = 2 + (LOG_FORMS[0]?.columns.length ?? 0);
 const [UNUSUAL, UNUSUAL_AT_BEGIN] = [1, 2];
 /**
@@ -157,79 +155,79 @@ const BYTES = Uint8Array.from({ length: 256 }, (_, byte) =>
 );
 
 /**
- * Turns lines into CSV byte by byte, and unusual lines as texts. The fields from the kind to the end of the cover are
- * those of the CSV, in its order. A million rows take 0.8 s this way instead of 2 s, or 6 s as texts with quotes.
+ * Finds where each field of the line at `from` begins, and where the next line begins. Returns whether the line is
+ * usual. The loops over bytes use only local variables, which makes them three times as fast.
  */
-function csvRows(month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buffer {
-  /** Where each field of a line begins, and where a field after the last would begin. */
-  const begins = new Int32Array(FIELDS + 1);
-  const begin = (field: number): number => begins[field] as number;
-  let lines: Buffer = Buffer.alloc(0);
-  let csv: Buffer = Buffer.alloc(0);
-  let length = 0;
-
-  /** Reads the line at `from`, up to its end. Returns whether the line is usual. */
-  const read = (from: number): boolean => {
-    let isUsual = true;
-    let field = 0;
-    let at = from;
-    begins[0] = from;
-    for (let byte = lines[at]; byte !== LINE_END && at < lines.length; byte = lines[++at]) {
-      if (byte === TAB) begins[++field] = at + 1;
-      else if (BYTES[byte as number] === 0 || !isUsual) continue;
-      else if (at !== begins[field]) isUsual = BYTES[byte as number] === UNUSUAL_AT_BEGIN;
+function findFields(lines: Buffer, from: number, begins: Int32Array): boolean {
+  let isUsual = true;
+  let [at, field, begin] = [from, 0, from];
+  begins[0] = from;
+  for (; at < lines.length; at += 1) {
+    const byte = lines[at] as number;
+    if (byte === LINE_END) break;
+    if (byte === TAB) {
+      begin = at + 1;
+      field += 1;
+      begins[field] = begin;
+    } else if (BYTES[byte] !== 0 && isUsual) {
+      if (at !== begin) isUsual = BYTES[byte] === UNUSUAL_AT_BEGIN;
       else if (byte === ESCAPE && lines[at + 1] === NULL && (lines[at + 2] ?? 0) <= LINE_END) at += 1;
       else isUsual = byte === MINUS && field >= SPOT_PRICE && field <= INVOICE_AMOUNT;
     }
-    begins[FIELDS] = at + 1;
-    return isUsual && field === FIELDS - 1;
-  };
-  const add = (byte: number) => {
-    csv[length++] = byte;
-  };
-  /** Copies a field, and returns the number of its decimals. NULL is an empty cell. */
-  const copy = (field: number): number => {
-    const end = begin(field + 1) - 1;
-    let point = end;
-    if (lines[begin(field)] === ESCAPE) return 0;
-    for (let at = begin(field); at < end; at += 1) {
-      if (lines[at] === POINT) point = at + 1;
-      csv[length++] = lines[at] as number;
-    }
-    return end - point;
-  };
-  const textOf = (field: number): string => lines.toString('latin1', begin(field), begin(field + 1) - 1);
-  const write = (number: string) => {
-    const digits = minorDigits(textOf(CURRENCY)) ?? 0;
-    for (let field = KIND; field <= COVER_TO; field += 1) {
-      const decimals = copy(field);
-      if (field >= SPOT_PRICE && field <= INVOICE_AMOUNT) {
-        if (decimals === 0 && digits > 0) add(POINT);
-        for (let more = decimals; more < digits; more += 1) add(ZERO);
-      }
-      add(COMMA);
-    }
-    copy(ENTRY_ID);
-    length += csv.write(`,${month},`, length);
-    copy(RECORDED);
-    length += csv.write(`,${number}\n`, length);
-  };
+  }
+  begins[FIELDS] = at + 1;
+  return isUsual && field === FIELDS - 1;
+}
 
-  return (given) => {
-    [lines, length] = [given, 0];
-    csv = Buffer.allocUnsafe(2 * given.length);
+/**
+ * Writes the fields from the kind to the end of the cover, which are those of the CSV in its order, each with a comma.
+ * NULL is an empty cell. Returns the length of what is written.
+ */
+function writeFields(lines: Buffer, begins: Int32Array, digits: number, csv: Buffer, from: number): number {
+  let length = from;
+  for (let field = KIND; field <= COVER_TO; field += 1) {
+    const end = (begins[field + 1] as number) - 1;
+    let at = begins[field] as number;
+    let point = end;
+    if (lines[at] === ESCAPE) at = end;
+    for (; at < end; at += 1) {
+      const byte = lines[at] as number;
+      if (byte === POINT) point = at + 1;
+      csv[length] = byte;
+      length += 1;
+    }
+    if (field >= SPOT_PRICE && field <= INVOICE_AMOUNT && digits > 0) {
+      if (point === end) csv[length++] = POINT;
+      for (let decimals = end - point; decimals < digits; decimals += 1) csv[length++] = ZERO;
+    }
+    csv[length++] = COMMA;
+  }
+  return length;
+}
+
+/** Turns lines into CSV byte by byte, and unusual lines as texts. */
+function csvRows(month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buffer {
+  const begins = new Int32Array(FIELDS + 1);
+  const begin = (field: number): number => begins[field] as number;
+  return (lines) => {
+    const textOf = (field: number): string => lines.toString('latin1', begin(field), begin(field + 1) - 1);
+    let csv = Buffer.allocUnsafe(2 * lines.length);
+    let length = 0;
     const makeRoom = (bytes: number) => {
       if (length + bytes > csv.length) csv = Buffer.concat([csv.subarray(0, length)], 2 * (csv.length + bytes));
     };
-    for (let from = 0; from < given.length; from = begin(FIELDS)) {
-      if (read(from)) {
-        const number = numbers.get(documentKey(textOf(PARTNER), textOf(CURRENCY), textOf(ARRANGEMENT))) ?? '';
-        makeRoom(begin(FIELDS) - from + ROOM + Buffer.byteLength(number));
-        write(number);
+    for (let from = 0; from < lines.length; from = begin(FIELDS)) {
+      if (findFields(lines, from, begins)) {
+        const currency = textOf(CURRENCY);
+        const number = numbers.get(documentKey(textOf(PARTNER), currency, textOf(ARRANGEMENT))) ?? '';
+        const rest = `${textOf(ENTRY_ID)},${month},${textOf(RECORDED)},${number}\n`;
+        makeRoom(begin(FIELDS) - from + Buffer.byteLength(rest));
+        length = writeFields(lines, begins, minorDigits(currency) ?? 0, csv, length);
+        length += csv.write(rest, length);
       } else {
-        const row = Buffer.from(quotedRow(given.toString('utf8', from, begin(FIELDS) - 1), month, numbers));
-        makeRoom(row.length);
-        length += row.copy(csv, length);
+        const row = quotedRow(lines.toString('utf8', from, begin(FIELDS) - 1), month, numbers);
+        makeRoom(Buffer.byteLength(row));
+        length += csv.write(row, length);
       }
     }
     return csv.subarray(0, length);
