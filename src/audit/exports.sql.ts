@@ -53,20 +53,19 @@ export function readLedgerTotals(
   { month, previous, closed_at_size }: BilledMonth,
   lastNo: number,
 ): Promise<{ currency: string; rows: number; spotPrice: string; partnerCut: string; invoiceAmount: string }[]> {
+  const stated = `
+    SELECT currency, entries, spot_price, partner_cut, invoice_amount FROM month_totals WHERE month = :month`;
+  const summed = `
+    SELECT currency, count(*) AS entries, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+           sum(invoice_amount) AS invoice_amount
+    FROM ledger_rows
+    WHERE posted_month > :previous AND posted_month <= :month AND entry_id <= :lastNo
+    GROUP BY currency`;
   return query(
     tx,
-    `SELECT currency, rows, spot_price::text AS "spotPrice", partner_cut::text AS "partnerCut",
+    `SELECT currency, entries AS rows, spot_price::text AS "spotPrice", partner_cut::text AS "partnerCut",
             invoice_amount::text AS "invoiceAmount"
-     FROM ${
-       closed_at_size === null
-         ? `(SELECT currency, count(*) AS rows, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
-                    sum(invoice_amount) AS invoice_amount
-             FROM ledger_rows
-             WHERE posted_month > :previous AND posted_month <= :month AND entry_id <= :lastNo
-             GROUP BY currency)`
-         : '(SELECT currency, entries AS rows, spot_price, partner_cut, invoice_amount FROM month_totals WHERE month = :month)'
-     } AS totals
-     ORDER BY currency`,
+     FROM (${closed_at_size === null ? summed : stated}) AS totals ORDER BY currency`,
     { month, previous: previous ?? '', lastNo },
   );
 }

@@ -9,7 +9,6 @@ import type { Month } from '../month.ts';
 import { cellOf } from '../text.ts';
 import type { TableFormat } from './columns.sql.ts';
 import { csvLine } from './csv.ts';
-import type { BilledMonth } from './exports.sql.ts';
 
 /** The columns of the view `ledger`. */
 const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
@@ -35,7 +34,7 @@ const linesIn = (text: string): string[] => text.split('\n').slice(0, -1);
 /** The runs of neighbouring lines whose rows the same month bills. Other lines have no month. */
 export function* runsByMonth(
   lines: Buffer,
-  months: readonly BilledMonth[],
+  months: readonly { readonly month: Month; readonly previous: Month | null }[],
 ): Generator<{ readonly month: Month | undefined; readonly run: Buffer }> {
   const billing = new Map<string, Month | undefined>();
   const monthOf = (posted: string): Month | undefined => {

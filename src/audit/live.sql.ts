@@ -108,6 +108,8 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
 const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const units = (sum: string, currency = 'currency'): string => `(${sum} * log_units(${currency}))::bigint`;
 
+const QUOTE_NUMBER = 'hashtextextended(r.quote_id, hashtextextended(r.partner_id, 0))';
+
 /**
  * Shared tables of the rules that read all rows. They are made from the table itself, so that amounts and times are
  * converted only after grouping. For 300,000 rows this takes 1.0 s instead of 3.3 s. A test compares these tables with
@@ -133,11 +135,9 @@ export const ROW_TABLES: Readonly<Record<string, (rows: string) => string>> = {
            count(*) FILTER (WHERE cover_to < cover_from OR cover_to IS NOT NULL AND cover_from IS NULL) AS uncovered
     FROM ${rows} AS r
     GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`,
+  // A number for each quote takes half the work of its names. Two quotes may have one number.
   quotes: (rows) => `CREATE TABLE quotes AS
-    WITH followed AS MATERIALIZED (
-      SELECT partner_id, quote_id FROM ${rows} AS r GROUP BY partner_id, quote_id
-      HAVING count(*) > 1 OR min(kind) <> 'quote_accepted'
-    )
+    WITH several AS MATERIALIZED (SELECT ${QUOTE_NUMBER} AS number FROM ${rows} AS r GROUP BY 1 HAVING count(*) > 1)
     SELECT r.partner_id, r.quote_id, count(*) AS entries,
            count(*) FILTER (WHERE r.kind = 'quote_accepted') AS sales, min(r.policy_id) AS policy_id,
            max(r.policy_id) AS other_policy_id, min(r.currency) AS currency, max(r.currency) AS other_currency,
@@ -145,7 +145,8 @@ export const ROW_TABLES: Readonly<Record<string, (rows: string) => string>> = {
            ${units('sum(r.partner_cut)', 'min(r.currency)')} AS partner_cut,
            ${units('sum(r.invoice_amount)', 'min(r.currency)')} AS invoice_amount,
            min(r.arrangement) FILTER (WHERE r.kind = 'quote_accepted') AS arrangement
-    FROM followed f JOIN ${rows} AS r USING (partner_id, quote_id) GROUP BY r.partner_id, r.quote_id`,
+    FROM ${rows} AS r WHERE r.kind <> 'quote_accepted' OR ${QUOTE_NUMBER} IN (SELECT number FROM several)
+    GROUP BY r.partner_id, r.quote_id HAVING count(*) > 1 OR min(r.kind) <> 'quote_accepted'`,
 };
 
 /** The schema of the facts, and the number up to which they are read. */
