@@ -229,7 +229,7 @@ async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMo
   // The first close may bill rows of several months, which were recorded in any order.
   if (!isOneMonth) {
     trees.clear();
-    await readRowLeaves(tx, months, (_, content, from, __, key) => {
+    await readRowLeaves(tx, { months: [months] }, (_, content, from, __, key) => {
       const partner = key.slice(key.indexOf('\t') + 1);
       const rows = trees.get(partner) ?? new LeafRange();
       trees.set(partner, rows);

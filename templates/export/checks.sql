@@ -395,7 +395,7 @@ SELECT document_id, event_no, next_no
 FROM (SELECT document_id, max(CASE WHEN document_id IS NULL THEN log_no END) OVER (
                ORDER BY log_no ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS event_no,
              min(CASE WHEN document_id IS NULL THEN log_no END) OVER (
-               ORDER BY log_no ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_no
+               ORDER BY log_no DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next_no
       FROM (SELECT document_id, log_no FROM documents UNION ALL SELECT NULL, log_no FROM audit_events) f) f
 WHERE document_id IS NOT NULL;
 CREATE INDEX paper_events_by ON paper_events (document_id);
@@ -3024,7 +3024,8 @@ FROM documents d LEFT JOIN papers i ON i.document_id = d.credits LEFT JOIN openi
 LEFT JOIN currencies c ON c.code = d.currency
 LEFT JOIN numerals n ON n.amount = d.invoice_amount AND n.digits = c.digits
 WHERE NOT EXISTS (
-  SELECT 1 FROM audit_events e WHERE e.log_no < d.log_no AND e.occurred_at = d.issued_at AND CASE
+  SELECT 1 FROM audit_events e WHERE e.log_no < d.log_no AND e.occurred_at = d.issued_at
+    AND e.action NOT IN ('partner.create', 'partner.update') AND CASE
     WHEN d.purpose = 'month' AND d.replaces IS NULL THEN e.action = 'month.close' AND e.subject = d.month
     WHEN d.purpose = 'month' THEN e.action = 'invoice.rerun'
     WHEN d.purpose = 'adjustment' THEN e.action = 'invoice.credit' AND e.subject = i.number AND EXISTS (
