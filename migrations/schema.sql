@@ -1,4 +1,4 @@
--- Facts: SHA-256 ae9c7fea442d653a62bbb60a6ae25ac95250350fd6d2c37aea41cbe66add65ed, without the role reckoner_app c2a250eb4a134c53efdd2191805b75b2d613f5a0e701e34c616882cdf5dbaff8
+-- Facts: SHA-256 99b90e8f82e32d4ba9165aa856005371fc3119a2b9ea3f53c7756f1072824c1a, without the role reckoner_app 1ef821b37d4c5db74f7206bffd5e393277bce6b4cb5d8143c2044d14da60bf33
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -1330,8 +1330,7 @@ CREATE INDEX ledger_rows_of_order ON ledger_rows USING btree (partner_id, order_
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows USING btree (partner_id, accepted_at) WHERE arrangement = 'connected_account';
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows USING btree (posted_month, partner_id, quote_id) WHERE arrangement = 'connected_account';
-CREATE INDEX ledger_rows_by_time ON ledger_rows USING brin (accepted_at, partner_id) WITH (autosummarize='on');
-CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize='on');
+CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month, accepted_at, partner_id) WITH (autosummarize='on');
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event(); -- enabled: A
@@ -1446,7 +1445,7 @@ CREATE FUNCTION bare_id(own_id text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN lower(ltrim(own_id, '0'));
+RETURN lower(CASE WHEN (own_id < ('1' COLLATE "C")) THEN ltrim(own_id, '0') ELSE own_id END);
 GRANT EXECUTE ON FUNCTION bare_id TO reckoner_app;
 
 CREATE TABLE held_rows (
