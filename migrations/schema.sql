@@ -1,4 +1,4 @@
--- Facts: SHA-256 512e3f4f2e9f8251eee521a20b68dbf93d6edc20a840a6ba742261676a8ca8ce, without the role reckoner_app ca7eabb7f2101f77d811484efd552e97fe26ce8036f177eca374e8b30ada5ed5
+-- Facts: SHA-256 0b43dfb06b01e83b457d93d25d101fa8cf6aadd841daaecc90d9b0c30bb565c3, without the role reckoner_app 74a09c88abeb391c0269999f14e797730b4992b149dece0afbc2cc846c707406
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -1332,8 +1332,7 @@ CREATE INDEX ledger_rows_of_order ON ledger_rows USING btree (partner_id, order_
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows USING btree (partner_id, accepted_at) WHERE arrangement = 'connected_account';
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows USING btree (posted_month, partner_id, quote_id) WHERE arrangement = 'connected_account';
-CREATE INDEX ledger_rows_by_time ON ledger_rows USING brin (accepted_at, partner_id) WITH (autosummarize='on');
-CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize='on');
+CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month, accepted_at, partner_id) WITH (autosummarize='on');
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event(); -- enabled: A
@@ -1549,7 +1548,7 @@ CREATE FUNCTION bare_id(own_id text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN lower(ltrim(own_id, '0'));
+RETURN lower(CASE WHEN (own_id < ('1' COLLATE "C")) THEN ltrim(own_id, '0') ELSE own_id END);
 GRANT EXECUTE ON FUNCTION bare_id TO reckoner_app;
 
 CREATE TABLE held_rows (

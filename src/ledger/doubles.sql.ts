@@ -27,16 +27,20 @@ const enrollmentHash = (row: string) => `hashtextextended(${row}.enrollment_id, 
 const orderHash = (row: string) => `hashtextextended(${row}.order_reference, ${seller(row)} # 2)`;
 const quoteHash = (row: string) => `hashtextextended(${row}.quote_id, ${seller(row)} # 3)`;
 
-/** Collects what several staged rows share, in one pass over the rows. */
+/** SQL of the hashes that occur more than once. Sorting eight-byte numbers takes half the time of grouping them. */
+const repeated = (hash: string) => `
+  SELECT hash FROM (SELECT hash, lag(hash) OVER (ORDER BY hash) AS previous
+                    FROM (SELECT ${hash} AS hash FROM staged s WHERE s.code IS NULL) AS hashes) AS sorted
+  WHERE hash = previous`;
+
+/** Collects what several staged rows share. */
 export async function surveyAlike(tx: Transaction): Promise<void> {
   await execute(
     tx,
     `CREATE TEMPORARY TABLE alike ON COMMIT DROP AS
-     SELECT coalesce(id_hash, enrollment_hash) AS hash
-     FROM (SELECT ${idHash('s')} AS id_hash, ${enrollmentHash('s')} AS enrollment_hash
-           FROM staged s WHERE s.code IS NULL) AS hashes
-     GROUP BY GROUPING SETS ((id_hash), (enrollment_hash))
-     HAVING count(*) > 1 AND coalesce(id_hash, enrollment_hash) IS NOT NULL
+     ${repeated(idHash('s'))}
+     UNION
+     ${repeated(enrollmentHash('s'))}
      UNION
      SELECT ${orderHash('s')} FROM staged s WHERE s.order_reference IS NOT NULL AND s.code IS NULL
      GROUP BY 1 HAVING count(*) > 1
