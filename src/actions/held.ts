@@ -103,6 +103,6 @@ export const rowsSeparate = defineAction({
   amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
   report: async (_tx, _context, { input: { partner }, result: rows }) => ({
     json: rows.map(doubledRowJson),
-    text: `${plural(rows.length, 'row')} of ${partner} ${rows.length === 1 ? 'stands' : 'stand'}: no longer a possible repetition.`,
+    text: `${plural(rows.length, 'row')} of ${partner} kept: no longer possible repetitions.`,
   }),
 });

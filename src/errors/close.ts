@@ -3,8 +3,8 @@ import { type Remedy, SEE, type ToDo, toDo, toRun } from '../remedy.ts';
 import { counted, plural } from '../text.ts';
 import { badInput, refused, says, someOf, undecided } from './definition.ts';
 
-/** Rows of an open month that are not those of their receipts. */
-interface UntiedRows {
+/** A partner's rows of an open month and the receipts of its rows, which differ. */
+export interface UntiedRows {
   readonly posted_month: string;
   readonly partner_id: string;
   readonly currency: string;

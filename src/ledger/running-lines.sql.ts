@@ -3,6 +3,7 @@
  * Checkpoints keep the lines of the rows that they cover, so a close totals only the rows since the last checkpoint.
  */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { UntiedRows } from '../errors/close.ts';
 import type { Month } from '../month.ts';
 
 const KEY = `posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
@@ -84,17 +85,6 @@ export const keepLines = (tx: Transaction, lines: string): Promise<number> =>
 /** Documents have the lines of a closed month. */
 export const dropLines = (tx: Transaction, month: Month): Promise<number> =>
   execute(tx, `DELETE FROM running_lines WHERE posted_month <= :month`, { month });
-
-/** A partner's rows of an open month and the receipts of its rows, which differ. */
-export interface UntiedRows {
-  readonly posted_month: Month;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly rows: number;
-  readonly receipts: number;
-  readonly invoice_amount: string;
-  readonly of_receipts: string;
-}
 
 /**
  * Compares the rows of the open months with their receipts, by posting month, partner and currency: the kept lines, and

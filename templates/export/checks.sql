@@ -2668,7 +2668,7 @@ WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(
 
 -- feed_stated: A statement of a feed has the partner, the month, the number of rows, the totals and the completeness that its event states.
 -- whole
--- columns at partner month stated_rows:int event_states_rows complete:flag event_states_complete currency stated:amount event_states
+-- columns at partner month stated_rows:int event_states_rows complete:int event_states_complete currency stated:amount event_states
 SELECT 'statement ' || CAST(s.feed_statement_id AS TEXT), s.partner_id, s.month, s.entries, n.value, s.complete, c.value,
        NULL, NULL, NULL
 FROM feed_statements s LEFT JOIN audit_events e ON e.event_id = s.event_id
