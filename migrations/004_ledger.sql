@@ -192,8 +192,11 @@ CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows (partner_id, accepte
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows (posted_month, partner_id, quote_id)
   WHERE arrangement = 'connected_account';
 -- A close reads the rows of a whole month. Rows arrive in the order of posting. A block range index therefore finds a
--- month's rows, and costs an import nothing.
-CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);
+-- month's rows, and costs an import nothing. It also finds the rows of some partners and days, to compare an import with
+-- them: the rows of one import are in the order of partners, and acceptances in the order of time. A second index would
+-- cost time for each row.
+CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month, accepted_at, partner_id)
+  WITH (autosummarize = on);
 CALL make_append_only('ledger_rows');
 CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows
   FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(in_order, not_while_paused);
@@ -348,6 +351,100 @@ CREATE TABLE feed_statement_totals (
   CONSTRAINT feed_statement_total_limit CHECK (abs(invoice_amount) < 1e15)
 );
 CALL make_fact('feed_statement_totals');
+
+-- The lines of the open months so far: the number and sums of the rows up to the last checkpoint. A close adds the rows
+-- since then. This is working data, which `verify` derives again.
+CREATE TABLE running_lines (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  month text COLLATE "C" NOT NULL,
+  -- The month, the posting month and the kind of the row that a reversal reverses; empty for other rows.
+  sold_month text COLLATE "C" NOT NULL,
+  sold_posted text COLLATE "C" NOT NULL,
+  sold_kind text COLLATE "C" NOT NULL,
+  -- Whether ledger_receipts has the receipts of the rows. Other rows are acceptances.
+  by_receipt boolean NOT NULL,
+  count bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  last_accepted_at timestamptz NOT NULL,
+  PRIMARY KEY (posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted, sold_kind,
+               by_receipt)
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'running_lines');
+
+-- The own id without its case and leading zeros, which spreadsheets and other programs change.
+CREATE FUNCTION bare_id(own_id text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN lower(CASE WHEN own_id < '1' COLLATE "C" THEN ltrim(own_id, '0') ELSE own_id END);
+
+-- Rows of imports that are not in the ledger, because they may repeat a row. A person decides. The sign says why:
+-- rows with the same second and amounts also have the same enrollment, the same order or the same quote; or rows with
+-- the same day and amounts have the same id but for its case, zeros or exponent. A row of a held sale is also held.
+CREATE TABLE held_rows (
+  held_row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  kind text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  quote_id text COLLATE "C" NOT NULL,
+  requote_id text COLLATE "C",
+  reversal_id text COLLATE "C",
+  enrollment_id text COLLATE "C",
+  policy_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  accepted_at timestamptz NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  order_reference text COLLATE "C",
+  cover_from date,
+  cover_to date,
+  sign text NOT NULL CONSTRAINT held_row_sign_known
+    CHECK (sign IN ('same_enrollment', 'same_order', 'same_quote', 'same_id', 'held_sale')),
+  -- The own id of the row that this row may repeat.
+  repeats text COLLATE "C",
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
+  CONSTRAINT held_row_balance CHECK (spot_price = partner_cut + invoice_amount),
+  CONSTRAINT held_row_repeats_a_row CHECK ((repeats IS NULL) = (sign = 'held_sale'))
+);
+CREATE UNIQUE INDEX held_rows_known_once ON held_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
+CALL make_fact('held_rows');
+
+-- Inlined, as for rows of the ledger.
+CREATE FUNCTION own_id(h held_rows) RETURNS identifier IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
+  SELECT coalesce(h.reversal_id, h.requote_id, h.quote_id)
+$$;
+
+CREATE TABLE held_row_decisions (
+  held_row_id bigint PRIMARY KEY REFERENCES held_rows,
+  decision text NOT NULL CONSTRAINT held_row_decision_known CHECK (decision IN ('recorded', 'discarded')),
+  reason text NOT NULL CONSTRAINT held_row_decision_has_reason CHECK (reason <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_fact('held_row_decisions');
+
+CREATE VIEW undecided_rows AS
+SELECT h.* FROM held_rows h WHERE NOT EXISTS (SELECT FROM held_row_decisions d WHERE d.held_row_id = h.held_row_id);
+CALL grant_to_app('SELECT', 'undecided_rows');
+
+-- Acceptances and reversals through the API that may repeat another one, in the open months. Checkpoints fill this table
+-- and a close empties it. It is working data: the program finds the rows in the ledger, and a decision deletes them.
+CREATE TABLE doubled_rows (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  -- The own id of the first row.
+  repeats text COLLATE "C" NOT NULL,
+  PRIMARY KEY (partner_id, posted_month, entry_id),
+  FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows
+);
+CALL grant_to_app('SELECT, INSERT, DELETE', 'doubled_rows');
 
 CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
 RETURN NOT EXISTS (SELECT FROM ledger_rows);

@@ -171,32 +171,6 @@ CREATE TABLE partner_edges (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_edges');
 
--- The lines of the open months so far: the number and sums of the rows up to the last checkpoint. A close adds the rows
--- since then. This is working data, which `verify` derives again.
-CREATE TABLE running_lines (
-  posted_month text COLLATE "C" NOT NULL,
-  partner_id text COLLATE "C" NOT NULL,
-  currency text COLLATE "C" NOT NULL,
-  arrangement text COLLATE "C" NOT NULL,
-  policy_id text COLLATE "C" NOT NULL,
-  kind text COLLATE "C" NOT NULL,
-  month text COLLATE "C" NOT NULL,
-  -- The month, the posting month and the kind of the row that a reversal reverses; empty for other rows.
-  sold_month text COLLATE "C" NOT NULL,
-  sold_posted text COLLATE "C" NOT NULL,
-  sold_kind text COLLATE "C" NOT NULL,
-  -- Whether ledger_receipts has the receipts of the rows. Other rows are acceptances.
-  by_receipt boolean NOT NULL,
-  count bigint NOT NULL,
-  spot_price numeric NOT NULL,
-  partner_cut numeric NOT NULL,
-  invoice_amount numeric NOT NULL,
-  last_accepted_at timestamptz NOT NULL,
-  PRIMARY KEY (posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted, sold_kind,
-               by_receipt)
-);
-CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'running_lines');
-
 -- Returns false if the sequence was set back, for example by a restore. In that case, a checkpoint would already cover
 -- the next number. begin_recording calls this function before each statement.
 CREATE FUNCTION log_numbers_ascend() RETURNS boolean LANGUAGE sql

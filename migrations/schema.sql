@@ -1,4 +1,4 @@
--- Facts: SHA-256 e5cc4640e7ef6f1b5f98038c80db9b7bfbf57d0346efacb7b77881d566aa7d95, without the role reckoner_app 94eee42fa494dee28435556ebf77b09b1c7f905842e62d33a8a5fa6e8d8ddea9
+-- Facts: SHA-256 0b43dfb06b01e83b457d93d25d101fa8cf6aadd841daaecc90d9b0c30bb565c3, without the role reckoner_app 74a09c88abeb391c0269999f14e797730b4992b149dece0afbc2cc846c707406
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -1332,7 +1332,7 @@ CREATE INDEX ledger_rows_of_order ON ledger_rows USING btree (partner_id, order_
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows USING btree (partner_id, accepted_at) WHERE arrangement = 'connected_account';
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows USING btree (posted_month, partner_id, quote_id) WHERE arrangement = 'connected_account';
-CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize='on');
+CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month, accepted_at, partner_id) WITH (autosummarize='on');
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event(); -- enabled: A
@@ -1522,6 +1522,122 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON feed_statement
 CREATE TRIGGER fact_number BEFORE INSERT ON feed_statement_totals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON feed_statement_totals FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 GRANT INSERT, SELECT ON feed_statement_totals TO reckoner_app;
+
+CREATE TABLE running_lines (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  month text COLLATE "C" NOT NULL,
+  sold_month text COLLATE "C" NOT NULL,
+  sold_posted text COLLATE "C" NOT NULL,
+  sold_kind text COLLATE "C" NOT NULL,
+  by_receipt boolean NOT NULL,
+  count bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  last_accepted_at timestamp with time zone NOT NULL,
+  CONSTRAINT running_lines_pkey PRIMARY KEY (posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted, sold_kind, by_receipt)
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON running_lines TO reckoner_app;
+
+CREATE FUNCTION bare_id(own_id text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN lower(CASE WHEN (own_id < ('1' COLLATE "C")) THEN ltrim(own_id, '0') ELSE own_id END);
+GRANT EXECUTE ON FUNCTION bare_id TO reckoner_app;
+
+CREATE TABLE held_rows (
+  held_row_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  kind text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  requote_id text COLLATE "C",
+  reversal_id text COLLATE "C",
+  enrollment_id text COLLATE "C",
+  policy_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  accepted_at timestamp with time zone NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  order_reference text COLLATE "C",
+  cover_from date,
+  cover_to date,
+  sign text NOT NULL,
+  repeats text COLLATE "C",
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT held_rows_pkey PRIMARY KEY (held_row_id),
+  CONSTRAINT held_row_sign_known CHECK (sign = ANY (ARRAY['same_enrollment', 'same_order', 'same_quote', 'same_id', 'held_sale'])),
+  CONSTRAINT held_row_balance CHECK (spot_price = (partner_cut + invoice_amount)),
+  CONSTRAINT held_row_repeats_a_row CHECK ((repeats IS NULL) = (sign = 'held_sale')),
+  CONSTRAINT held_rows_fact_positive CHECK (log_no > 0),
+  CONSTRAINT held_rows_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT held_rows_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT held_rows_partner_id_policy_id_fkey FOREIGN KEY (partner_id, policy_id) REFERENCES policies(partner_id, policy_id)
+);
+CREATE UNIQUE INDEX held_rows_known_once ON held_rows USING btree (partner_id, kind, COALESCE(reversal_id, requote_id, quote_id));
+CREATE UNIQUE INDEX held_rows_fact ON held_rows USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON held_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON held_rows FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON held_rows FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON held_rows TO reckoner_app;
+GRANT SELECT ON SEQUENCE held_rows_held_row_id_seq TO reckoner_app;
+
+CREATE FUNCTION own_id(h held_rows)
+ RETURNS identifier
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT coalesce(h.reversal_id, h.requote_id, h.quote_id)
+$function$;
+GRANT EXECUTE ON FUNCTION own_id TO reckoner_app;
+
+CREATE TABLE held_row_decisions (
+  held_row_id bigint NOT NULL,
+  decision text NOT NULL,
+  reason text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT held_row_decisions_pkey PRIMARY KEY (held_row_id),
+  CONSTRAINT held_row_decision_known CHECK (decision = ANY (ARRAY['recorded', 'discarded'])),
+  CONSTRAINT held_row_decision_has_reason CHECK (reason <> ''),
+  CONSTRAINT held_row_decisions_fact_positive CHECK (log_no > 0),
+  CONSTRAINT held_row_decisions_held_row_id_fkey FOREIGN KEY (held_row_id) REFERENCES held_rows(held_row_id),
+  CONSTRAINT held_row_decisions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX held_row_decisions_fact ON held_row_decisions USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON held_row_decisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON held_row_decisions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON held_row_decisions FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON held_row_decisions TO reckoner_app;
+
+CREATE VIEW undecided_rows AS
+ SELECT held_row_id, kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
+    accepted_at, spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to, sign, repeats,
+    recorded_at, event_id, log_no
+   FROM held_rows h
+  WHERE NOT (EXISTS ( SELECT
+           FROM held_row_decisions d
+          WHERE d.held_row_id = h.held_row_id));
+GRANT SELECT ON undecided_rows TO reckoner_app;
+
+CREATE TABLE doubled_rows (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  entry_id bigint NOT NULL,
+  repeats text COLLATE "C" NOT NULL,
+  CONSTRAINT doubled_rows_pkey PRIMARY KEY (partner_id, posted_month, entry_id),
+  CONSTRAINT doubled_rows_partner_id_posted_month_entry_id_fkey FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
+);
+GRANT DELETE, INSERT, SELECT ON doubled_rows TO reckoner_app;
 
 CREATE FUNCTION has_no_rows()
  RETURNS boolean
@@ -1908,27 +2024,6 @@ CREATE TABLE partner_edges (
   CONSTRAINT partner_edges_pkey PRIMARY KEY (posted_month, partner_id, currency, arrangement)
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON partner_edges TO reckoner_app;
-
-CREATE TABLE running_lines (
-  posted_month text COLLATE "C" NOT NULL,
-  partner_id text COLLATE "C" NOT NULL,
-  currency text COLLATE "C" NOT NULL,
-  arrangement text COLLATE "C" NOT NULL,
-  policy_id text COLLATE "C" NOT NULL,
-  kind text COLLATE "C" NOT NULL,
-  month text COLLATE "C" NOT NULL,
-  sold_month text COLLATE "C" NOT NULL,
-  sold_posted text COLLATE "C" NOT NULL,
-  sold_kind text COLLATE "C" NOT NULL,
-  by_receipt boolean NOT NULL,
-  count bigint NOT NULL,
-  spot_price numeric NOT NULL,
-  partner_cut numeric NOT NULL,
-  invoice_amount numeric NOT NULL,
-  last_accepted_at timestamp with time zone NOT NULL,
-  CONSTRAINT running_lines_pkey PRIMARY KEY (posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted, sold_kind, by_receipt)
-);
-GRANT DELETE, INSERT, SELECT, UPDATE ON running_lines TO reckoner_app;
 
 CREATE FUNCTION log_numbers_ascend()
  RETURNS boolean

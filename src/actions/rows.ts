@@ -11,6 +11,7 @@ import { type ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import type { RowFormat } from '../ledger/read.ts';
 import { countLines, refuseTooMany } from '../reading/limits.ts';
+import { SEE } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { defineAction, type Facts, type Report } from './action.ts';
@@ -54,7 +55,12 @@ export const ledgerImport = defineAction({
   facts: async (_tx, _input, report): Promise<Facts> =>
     report === undefined
       ? {}
-      : { rows: { recorded: String(report.accepted), late: String(report.late), rejected: String(report.rejected) } },
+      : {
+          rows: {
+            ...{ recorded: String(report.accepted), late: String(report.late), held: String(report.held) },
+            rejected: String(report.rejected),
+          },
+        },
   amounts: () => [],
   report: async (_tx, { width }, { result, preview }) => reportImport(result, { dryRun: preview, width }),
 });
@@ -81,16 +87,18 @@ export function reportImport(
   report: ImportReport,
   { dryRun, width }: { dryRun: boolean; width: number | undefined },
 ): Report {
-  const { accepted, duplicates, rejected, errors, other_currencies, differing_cuts, control } = report;
+  const { accepted, duplicates, held, rejected, errors, held_rows, other_currencies, differing_cuts, control } = report;
   return {
     json: {
-      ...{ accepted, duplicates, rejected, errors },
+      ...{ accepted, duplicates, held, rejected, errors },
+      ...(held_rows.length > 0 && { held_rows }),
       ...(other_currencies.length > 0 && { other_currencies }),
       ...(differing_cuts.length > 0 && { differing_cuts }),
       ...(control.length > 0 && { control }),
     },
     text: describe(report, dryRun, width),
-    attention: rejected > 0,
+    ...(held > 0 && !report.refused && { remedies: [SEE.held] }),
+    attention: rejected > 0 || held > 0,
   };
 }
 
@@ -98,17 +106,20 @@ export function reportImport(
 const SHOWN = 20;
 
 function describe(report: ImportReport, dryRun: boolean, width: number | undefined): string {
-  const { accepted, duplicates, rejected, late, errors, refused, control } = report;
+  const { accepted, duplicates, held, rejected, late, errors, refused, control } = report;
   const differs = control.some(({ agrees }) => !agrees);
   const recorded = dryRun ? 'would be recorded' : 'recorded';
   const lines: string[] = [];
-  if (errors.length > 0) {
-    const rows = errors
+  for (const [found, count] of [
+    [errors, Math.max(rejected, errors.length)],
+    [report.held_rows, held],
+  ] as const) {
+    if (found.length === 0) continue;
+    const rows = found
       .slice(0, SHOWN)
-      .map((error) => [error.file, error.line || '', error.field, `${error.code}: ${printable(error.reason)}`]);
+      .map((each) => [each.file, each.line || '', each.field, `${each.code}: ${printable(each.reason)}`]);
     lines.push(table(['file', '>line', 'field', 'reason'], rows, width));
-    const all = Math.max(rejected, errors.length);
-    if (all > SHOWN) lines.push(`… and ${all - SHOWN} more.`);
+    if (count > SHOWN) lines.push(`… and ${count - Math.min(SHOWN, found.length)} more.`);
     lines.push('');
   }
   if (refused) {
@@ -122,7 +133,14 @@ function describe(report: ImportReport, dryRun: boolean, width: number | undefin
     lines.push(`Correct them, or record only the valid rows with ${fieldName('skipInvalid')}.`);
     return lines.join('\n');
   }
-  lines.push(`${plural(accepted, 'row')} ${recorded}, ${plural(duplicates, 'duplicate')}, ${rejected} rejected.`);
+  const waiting = held === 0 ? '' : `, ${held} held`;
+  lines.push(
+    `${plural(accepted, 'row')} ${recorded}, ${plural(duplicates, 'duplicate')}${waiting}, ${rejected} rejected.`,
+  );
+  if (held > 0) {
+    const are = held === 1 ? 'A held row is' : 'Held rows are';
+    lines.push(...wrapped(`${are} not recorded until a person decides: a sale of its own, or a repetition.`, 80));
+  }
   if (control.length > 0) lines.push('The rows agree with the stated totals.');
   if (late > 0)
     lines.push(

@@ -6,19 +6,17 @@
 
 import type { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';
-import { copyOut, countLines, csvRowCounter, wholeLines } from '../database/copy.ts';
+import { copyOut, countLines, csvRowCounter } from '../database/copy.ts';
 import type { Database } from '../database/database.ts';
-import { execute, type Transaction } from '../database/transaction.ts';
-import { copyRowLines } from '../log/lines.sql.ts';
-import { Amount } from '../money.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import type { TableFormat, View } from './columns.sql.ts';
-import { type BilledMonth, readBilledMonths, readDocumentNumbers, readLedgerTotals } from './exports.sql.ts';
+import { type BilledMonth, readBilledMonths } from './exports.sql.ts';
 import { BEANCOUNT, HLEDGER, type JournalFormat } from './journal-formats.ts';
-import { LEDGER_HEADER, ledgerRows } from './ledger-rows.ts';
-import { Pack, type PackedFile, type Totals } from './pack.ts';
+import { Pack, type PackedFile } from './pack.ts';
 import { writeJournalText } from './pack-journal.ts';
+import { writeLedger } from './pack-ledger.ts';
 import { chooseLeaves, type LogOfPack, writeLog } from './pack-log.ts';
 
 import { copyOf, makeViews, readTotals } from './views.sql.ts';
@@ -88,10 +86,12 @@ async function writePack(
   const pack = await Pack.open(out);
   try {
     const log = await chooseLeaves(tx, { from, to, previous: months[0]?.previous ?? null });
-    await writeLog(tx, pack, log, onProgress);
     const writing: Writing = { tx, pack, log, months, request, onProgress };
-    if (kind === 'ledger') await writeLedger(writing);
-    else await writeViews(writing, VIEWS_OF[kind]);
+    if (kind === 'ledger') await writeLedger(writing, tableFormat(writing), onProgress);
+    else {
+      await writeLog(tx, pack, log, ({ length }) => onProgress(length));
+      await writeViews(writing, VIEWS_OF[kind]);
+    }
     const preliminary = months.some(({ books_at_size }) => books_at_size === null);
     const manifest_sha256 = await pack.publish({
       format: 'reckoner-pack',
@@ -176,53 +176,3 @@ async function writeText({ tx, pack, request, onProgress }: Writing, view: View,
   });
   await file.end({ rows });
 }
-
-// --- Ledger -----------------------------------------------------------------------------------------------------------
-
-/** The ledger rows by month, generated from their lines in the log. */
-async function writeLedger(writing: Writing): Promise<void> {
-  const { tx, pack, log, months, onProgress } = writing;
-  const lastNo = log.to.last_no;
-  const format = tableFormat(writing);
-  const file = await pack.file(`ledger.${format}`);
-  if (format === 'csv') await file.write(LEDGER_HEADER);
-  const totals = new Map<string, Record<'spotPrice' | 'partnerCut' | 'invoiceAmount', Amount>>();
-  let rows = 0;
-  // This memory is enough to sort half a million rows in each of the server's processes.
-  await execute(tx, `SET LOCAL work_mem = '128MB'`);
-  for (const billed of months) {
-    const { month, previous } = billed;
-    const toRows = ledgerRows(format, month, await readDocumentNumbers(tx, month, lastNo));
-    const take = wholeLines(async (content) => {
-      const made = toRows(content);
-      onProgress(made.length);
-      await file.write(made);
-    });
-    await copyOut(tx, copyRowLines({ after: previous ?? '', to: month }, lastNo), take);
-    for (const { currency, rows: counted, ...sums } of await readLedgerTotals(tx, billed, lastNo)) {
-      rows += counted;
-      const before = totals.get(currency);
-      const add = (name: keyof typeof sums) => {
-        const sum = Amount.of(sums[name], currency);
-        return before ? before[name].plus(sum) : sum;
-      };
-      totals.set(currency, {
-        spotPrice: add('spotPrice'),
-        partnerCut: add('partnerCut'),
-        invoiceAmount: add('invoiceAmount'),
-      });
-    }
-  }
-  await execute(tx, `SET LOCAL work_mem TO DEFAULT`);
-  await file.end({ rows, totals: totalsJson(totals) });
-}
-
-const totalsJson = (totals: ReadonlyMap<string, Readonly<Record<string, Amount>>>): Totals =>
-  Object.fromEntries(
-    [...totals]
-      .sort(([one], [other]) => (one < other ? -1 : 1))
-      .map(([currency, sums]) => [
-        currency,
-        Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, sum.toString()])),
-      ]),
-  );

@@ -47,19 +47,25 @@ export async function readDocumentNumbers(tx: Transaction, month: Month, lastNo:
   return new Map(documents.map((each) => [documentKey(each.partner_id, each.currency, each.arrangement), each.number]));
 }
 
-/** Sums of a billing month's rows. */
+/** Sums of a billing month's rows. The close of a month states them. */
 export function readLedgerTotals(
   tx: Transaction,
-  { month, previous }: BilledMonth,
+  { month, previous, closed_at_size }: BilledMonth,
   lastNo: number,
 ): Promise<{ currency: string; rows: number; spotPrice: string; partnerCut: string; invoiceAmount: string }[]> {
+  const stated = `
+    SELECT currency, entries, spot_price, partner_cut, invoice_amount FROM month_totals WHERE month = :month`;
+  const summed = `
+    SELECT currency, count(*) AS entries, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+           sum(invoice_amount) AS invoice_amount
+    FROM ledger_rows
+    WHERE posted_month > :previous AND posted_month <= :month AND entry_id <= :lastNo
+    GROUP BY currency`;
   return query(
     tx,
-    `SELECT currency, count(*) AS rows, sum(spot_price)::text AS "spotPrice", sum(partner_cut)::text AS "partnerCut",
-            sum(invoice_amount)::text AS "invoiceAmount"
-     FROM ledger_rows
-     WHERE posted_month > :previous AND posted_month <= :month AND entry_id <= :lastNo
-     GROUP BY currency ORDER BY currency`,
+    `SELECT currency, entries AS rows, spot_price::text AS "spotPrice", partner_cut::text AS "partnerCut",
+            invoice_amount::text AS "invoiceAmount"
+     FROM (${closed_at_size === null ? summed : stated}) AS totals ORDER BY currency`,
     { month, previous: previous ?? '', lastNo },
   );
 }

@@ -21,18 +21,55 @@ export const documentKey = (partnerId: string, currency: string, arrangement: st
   `${partnerId}\t${currency}\t${arrangement}`;
 
 /** Turns complete lines of the log into lines of CSV or JSON. `month` is the month in which the lines are billed. */
-export function ledgerRows(format: TableFormat, month: Month, numbers: DocumentNumbers): (lines: Buffer) => string {
-  return (content) => {
-    const text = content.toString();
-    const plain = format === 'csv' && !UNUSUAL.test(text);
-    const row = format === 'jsonl' ? jsonRow : plain ? plainRow : quotedRow;
-    let rows = '';
-    for (const line of (plain ? text.replaceAll('\\N', '') : text).split('\n')) {
-      if (line !== '') rows += row(line, month, numbers);
-    }
-    return rows;
+export function ledgerRows(format: TableFormat, month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buffer {
+  if (format === 'csv') return csvRows(month, numbers);
+  return (lines) => {
+    const each = linesIn(lines.toString());
+    return Buffer.from(each.map((line) => jsonRow(line, month, numbers)).join(''));
   };
 }
+
+const linesIn = (text: string): string[] => text.split('\n').slice(0, -1);
+
+/** The runs of neighbouring lines whose rows the same month bills. Other lines have no month. */
+export function* runsByMonth(
+  lines: Buffer,
+  months: readonly { readonly month: Month; readonly previous: Month | null }[],
+): Generator<{ readonly month: Month | undefined; readonly run: Buffer }> {
+  const billing = new Map<string, Month | undefined>();
+  const monthOf = (posted: string): Month | undefined => {
+    if (!billing.has(posted)) {
+      const billed = months.find(({ month, previous }) => posted <= month && posted > (previous ?? ''));
+      billing.set(posted, billed?.month);
+    }
+    return billing.get(posted);
+  };
+  let [begin, current]: [number, Month | undefined] = [0, undefined];
+  for (let from = 0; from < lines.length; ) {
+    const end = lines.indexOf(LINE_END, from);
+    const month =
+      lines.toString('latin1', from, from + ROW.length) === ROW ? monthOf(postedMonth(lines, end)) : undefined;
+    if (month !== current) {
+      if (from > begin) yield { month: current, run: lines.subarray(begin, from) };
+      [begin, current] = [from, month];
+    }
+    from = end + 1;
+  }
+  if (begin < lines.length) yield { month: current, run: lines.subarray(begin) };
+}
+
+const ROW = 'ledger_rows\t';
+
+/** The posting month of the row whose line ends at `end`. */
+function postedMonth(lines: Buffer, end: number): string {
+  let at = end;
+  for (let tabs = FIELDS - POSTED_MONTH; tabs > 0 && at > 0; at -= 1) if (lines[at - 1] === TAB) tabs -= 1;
+  return lines.toString('latin1', at + 1, at + 8);
+}
+
+/** The months that these lines close. */
+export const closedMonths = (lines: Buffer): string[] =>
+  [...lines.toString('latin1').matchAll(/^closed_months\t\d+\t([^\t]+)/gm)].map(([, month = '']) => month);
 
 /** A line has the kind and the number before the columns of its form. */
 const place = (name: string): number => 2 + (LOG_FORMS[0]?.columns.findIndex((column) => column.name === name) ?? 0);
@@ -52,6 +89,7 @@ const INVOICE_AMOUNT = place('invoice_amount');
 const ORDER = place('order_reference');
 const COVER_FROM = place('cover_from');
 const COVER_TO = place('cover_to');
+const POSTED_MONTH = place('posted_month');
 const ARRANGEMENT = place('arrangement');
 const RECORDED = place('recorded_at');
 
@@ -93,24 +131,104 @@ function jsonRow(line: string, month: Month, numbers: DocumentNumbers): string {
   return `{${pairs.join(', ')}}\n`;
 }
 
-/**
- * Matches text that CSV must write with quotes or an apostrophe, or that must be unescaped first. No identifier of an
- * imported row needs any of these; an order's reference may.
- */
-const UNUSUAL = /\\[^N]|[",\r]|\t['=@+ ＝＋－＠]|\t-(?!\d+(?:\.\d+)?(?:\t|$))/;
-
 const quotedRow = (line: string, month: Month, numbers: DocumentNumbers): string =>
   csvLine(valuesOf(line, month, numbers).map(cellOf));
 
-/** Converts a line without special characters. A million rows take 2 s this way instead of 6 s. */
-function plainRow(line: string, month: Month, numbers: DocumentNumbers): string {
-  const fields = line.split('\t');
-  const f = (index: number): string => fields[index] as string;
-  const currency = f(CURRENCY);
-  const digits = minorDigits(currency) ?? 0;
-  const number = numbers.get(documentKey(f(PARTNER), currency, f(ARRANGEMENT))) ?? '';
-  const ids = `${f(KIND)},${f(PARTNER)},${f(QUOTE)},${f(REQUOTE)},${f(REVERSAL)},${f(ENROLLMENT)},${f(POLICY)},${currency}`;
-  const amounts = `${withDigits(f(SPOT_PRICE), digits)},${withDigits(f(PARTNER_CUT), digits)},${withDigits(f(INVOICE_AMOUNT), digits)}`;
-  const order = `${f(ORDER)},${f(COVER_FROM)},${f(COVER_TO)}`;
-  return `${ids},${f(ACCEPTED)},${amounts},${order},${f(ENTRY_ID)},${month},${f(RECORDED)},${number}\n`;
+const codeOf = (letter: string): number => letter.charCodeAt(0);
+const [TAB, LINE_END, COMMA] = [codeOf('\t'), codeOf('\n'), codeOf(',')];
+const [MINUS, POINT, ZERO] = [codeOf('-'), codeOf('.'), codeOf('0')];
+const [ESCAPE, NULL] = [codeOf('\\'), codeOf('N')];
+
+const FIELDS = 2 + (LOG_FORMS[0]?.columns.length ?? 0);
+const [UNUSUAL, UNUSUAL_AT_BEGIN] = [1, 2];
+/**
+ * Bytes that CSV must write with quotes or an apostrophe, or that must be unescaped first, anywhere or at the beginning
+ * of a field. No identifier of an imported row has any of these; an order's reference may.
+ */
+const BYTES = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte > 127 || '\\",\r'.includes(String.fromCharCode(byte))
+    ? UNUSUAL
+    : "'=@+- ".includes(String.fromCharCode(byte))
+      ? UNUSUAL_AT_BEGIN
+      : 0,
+);
+
+/**
+ * Finds where each field of the line at `from` begins, and where the next line begins. Returns whether the line is
+ * usual. The loops over bytes use only local variables, which makes them three times as fast.
+ */
+function findFields(lines: Buffer, from: number, begins: Int32Array): boolean {
+  let isUsual = true;
+  let [at, field, begin] = [from, 0, from];
+  begins[0] = from;
+  for (; at < lines.length; at += 1) {
+    const byte = lines[at] as number;
+    if (byte === LINE_END) break;
+    if (byte === TAB) {
+      begin = at + 1;
+      field += 1;
+      begins[field] = begin;
+    } else if (BYTES[byte] !== 0 && isUsual) {
+      if (at !== begin) isUsual = BYTES[byte] === UNUSUAL_AT_BEGIN;
+      else if (byte === ESCAPE && lines[at + 1] === NULL && (lines[at + 2] ?? 0) <= LINE_END) at += 1;
+      else isUsual = byte === MINUS && field >= SPOT_PRICE && field <= INVOICE_AMOUNT;
+    }
+  }
+  begins[FIELDS] = at + 1;
+  return isUsual && field === FIELDS - 1;
+}
+
+/**
+ * Writes the fields from the kind to the end of the cover, which are those of the CSV in its order, each with a comma.
+ * NULL is an empty cell. Returns the length of what is written.
+ */
+function writeFields(lines: Buffer, begins: Int32Array, digits: number, csv: Buffer, from: number): number {
+  let length = from;
+  for (let field = KIND; field <= COVER_TO; field += 1) {
+    const end = (begins[field + 1] as number) - 1;
+    let at = begins[field] as number;
+    let point = end;
+    if (lines[at] === ESCAPE) at = end;
+    for (; at < end; at += 1) {
+      const byte = lines[at] as number;
+      if (byte === POINT) point = at + 1;
+      csv[length] = byte;
+      length += 1;
+    }
+    if (field >= SPOT_PRICE && field <= INVOICE_AMOUNT && digits > 0) {
+      if (point === end) csv[length++] = POINT;
+      for (let decimals = end - point; decimals < digits; decimals += 1) csv[length++] = ZERO;
+    }
+    csv[length++] = COMMA;
+  }
+  return length;
+}
+
+/** Turns lines into CSV byte by byte, and unusual lines as texts. */
+function csvRows(month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buffer {
+  const begins = new Int32Array(FIELDS + 1);
+  const begin = (field: number): number => begins[field] as number;
+  return (lines) => {
+    const textOf = (field: number): string => lines.toString('latin1', begin(field), begin(field + 1) - 1);
+    let csv = Buffer.allocUnsafe(2 * lines.length);
+    let length = 0;
+    const makeRoom = (bytes: number) => {
+      if (length + bytes > csv.length) csv = Buffer.concat([csv.subarray(0, length)], 2 * (csv.length + bytes));
+    };
+    for (let from = 0; from < lines.length; from = begin(FIELDS)) {
+      if (findFields(lines, from, begins)) {
+        const currency = textOf(CURRENCY);
+        const number = numbers.get(documentKey(textOf(PARTNER), currency, textOf(ARRANGEMENT))) ?? '';
+        const rest = `${textOf(ENTRY_ID)},${month},${textOf(RECORDED)},${number}\n`;
+        makeRoom(begin(FIELDS) - from + Buffer.byteLength(rest));
+        length = writeFields(lines, begins, minorDigits(currency) ?? 0, csv, length);
+        length += csv.write(rest, length);
+      } else {
+        const row = quotedRow(lines.toString('utf8', from, begin(FIELDS) - 1), month, numbers);
+        makeRoom(Buffer.byteLength(row));
+        length += csv.write(row, length);
+      }
+    }
+    return csv.subarray(0, length);
+  };
 }

@@ -101,6 +101,7 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
      SELECT 0::bigint AS first, (SELECT coalesce(max(size), 0) FROM ${home}.log_checkpoints)::bigint AS size,
             (SELECT min(month) FROM ${home}.closed_months)::text AS from_month,
             (SELECT max(month) FROM ${home}.closed_months)::text AS to_month;
+     ANALYZE currencies, pack;
      SET LOCAL search_path = pg_temp, ${home}`,
   );
   return home;
@@ -109,13 +110,15 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
 const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const units = (sum: string, currency = 'currency'): string => `(${sum} * log_units(${currency}))::bigint`;
 
+const QUOTE_NUMBER = 'hashtextextended(r.quote_id, hashtextextended(r.partner_id, 0))';
+
 /**
  * Shared tables of the rules that read all rows. They are made from the table itself, so that amounts and times are
  * converted only after grouping. For 300,000 rows this takes 1.0 s instead of 3.3 s. A test compares these tables with
- * those that the rules make.
+ * those that the rules make. `rows` are the ledger rows, or those up to a number.
  */
-export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
-  row_groups: (home) => `CREATE TABLE row_groups AS
+export const ROW_TABLES: Readonly<Record<string, (rows: string) => string>> = {
+  row_groups: (rows) => `CREATE TABLE row_groups AS
     SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone COLLATE "C" AS time_zone,
            event_id, count(*) AS entries, ${units('sum(spot_price)')} AS spot_price,
            ${units('sum(partner_cut)')} AS partner_cut, ${units('sum(invoice_amount)')} AS invoice_amount,
@@ -132,13 +135,11 @@ export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
              WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
              WHEN 'reversal' THEN reversal_id IS NOT NULL ELSE false END IS NOT TRUE) AS misnamed,
            count(*) FILTER (WHERE cover_to < cover_from OR cover_to IS NOT NULL AND cover_from IS NULL) AS uncovered
-    FROM ${home}.ledger_rows
+    FROM ${rows} AS r
     GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`,
-  quotes: (home) => `CREATE TABLE quotes AS
-    WITH followed AS MATERIALIZED (
-      SELECT partner_id, quote_id FROM ${home}.ledger_rows GROUP BY partner_id, quote_id
-      HAVING count(*) > 1 OR min(kind) <> 'quote_accepted'
-    )
+  // A number for each quote takes half the work of its names. Two quotes may have one number.
+  quotes: (rows) => `CREATE TABLE quotes AS
+    WITH several AS MATERIALIZED (SELECT ${QUOTE_NUMBER} AS number FROM ${rows} AS r GROUP BY 1 HAVING count(*) > 1)
     SELECT r.partner_id, r.quote_id, count(*) AS entries,
            count(*) FILTER (WHERE r.kind = 'quote_accepted') AS sales, min(r.policy_id) AS policy_id,
            max(r.policy_id) AS other_policy_id, min(r.currency) AS currency, max(r.currency) AS other_currency,
@@ -146,8 +147,36 @@ export const ROW_TABLES: Readonly<Record<string, (home: string) => string>> = {
            ${units('sum(r.partner_cut)', 'min(r.currency)')} AS partner_cut,
            ${units('sum(r.invoice_amount)', 'min(r.currency)')} AS invoice_amount,
            min(r.arrangement) FILTER (WHERE r.kind = 'quote_accepted') AS arrangement
-    FROM followed f JOIN ${home}.ledger_rows r USING (partner_id, quote_id) GROUP BY r.partner_id, r.quote_id`,
+    FROM ${rows} AS r WHERE r.kind <> 'quote_accepted' OR ${QUOTE_NUMBER} IN (SELECT number FROM several)
+    GROUP BY r.partner_id, r.quote_id HAVING count(*) > 1 OR min(r.kind) <> 'quote_accepted'`,
 };
+
+/** The schema of the facts, and the number up to which they are read. */
+interface LiveFacts {
+  readonly home: string;
+  readonly to?: number;
+}
+
+const tableOf = (statement: string): string =>
+  /^(?:--.*\n)*(?:CREATE TABLE|INSERT INTO) (\w+)/.exec(statement)?.[1] ?? '';
+
+/** A statement of PREPARE over the views of `makeLiveViews`. */
+export function liveStatement(statement: string, { home, to }: LiveFacts): string {
+  const rows = to === undefined ? `${home}.ledger_rows` : `(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`;
+  return ROW_TABLES[tableOf(statement)]?.(rows) ?? statement;
+}
+
+/** Runs statements of PREPARE over the views of `makeLiveViews`. */
+export async function prepareTables(tx: Transaction, prepare: readonly string[], facts: LiveFacts): Promise<void> {
+  // The planner underestimates the work of grouping, and would use only one process without the first setting. With the
+  // second, a sample of 6,000 rows describes each table.
+  await execute(tx, 'SET LOCAL parallel_tuple_cost TO 0.001; SET LOCAL default_statistics_target TO 20');
+  for (const statement of prepare) {
+    await execute(tx, liveStatement(statement, facts));
+    const table = tableOf(statement);
+    if (table !== '') await execute(tx, `ANALYZE ${table}`);
+  }
+}
 
 /**
  * What the program shows, compared with what the rules derive from the facts. The name and sentence are as those of a

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
-import { readLines } from '../log/lines.sql.ts';
+import { copyLines } from '../log/lines.sql.ts';
 import { noteOf, vkeyOf } from '../log/note.ts';
 import { noteKeyOf, readLatestKey, readSignatureLines, readStamps } from '../log/signatures.sql.ts';
 import { consistencyProof, hashLines, knownNodes, LeafRange } from '../log/tree.ts';
@@ -44,12 +44,15 @@ export async function chooseLeaves(
   return { origin: end.origin, from: begin, to: end, checkpoints };
 }
 
-/** Writes `log.tsv`, the checkpoints, the edge and the proofs that a pack needs, and the rules. */
+/**
+ * Writes `log.tsv`, the checkpoints, the edge and the proofs that a pack needs, and the rules. Passes each piece of
+ * `log.tsv` to `onPiece`, too.
+ */
 export async function writeLog(
   tx: Transaction,
   pack: Pack,
   { from, to, checkpoints }: LogOfPack,
-  onProgress: (bytes: number) => void,
+  onPiece: (piece: Buffer) => Promise<void> | void,
 ): Promise<void> {
   const write = async (name: string, content: string | Buffer, rows: number) => {
     const file = await pack.file(name);
@@ -57,25 +60,10 @@ export async function writeLog(
     await file.end({ rows });
   };
   const log = await pack.file('log.tsv');
-  let pieces: Buffer[] = [];
-  let gathered = 0;
-  let writing = Promise.resolve();
-  const flush = () => {
-    const content = Buffer.concat(pieces);
-    onProgress(content.length);
-    [pieces, gathered] = [[], 0];
-    writing = writing.then(() => log.write(content));
-    writing.catch(() => {}); // This promise is awaited at the end.
-  };
-  const lineEnd = Buffer.of(0x0a);
-  await readLines(tx, { after: from?.last_no ?? 0, to: to.last_no }, (_, content, start, end) => {
-    // The content is copied, because the next lines overwrite it.
-    pieces.push(Buffer.from(content.subarray(start, end)), lineEnd);
-    gathered += end - start + 1;
-    if (gathered > 1_000_000) flush();
+  await copyLines(tx, { after: from?.last_no ?? 0, to: to.last_no }, async (piece) => {
+    await log.write(piece);
+    await onPiece(piece);
   });
-  flush();
-  await writing;
   await log.end({ rows: to.size - (from?.size ?? 0) });
 
   const own = checkpoints.filter(({ size }) => size >= (from?.size ?? 0) && size <= to.size);

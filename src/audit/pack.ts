@@ -3,9 +3,9 @@
  * written to a draft beside its destination, and published when it is complete. Refusals: export_exists,
  * file_unwritable.
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { createWriteStream, existsSync, readdirSync } from 'node:fs';
-import { type FileHandle, mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
@@ -49,7 +49,7 @@ export class Pack {
   private readonly draft: Draft;
   /** Complete files are synced to disk while the next files are written. */
   private readonly syncing: Promise<void>[] = [];
-  private readonly unfinished = new Set<FileInPack>();
+  private readonly unfinished = new Set<{ abandon(): Promise<void> }>();
 
   private constructor(out: string) {
     this.out = out;
@@ -83,9 +83,21 @@ export class Pack {
     });
   }
 
-  /** The path of a complete file until the pack is published. */
-  pathOf(name: string): string {
-    return join(this.draft.path, name);
+  /** Opens a file for content that a file of the pack gets later. */
+  scratch(): Promise<Scratch> {
+    return guarded(this.out, async () => {
+      const path = join(this.draft.path, `.${randomUUID()}`);
+      const handle = await open(path, 'wx+');
+      const abandon = () => handle.close();
+      this.unfinished.add({ abandon });
+      return {
+        write: (content) => guarded(this.out, () => handle.writeFile(content)),
+        moveTo: async (file) => {
+          for await (const content of handle.createReadStream({ start: 0 })) await file.write(content);
+          await guarded(this.out, () => rm(path));
+        },
+      };
+    });
   }
 
   /** Adds the manifest of all other files and moves the pack to its destination. Returns the manifest's SHA-256. */
@@ -110,6 +122,12 @@ export class Pack {
     await Promise.allSettled([...this.syncing, ...[...this.unfinished].map((file) => file.abandon())]);
     await this.draft.discard().catch(() => {});
   }
+}
+
+export interface Scratch {
+  readonly write: (content: Buffer) => Promise<void>;
+  /** Adds the content to a file of the pack. */
+  readonly moveTo: (file: FileInPack) => Promise<void>;
 }
 
 type FileCallback = (facts: Omit<PackedFile, 'name'>, synced: Promise<void>) => void;

@@ -5,12 +5,13 @@
 
 import type { DateTime } from 'luxon';
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
-import { execute, isFaultOfOne, raiseWorkMemory, sqlstate, type Transaction } from '../database/transaction.ts';
-import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
 import { readMonthRoots } from '../log/checkpoints.sql.ts';
 import type { DerivedRows } from '../log/derive.ts';
 import type { Month } from '../month.ts';
+import { attempt, unchecked } from './checks/attempt.ts';
 import type { Check, CheckContext } from './checks/check.ts';
 import type { Difference, Finding } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
@@ -70,7 +71,11 @@ export async function verify(
     // sorting.
     await raiseWorkMemory(on);
     for (const check of those) {
-      const finding = await attempt(on, () => check.run(on, within), unchecked(check));
+      const finding = await attempt<Finding>(
+        on,
+        () => check.run(on, within),
+        (error) => ({ inspected: 0, differences: [unchecked(check.name, error)] }),
+      );
       done.set(check.name, { check: check.name, ...finding });
       for (let next = nextOf(done, checks); next !== undefined; next = nextOf(done, checks)) {
         checks.push(next);
@@ -118,32 +123,6 @@ function isEmpty(tx: Transaction): Promise<boolean> {
     () => false,
   );
 }
-
-/** Does the work. If damaged data prevents the work, returns `instead`. */
-async function attempt<Result>(
-  tx: Transaction,
-  work: () => Promise<Result>,
-  instead: (error: unknown) => Result,
-): Promise<Result> {
-  await execute(tx, 'SAVEPOINT attempt');
-  try {
-    const result = await work();
-    await execute(tx, 'RELEASE SAVEPOINT attempt');
-    return result;
-  } catch (error) {
-    if (error instanceof Refusal || (sqlstate(error) !== undefined && !isFaultOfOne(error))) throw error;
-    // If the connection was lost, the function fails with the error of the connection.
-    await execute(tx, 'ROLLBACK TO SAVEPOINT attempt');
-    return instead(error);
-  }
-}
-
-const unchecked =
-  ({ name }: Check) =>
-  (error: unknown): Finding => ({
-    inspected: 0,
-    differences: [{ subject: name, detail: `cannot be checked, the database is damaged: ${reasonOf(error)}` }],
-  });
 
 /**
  * The context of checks of one month, or of everything, in this transaction. The rules always check everything: a

@@ -5,7 +5,7 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { decimal, expressionOf, rowsOf, type TableFormat, type View } from './columns.sql.ts';
-import { makeLiveViews } from './live.sql.ts';
+import { makeLiveViews, prepareTables } from './live.sql.ts';
 import type { Totals } from './pack.ts';
 import { readRules } from './rules.ts';
 
@@ -29,32 +29,26 @@ export async function makeViews(
 ): Promise<ReadonlyMap<string, View>> {
   const { prepare, views } = readRules();
   const chosen = views.filter(({ name }) => names.includes(name));
-  await makeLiveViews(tx, lastNo);
-  await execute(
-    tx,
-    `UPDATE pack SET first = ${first}, size = ${size}, from_month = '${from}', to_month = '${to}';
-     SET LOCAL parallel_tuple_cost TO 0.001`,
-  );
-  const needed = tablesFor(chosen, prepare);
-  for (const { statement } of needed) await execute(tx, statement);
-  await execute(tx, `ANALYZE ${[...new Set(['pack', ...needed.map(({ table }) => table)])].join(', ')}`);
+  const home = await makeLiveViews(tx, lastNo);
+  await execute(tx, `UPDATE pack SET first = ${first}, size = ${size}, from_month = '${from}', to_month = '${to}'`);
+  await prepareTables(tx, tablesFor(chosen, prepare), { home, to: lastNo });
   return new Map(chosen.map((view) => [view.name, view]));
 }
 
 /** The statements that make or fill a table, if a view or a later statement of these names the table. */
-function tablesFor(views: readonly View[], prepare: readonly string[]) {
+function tablesFor(views: readonly View[], prepare: readonly string[]): string[] {
   const words = new Set<string>();
   const read = (sql: string) => {
     for (const [word] of sql.matchAll(/\w+/g)) words.add(word);
   };
   for (const view of views) read(view.query);
-  const needed: { table: string; statement: string }[] = [];
+  const needed: string[] = [];
   for (const each of prepare.toReversed()) {
     const statement = each.replace(/^--.*\n/gm, '');
     const [, table = ''] = /^(?:CREATE TABLE|INSERT INTO|CREATE INDEX \w+ ON) (\w+)/.exec(statement) ?? [];
     if (!words.has(table)) continue;
     read(statement);
-    needed.unshift({ table, statement });
+    needed.unshift(statement);
   }
   return needed;
 }

@@ -31,7 +31,17 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     () => [listCommand(import('../lists/changes.ts').then((lists) => lists.settingsChanges))],
   ],
   instructions: ['Put our bank details in force', () => [actionCommand(loadAction('instructions.adopt'))]],
-  ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
+  ledger: [
+    'Import ledger rows, and decide rows that may repeat a sale',
+    () => [
+      import('./commands/ledger.ts'),
+      listCommand(import('../lists/held-rows.ts').then(({ heldRows }) => heldRows)),
+      actionCommand(loadAction('rows.release')),
+      actionCommand(loadAction('rows.discard')),
+      listCommand(import('../lists/doubled-rows.ts').then((lists) => lists.doubledRows)),
+      actionCommand(loadAction('rows.separate')),
+    ],
+  ],
   feed: [
     "State the totals of partners' months, compare them, and accept what is in doubt",
     () => [

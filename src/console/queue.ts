@@ -1,10 +1,16 @@
 /** Pages of the work queue. Taking an item runs the action `work.assign` without a form. */
 import { readInput, runAction } from '../actions/run.ts';
 import { workAssign } from '../actions/work/assign.ts';
+import { doubledRows } from '../lists/doubled-rows.ts';
+import { heldRows } from '../lists/held-rows.ts';
+import { addList } from './list-route.tsx';
 import type { Routes } from './route.ts';
 import { queueHref, queueScreen, readQueue } from './screens/queue.tsx';
 
-export function addQueue({ screen, action }: Routes): void {
+export function addQueue(routes: Routes): void {
+  const { screen, action } = routes;
+  addList(routes, '/queue/rows', { list: heldRows, place: 'queue', title: 'Held rows' });
+  addList(routes, '/queue/doubled', { list: doubledRows, place: 'queue', title: 'Doubled rows' });
   screen(
     '/queue',
     { role: 'viewer', scope: 'partners' },

@@ -87,3 +87,35 @@ export async function copyBinary(tx: Transaction, copy: string, read: (content: 
     rest = Buffer.from(rows.subarray(read(rows)));
   });
 }
+
+const ROW_HEADER = 6;
+
+/**
+ * Passes the values of a query's only column to `take`, joined and piece by piece. A query with few large values costs
+ * less than one with many small values, because each row is a message of the protocol.
+ */
+export async function copyJoined(
+  tx: Transaction,
+  select: string,
+  take: (piece: Buffer) => Promise<void> | void,
+): Promise<void> {
+  let header: Buffer = Buffer.alloc(0);
+  let length = BINARY_HEADER + ROW_HEADER;
+  let left = 0;
+  await copyOut(tx, `COPY (${select}) TO STDOUT (FORMAT binary)`, async (chunk) => {
+    for (let at = 0; at < chunk.length; ) {
+      const piece = chunk.subarray(at, at + (left > 0 ? left : length - header.length));
+      at += piece.length;
+      if (left > 0) {
+        left -= piece.length;
+        await take(piece);
+        continue;
+      }
+      header = Buffer.concat([header, piece]);
+      if (header.length < length) continue;
+      left = header.readInt32BE(length - 4);
+      header = Buffer.alloc(0);
+      length = ROW_HEADER;
+    }
+  });
+}

@@ -1,9 +1,18 @@
 import { fieldName } from '../field-names.ts';
-import type { UntiedRows } from '../ledger/running-lines.sql.ts';
 import { type Remedy, SEE, type ToDo, toDo, toRun } from '../remedy.ts';
 import { counted, plural } from '../text.ts';
 import { badInput, refused, says, someOf, undecided } from './definition.ts';
 
+/** A partner's rows of an open month and the receipts of its rows, which differ. */
+export interface UntiedRows {
+  readonly posted_month: string;
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly rows: number;
+  readonly receipts: number;
+  readonly invoice_amount: string;
+  readonly of_receipts: string;
+}
 const untied = ({ posted_month, partner_id, currency, rows, receipts, invoice_amount, of_receipts }: UntiedRows) =>
   `${partner_id} in ${posted_month}: ${plural(rows, 'row')} of ${currency} ${invoice_amount}, but receipts of ` +
   `${plural(receipts, 'row')} and ${currency} ${of_receipts}`;

@@ -17,6 +17,7 @@ import { PAUSES } from './pauses.ts';
 import { PAYMENTS } from './payments.ts';
 import { CONSOLE, PEOPLE } from './people.ts';
 import { QUOTES } from './quotes.ts';
+import { ROWS } from './rows.ts';
 import { SETUP } from './setup.ts';
 import { SPLITS } from './splits.ts';
 
@@ -26,6 +27,7 @@ const CALLS = { ...HTTP, ...QUOTES };
 
 const CATALOGUE = {
   ...SETUP,
+  ...ROWS,
   ...FILES,
   ...PEOPLE,
   ...PARTNERS,

@@ -10,7 +10,7 @@ import type { Scope } from '../people/scope.ts';
 import type { Remedy } from '../remedy.ts';
 
 export const FINDING_KINDS = [
-  ...(['approvals', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
+  ...(['approvals', 'rows', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
 ] as const;
 export type QueueKind = (typeof FINDING_KINDS)[number];
 /**

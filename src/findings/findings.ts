@@ -6,9 +6,20 @@ import { readDisputes, readHolds, readUnreplaced } from './documents.ts';
 import { readDeliveries, readLinks, readOtherEmails } from './emails.ts';
 import { FINDING_KINDS, type Finding, type FindingKind, type FindingQuestion, type ReadFindings } from './finding.ts';
 import { readJobFindings } from './machine.ts';
+import { readDoubled, readHeld } from './rows.ts';
 
 const KINDS: readonly ReadFindings[] = [
-  ...[readApprovals, readHolds, readUnreplaced, readDisputes, readDeliveries, readOtherEmails, readLinks],
+  ...[
+    readApprovals,
+    readHeld,
+    readDoubled,
+    readHolds,
+    readUnreplaced,
+    readDisputes,
+    readDeliveries,
+    readOtherEmails,
+    readLinks,
+  ],
   readJobFindings,
 ];
 

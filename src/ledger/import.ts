@@ -12,6 +12,16 @@ import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { type Actor, type AuditEvent, recordEvent } from '../people/audit-events.ts';
 import { type Control, type ControlResult, compareControls, type StatedControl } from './control.ts';
+import { findDoubles, findRepeatedRows, SIGNS, type Sign, surveyAlike } from './doubles.sql.ts';
+import {
+  countNewlyHeld,
+  findHeldBefore,
+  type HeldInFile,
+  holdDoubles,
+  holdRelated,
+  insertHeldRows,
+  readHeldInFile,
+} from './held.sql.ts';
 import { type DifferingCuts, findDifferingQuotes, readStagedCuts } from './quoted.sql.ts';
 import { findAboveLargest } from './quoted.ts';
 import { readRecords, type SourceFile } from './read.ts';
@@ -21,7 +31,6 @@ import {
   countVerdicts,
   findKnownRows,
   findOrphans,
-  findRepeatedRows,
   findUnknownSellers,
   firstBadRows,
   insertEntries,
@@ -42,8 +51,18 @@ const REPORTED_ERRORS = 1000;
 export interface ImportReport {
   readonly accepted: number;
   readonly duplicates: number;
+  /** Rows that may repeat a sale and wait for a decision, including those that an earlier import held. */
+  readonly held: number;
   readonly rejected: number;
   readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
+  readonly held_rows: readonly {
+    held_row_id: number | null;
+    file: string;
+    line: number;
+    field: string;
+    code: Sign;
+    reason: string;
+  }[];
   readonly late: number;
   /**
    * Accepted rows whose currency differs from their partner's currency. Such rows are allowed, but are usually a
@@ -69,6 +88,7 @@ interface ImportOptions {
   readonly actor: Actor;
   /**
    * The action that the rows come from. If absent, the action is an import of these files, with their names and hashes.
+   * Only the rows of an import are held.
    */
   readonly action?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   readonly onProgress?: (bytes: number) => void;
@@ -89,10 +109,10 @@ export async function importRows(
   // Only one importer at a time continues from here, so the results of these checks still hold when the rows are
   // recorded.
   await lockImporters(tx);
-  await judge(tx, options);
+  await judge(tx, staged, options);
   failpoint('import.judged');
 
-  const { good, duplicates, rejected } = await countVerdicts(tx, staged);
+  const { good, duplicates, held, rejected } = await countVerdicts(tx, staged);
   const bad = rejected === 0 ? [] : await firstBadRows(tx, REPORTED_ERRORS);
   const stated = statedControls(options, files, trailers);
   const isInvalid = broken || (rejected > 0 && !options.skipInvalid);
@@ -102,9 +122,13 @@ export async function importRows(
     await writeRejects(tx, options.rejects, files);
   }
   const refused = isInvalid || differing.length > 0;
-  if (good === 0 || refused) {
+  const newlyHeld = held === 0 || refused ? 0 : await countNewlyHeld(tx);
+  const counts = { duplicates, held, rejected, errors, control, refused };
+  const heldRows = async () =>
+    held === 0 ? [] : (await readHeldInFile(tx, REPORTED_ERRORS)).map((row) => describeHeld(row, files));
+  if (good + newlyHeld === 0 || refused) {
     const nothing = { accepted: 0, late: 0, other_currencies: [], differing_cuts: [], event_id: null };
-    return { ...nothing, duplicates, rejected, errors, control, refused };
+    return { ...nothing, ...counts, held_rows: await heldRows() };
   }
   const differing_cuts = await readStagedCuts(tx);
   const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) =>
@@ -116,6 +140,7 @@ export async function importRows(
     subject: names.map((name) => basename(name)).join(' '),
     details: {
       ...{ files: names, sha256, duplicates, rejected, skip_invalid: options.skipInvalid },
+      ...(newlyHeld > 0 && { held: newlyHeld }),
       ...(options.acceptDiffering && { accept_differing: true }),
       ...(differing_cuts.length > 0 && { differing_cuts }),
       ...(stated.length > 0 && { control: stated }),
@@ -131,10 +156,11 @@ export async function importRows(
   if (!isDeepStrictEqual(recorded.totals, totals)) {
     throw new Error(`${good} rows were good, but ${recorded.entries} were recorded, or other amounts`);
   }
+  if (newlyHeld > 0) await insertHeldRows(tx, { recordedAt: now, eventId: event_id });
   const other_currencies = await readOtherCurrencyRows(tx);
   const late = recorded.late_entries;
-  const checks = { other_currencies, differing_cuts, control };
-  return { accepted: good, duplicates, rejected, errors, late, ...checks, refused, event_id };
+  const held_rows = await heldRows();
+  return { accepted: good, ...counts, held_rows, late, other_currencies, differing_cuts, event_id };
 }
 
 /** What was stated of the delivery: by the caller, by files of totals, and by trailers. */
@@ -149,6 +175,15 @@ const statedControls = (
   ),
   ...trailers,
 ];
+
+const describeHeld = ({ file, line, field, sign, repeats, held_row_id }: HeldInFile, files: readonly SourceFile[]) => ({
+  ...{ held_row_id, file: (files[file] as SourceFile).name, line, field, code: sign },
+  reason: reasonToHold(sign, repeats),
+});
+
+/** Says why a row is held, as `may repeat dbl-a: the same enrollment, second and amounts`. */
+export const reasonToHold = (sign: Sign, repeats: string | null): string =>
+  repeats === null ? `is ${SIGNS[sign]}` : `may repeat ${repeats}: ${SIGNS[sign]}`;
 
 async function stageFiles(
   tx: Transaction,
@@ -186,17 +221,33 @@ async function stageFiles(
   }
 }
 
-async function judge(tx: Transaction, { skipInvalid, acceptDiffering = false }: ImportOptions): Promise<void> {
+async function judge(
+  tx: Transaction,
+  { spreadsheet }: StagedCounts,
+  { skipInvalid, acceptDiffering = false, action }: ImportOptions,
+): Promise<void> {
+  const holds = action === undefined;
   await surveyStaged(tx);
+  await surveyAlike(tx);
   // Known rows are found first, so that a row recorded while its partner was active stays a duplicate.
   await findKnownRows(tx);
+  if (holds) await findHeldBefore(tx);
   await findUnknownSellers(tx);
   if (!acceptDiffering) await findDifferingQuotes(tx);
   await findRepeatedRows(tx);
   await findAboveLargest(tx, { skipInvalid });
+  // A requote or reversal of a sale that is not recorded waits with it.
+  if (holds) await holdRelated(tx);
   await findOrphans(tx, { skipInvalid });
+  if (holds) {
+    // Sales are held before the sums are checked, because a reversal must not need a sale that is not recorded.
+    await findDoubles(tx, { spreadsheet });
+    await holdDoubles(tx, { reversals: false });
+    await holdRelated(tx);
+  }
   const overdrawn = await overdrawnQuotes(tx, { inFileOrder: skipInvalid });
   if (overdrawn.length > 0) await recordOverdrawn(tx, reversalsTooMany(overdrawn, { inFileOrder: skipInvalid }));
+  if (holds) await holdDoubles(tx, { reversals: true });
 }
 
 /**

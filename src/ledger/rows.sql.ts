@@ -6,8 +6,8 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { Month } from '../month.ts';
 import type { ZoneMonth } from './zone-months.ts';
 
-// Rows without a finding, including the first row of each set of duplicates.
-const GOOD = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
+/** Staged rows `s` without a finding, including the first row of each set of duplicates. */
+export const GOOD = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 
 /**
  * Collects the sellers and the related rows of the staged rows in one pass each. This survey lowered the cost of the
@@ -19,7 +19,8 @@ export async function surveyStaged(tx: Transaction): Promise<void> {
     tx,
     `CREATE TEMPORARY TABLE sellers ON COMMIT DROP AS
      SELECT partner_id, policy_id, date_trunc('month', accepted_at) AS utc_month,
-            max(accepted_at) FILTER (WHERE kind = 'quote_accepted') AS last_quote_at
+            max(accepted_at) FILTER (WHERE kind = 'quote_accepted') AS last_quote_at,
+            min(accepted_at) AS first_at, max(accepted_at) AS last_at
      FROM staged WHERE code IS NULL GROUP BY partner_id, policy_id, date_trunc('month', accepted_at)`,
   );
   // Requotes and reversals with the rows of their quotes, for rules that concern several rows.
@@ -75,11 +76,11 @@ ${DOUBTFUL_SELLERS}
   );
 }
 
-const OWN_ID_FIELD = `CASE s.kind WHEN 'quote_accepted' THEN 'quote_id' WHEN 'requote_accepted' THEN 'requote_id'
+export const OWN_ID_FIELD = `CASE s.kind WHEN 'quote_accepted' THEN 'quote_id' WHEN 'requote_accepted' THEN 'requote_id'
                     ELSE 'reversal_id' END`;
 
 // Compares amounts by value and times by instant. The identifying columns are already known to be equal.
-const sameContent = (one: string, other: string) => `
+export const sameContent = (one: string, other: string) => `
   (${one}.quote_id, ${one}.policy_id, ${one}.currency, ${one}.accepted_at, ${one}.spot_price, ${one}.partner_cut,
    ${one}.invoice_amount, coalesce(${one}.requote_id, ''), coalesce(${one}.enrollment_id, ''),
    coalesce(${one}.order_reference, ''), coalesce(${one}.cover_from, '-infinity'),
@@ -105,34 +106,6 @@ export async function findKnownRows(tx: Transaction): Promise<void> {
   );
 }
 
-// A row's identity as an eight-byte hash, so that a million identities fit in memory. The join also compares the
-// columns themselves.
-const OWN_HASH = `hash_record_extended(ROW(s.partner_id, s.kind, s.own_id), 0)`;
-
-/**
- * Finds duplicates and conflicts within this import. Of several rows with one identity, the first in file order is
- * good.
- */
-export async function findRepeatedRows(tx: Transaction): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO findings (seq, field, code, reason)
-     WITH alike AS MATERIALIZED (
-       SELECT ${OWN_HASH} AS hash FROM staged s WHERE s.code IS NULL GROUP BY 1 HAVING count(*) > 1
-     ), repeated AS (
-       SELECT s.partner_id, s.kind, s.own_id, min(s.seq) AS first_seq
-       FROM staged s WHERE ${OWN_HASH} IN (SELECT hash FROM alike) AND ${GOOD}
-       GROUP BY s.partner_id, s.kind, s.own_id HAVING count(*) > 1
-     )
-     SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'f')} THEN 'duplicate' ELSE 'conflict' END,
-            format('%s %s is on line %s with other content', s.kind, s.own_id, f.line)
-     FROM repeated r
-     JOIN staged s ON s.partner_id = r.partner_id AND s.kind = r.kind AND s.own_id = r.own_id AND s.seq <> r.first_seq
-     JOIN staged f ON f.seq = r.first_seq
-     WHERE ${GOOD}`,
-  );
-}
-
 /**
  * Finds requotes and reversals whose quote is missing, or has another policy or currency. Also finds reversals of a
  * requote that is missing or belongs to another quote. A quote or requote is missing if it is neither in the ledger nor
@@ -142,7 +115,8 @@ export async function findRepeatedRows(tx: Transaction): Promise<void> {
 export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvalid: boolean }): Promise<void> {
   const recordable = (row: string) =>
     skipInvalid
-      ? `${row}.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = ${row}.seq AND f.code <> 'duplicate')`
+      ? `${row}.code IS NULL AND NOT EXISTS (
+           SELECT FROM findings f WHERE f.seq = ${row}.seq AND f.code NOT IN ('duplicate', 'held'))`
       : 'true';
   await execute(
     tx,
@@ -196,7 +170,7 @@ export async function findOrphans(tx: Transaction, { skipInvalid }: { skipInvali
 const BAD_QUOTES = `
   SELECT partner_id, quote_id FROM related WHERE code IS NOT NULL
   UNION ALL
-  SELECT s.partner_id, s.quote_id FROM findings f JOIN related s USING (seq) WHERE f.code <> 'duplicate'`;
+  SELECT s.partner_id, s.quote_id FROM findings f JOIN related s USING (seq) WHERE f.code NOT IN ('duplicate', 'held')`;
 
 export interface Overdrawn {
   readonly seq: number;
@@ -293,9 +267,9 @@ const partnerMonths = (zoneMonths: string, onlyPartners?: string) => `partner_mo
 /** The number and sums of rows, by currency. */
 type Totals = Readonly<Record<string, object>>;
 
-const TOTALS = `json_object_agg(currency, json_build_object(
+const TOTALS = `coalesce(json_object_agg(currency, json_build_object(
   'rows', rows, 'spotPrice', spot_price::text, 'partnerCut', partner_cut::text,
-  'invoiceAmount', invoice_amount::text) ORDER BY currency)`;
+  'invoiceAmount', invoice_amount::text) ORDER BY currency), '{}')`;
 
 export async function sumGoodRows(tx: Transaction): Promise<Totals> {
   const { totals } = await queryOne<{ totals: Totals }>(
@@ -311,8 +285,8 @@ export async function sumGoodRows(tx: Transaction): Promise<Totals> {
 
 /**
  * Records the good rows by the posting rule and their receipt, with the number of the import's event. The caller must
- * hold the ledger's lock. A reversal takes the arrangement of the row that it reverses. Rows are numbered by partner, and within a
- * partner in file order. The indexes begin with the partner, so neighboring rows then share index pages. A million rows
+ * hold the ledger's lock. A reversal takes the arrangement of the row that it reverses. Rows are numbered by partner,
+ * and within a partner in file order. The indexes begin with the partner, so neighboring rows then share index pages. A million rows
  * take 22.1 s of the server's CPU time. In file order, a million rows took 26.6 s.
  */
 export function insertEntries(
@@ -350,7 +324,8 @@ export function insertEntries(
        LEFT JOIN reversed r ON r.seq = s.seq
        WHERE ${GOOD}
        ORDER BY s.partner_id, s.seq
-       RETURNING posted_month, partner_id, currency, spot_price, partner_cut, invoice_amount, posted_month > month AS late
+       RETURNING posted_month, partner_id, currency, spot_price, partner_cut, invoice_amount,
+                 posted_month > month AS late
      ), summed AS (
        SELECT posted_month, partner_id, currency, count(*) AS entries, count(*) FILTER (WHERE late) AS late_entries,
               sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
@@ -425,7 +400,7 @@ const BAD_ROWS = `
   SELECT seq, file, line, field, code, reason, raw FROM staged WHERE code IS NOT NULL
   UNION ALL
   SELECT f.seq, s.file, s.line, f.field, f.code, f.reason, s.raw
-  FROM findings f JOIN staged s USING (seq) WHERE f.code <> 'duplicate'`;
+  FROM findings f JOIN staged s USING (seq) WHERE f.code NOT IN ('duplicate', 'held')`;
 
 export interface OtherCurrencyRows {
   readonly partner_id: string;
@@ -447,15 +422,15 @@ export function readOtherCurrencyRows(tx: Transaction): Promise<OtherCurrencyRow
 export async function countVerdicts(
   tx: Transaction,
   staged: { readonly rows: number; readonly bad: number },
-): Promise<{ good: number; duplicates: number; rejected: number }> {
-  const { duplicates, others } = await queryOne<{ duplicates: number; others: number }>(
+): Promise<{ good: number; duplicates: number; held: number; rejected: number }> {
+  const { duplicates, held, others } = await queryOne<{ duplicates: number; held: number; others: number }>(
     tx,
-    `SELECT count(*) FILTER (WHERE code = 'duplicate') AS duplicates,
-            count(*) FILTER (WHERE code <> 'duplicate') AS others
+    `SELECT count(*) FILTER (WHERE code = 'duplicate') AS duplicates, count(*) FILTER (WHERE code = 'held') AS held,
+            count(*) FILTER (WHERE code NOT IN ('duplicate', 'held')) AS others
      FROM findings`,
   );
   const rejected = staged.bad + others;
-  return { good: staged.rows - rejected - duplicates, duplicates, rejected };
+  return { good: staged.rows - rejected - duplicates - held, duplicates, held, rejected };
 }
 
 export interface BadRow {

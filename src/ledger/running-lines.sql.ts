@@ -3,10 +3,11 @@
  * Checkpoints keep the lines of the rows that they cover, so a close totals only the rows since the last checkpoint.
  */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { UntiedRows } from '../errors/close.ts';
 import type { Month } from '../month.ts';
 
-const KEY = `posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted, sold_kind,
-  by_receipt`;
+const KEY = `posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
+  sold_kind, by_receipt`;
 const SUMS = 'count, spot_price, partner_cut, invoice_amount, last_accepted_at';
 
 const LAST_CLOSED = `coalesce((SELECT max(month) FROM closed_months), '')`;
@@ -85,17 +86,6 @@ export const keepLines = (tx: Transaction, lines: string): Promise<number> =>
 export const dropLines = (tx: Transaction, month: Month): Promise<number> =>
   execute(tx, `DELETE FROM running_lines WHERE posted_month <= :month`, { month });
 
-/** Rows of a partner that are not those of the receipts, or that are of no receipt and no acceptance. */
-export interface UntiedRows {
-  readonly posted_month: Month;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly rows: number;
-  readonly receipts: number;
-  readonly invoice_amount: string;
-  readonly of_receipts: string;
-}
-
 /**
  * Compares the rows of the open months with their receipts, by posting month, partner and currency: the kept lines, and
  * the rows after the log number that these cover. A row without a receipt must be the only row of its acceptance.
@@ -119,7 +109,8 @@ export const readUntiedRows = (tx: Transaction, covered: number): Promise<Untied
        SELECT posted_month, partner_id, currency, 0, 0, 0, 0, entries, spot_price, partner_cut, invoice_amount
        FROM ledger_receipts
        UNION ALL
-       SELECT s.posted_month, s.partner_id, s.currency, s.count, s.spot_price, s.partner_cut, s.invoice_amount, 0, 0, 0, 0
+       SELECT s.posted_month, s.partner_id, s.currency, s.count, s.spot_price, s.partner_cut, s.invoice_amount, 0, 0, 0,
+              0
        FROM since s JOIN audit_events a USING (event_id)
        WHERE NOT s.by_receipt AND (s.count > 1 OR a.action NOT IN ('quote.accept', 'requote.accept'))
      )

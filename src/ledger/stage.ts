@@ -24,8 +24,8 @@ export async function createStaging(tx: Transaction): Promise<void> {
        own_id text COLLATE "C" GENERATED ALWAYS AS (coalesce(reversal_id, requote_id, quote_id)) STORED
      ) ON COMMIT DROP`,
   );
-  // A row has at most one finding. Duplicates are findings too, but only other findings are reported. Without the
-  // index, 50,000 duplicates took 14 s.
+  // A row has at most one finding. Duplicates and held rows are findings too, but only other findings are errors.
+  // Without the index, 50,000 duplicates took 14 s.
   await execute(
     tx,
     `CREATE TEMPORARY TABLE findings (seq bigint PRIMARY KEY, field text, code text NOT NULL, reason text)
@@ -42,7 +42,12 @@ const CHUNK = 128 * 1024;
 export interface StagedCounts {
   readonly rows: number;
   readonly bad: number;
+  /** Whether a spreadsheet writes some of the own ids with an exponent, or has done so. */
+  readonly spreadsheet: boolean;
 }
+
+// Spreadsheets write numbers of twelve or more digits with an exponent.
+const SPREADSHEET = /^\d+(\.\d+)?[eE]\d+$|^\d{12}/;
 
 interface Stager {
   readonly add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
@@ -69,6 +74,7 @@ export async function openStager(
   });
   let seq = 0;
   let bad = 0;
+  let spreadsheet = false;
   let pending = '';
   let full = false;
   const flush = () => {
@@ -80,6 +86,8 @@ export async function openStager(
     add(file, record, problem) {
       seq += 1;
       if (problem !== undefined) bad += 1;
+      else
+        spreadsheet ||= SPREADSHEET.test(record.texts.reversal_id || record.texts.requote_id || record.texts.quote_id);
       pending += stagedLine(seq, file, record, problem, rejected?.(record));
       if (pending.length > CHUNK) flush();
     },
@@ -92,7 +100,7 @@ export async function openStager(
       stream.end();
       await ended;
       await execute(tx, 'ANALYZE staged (seq, kind, partner_id, quote_id, policy_id, own_id, code)');
-      return { rows: seq, bad };
+      return { rows: seq, bad, spreadsheet };
     },
     async abandon() {
       if (failure === undefined) stream.destroy();

@@ -8,6 +8,7 @@ import type { Database } from '../database/database.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { dropDoubledRows, findDoubledRows } from '../ledger/doubles.sql.ts';
 import { dropLines, keepLines, readLines, readUntiedRows } from '../ledger/running-lines.sql.ts';
 import type { Month } from '../month.ts';
 import type { ActorContext, Installation } from '../people/audit-events.ts';
@@ -150,6 +151,8 @@ export async function takeCheckpoint(
   });
   if (read.leaves.span.leaves === 0) return undefined;
   failpoint('checkpoint.read');
+  const range = { after: read.leaves.previous?.last_no ?? 0, to: cut.to };
+  await database.transaction((tx) => findDoubledRows(tx, range));
   const taken = await database.transaction(async (tx) => {
     await lockLog(tx);
     if ((await readLastCheckpoint(tx))?.size !== read.leaves.previous?.size) return undefined;
@@ -182,6 +185,7 @@ export async function checkpointMonth(
   const checkpoint = await endWith(tx, leaves, now, `month ${month}`);
   await deletePartnerEdges(tx, month);
   await dropLines(tx, month);
+  await dropDoubledRows(tx, month);
   return checkpoint;
 }
 
@@ -225,7 +229,7 @@ async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMo
   // The first close may bill rows of several months, which were recorded in any order.
   if (!isOneMonth) {
     trees.clear();
-    await readRowLeaves(tx, months, (_, content, from, __, key) => {
+    await readRowLeaves(tx, { months: [months] }, (_, content, from, __, key) => {
       const partner = key.slice(key.indexOf('\t') + 1);
       const rows = trees.get(partner) ?? new LeafRange();
       trees.set(partner, rows);

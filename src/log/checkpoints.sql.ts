@@ -212,7 +212,8 @@ export const insertMonthPartners = (
   execute(
     tx,
     `INSERT INTO month_partners (
-       month, partner_id, currency, arrangement, entries, spot_price, partner_cut, invoice_amount, last_accepted_at, root)
+       month, partner_id, currency, arrangement, entries, spot_price, partner_cut, invoice_amount, last_accepted_at,
+       root)
      SELECT :month, l.partner_id, l.currency, l.arrangement, sum(l.count), sum(l.spot_price), sum(l.partner_cut),
             sum(l.invoice_amount), max(l.last_accepted_at), r.root
      FROM (${LINES_OF_MONTH}) AS l

@@ -15,7 +15,7 @@ import {
   readPartnerEdges,
   readRowsOutside,
 } from './checkpoints.sql.ts';
-import { readFactLeaves, readLeaves, readRowLeaves } from './lines.sql.ts';
+import { type PostedMonths, readFactLeaves, readLeaves, readRowLeaves } from './lines.sql.ts';
 import { LeafRange } from './tree.ts';
 
 /** The rows to hash: all rows, or the rows of a closed month and of the open months. */
@@ -56,15 +56,15 @@ export async function deriveLog(tx: Transaction, rows: DerivedRows): Promise<Der
   const partners = await PartnerRows.begin(tx, checkpoints.at(-1)?.last_no ?? 0);
   const differences: LogDifference[] = [];
   const order = new Order(differences);
-  for (const run of runsOf(parts)) await readRun(tx, run, order, rows === 'all' ? partners : undefined);
-  await readRest(tx, checkpoints.at(-1)?.last_no ?? 0, order, differences);
+  const months = rows === 'all' ? [] : partners.monthsOf(rows.month);
+  for (const run of runsOf(parts)) await readRun(tx, run, order, partners, months);
+  await readRest(tx, checkpoints.at(-1)?.last_no ?? 0, order, partners, differences);
   const own = new Map((await readMisnamed(tx)).map((each) => [each.size, each.own]));
   for (const part of parts) differences.push(...compared(part, own.get(part.checkpoint.size)));
   for (const { closes, has_checkpoint } of await readClosesApart(tx)) {
     const detail = has_checkpoint ? 'is not recorded, but a checkpoint names it' : 'has no checkpoint';
     differences.push({ subject: `close of ${closes}`, detail });
   }
-  if (rows !== 'all') await partners.read(tx, rows.month);
   differences.push(...partners.compared(rows));
   return { checkpoints: checkpoints.length, differences };
 }
@@ -114,11 +114,13 @@ class Order {
   }
 }
 
+/** Reads the leaves of a run. If it is not whole, only those of its rows that are posted to these months are read. */
 async function readRun(
   tx: Transaction,
   run: readonly Part[],
   order: Order,
-  partners: PartnerRows | undefined,
+  partners: PartnerRows,
+  months: readonly PostedMonths[],
 ): Promise<void> {
   const [first, last] = [run[0] as Part, run.at(-1) as Part];
   const range = { after: first.previous?.last_no ?? 0, to: last.checkpoint.last_no };
@@ -133,22 +135,40 @@ async function readRun(
     part.facts.add(content, from);
     if (part.isWhole) part.span.add(content, from);
   };
-  if (!first.isWhole) return readFactLeaves(tx, range, onFact);
+  if (!first.isWhole) {
+    await readFactLeaves(tx, range, onFact);
+    return readRowLeaves(tx, { months, range }, partners.take);
+  }
   await readLeaves(tx, range, {
     onFact,
-    onRow: (number, content, from, _, key) => {
+    onRow: (number, content, from, to, key) => {
       order.take(number);
       partOf(number).span.add(content, from);
-      partners?.add(key, number, content, from);
+      partners.take(number, content, from, to, key);
     },
   });
 }
 
 /** Reads the facts that no checkpoint covers yet. Checks that the number of each such fact was drawn. */
-async function readRest(tx: Transaction, after: number, order: Order, differences: LogDifference[]): Promise<void> {
+async function readRest(
+  tx: Transaction,
+  after: number,
+  order: Order,
+  partners: PartnerRows,
+  differences: LogDifference[],
+): Promise<void> {
   const drawn = await readLastNumber(tx);
-  const take = (number: number) => order.take(number);
-  await readLeaves(tx, { after, to: drawn }, { onFact: take, onRow: take });
+  await readLeaves(
+    tx,
+    { after, to: drawn },
+    {
+      onFact: (number) => order.take(number),
+      onRow: (number, ...row) => {
+        order.take(number);
+        partners.take(number, ...row);
+      },
+    },
+  );
   const notDrawn = await readRowsOutside(tx, drawn);
   for (const range of [
     { after: Number.MIN_SAFE_INTEGER, to: 0 },
@@ -213,8 +233,8 @@ class PartnerRows {
     return new PartnerRows(await readMonthRoots(tx), await readPartnerEdges(tx), last);
   }
 
-  /** The first close also bills the rows of earlier months. */
-  add(key: string, number: number, content: Buffer, from: number): void {
+  /** Adds the leaf of a row. The first close also bills the rows of earlier months. */
+  readonly take = (number: number, content: Buffer, from: number, _: number, key: string): void => {
     const tab = key.indexOf('\t');
     const posted = key.slice(0, tab);
     const month = this.closed.find((each) => each >= posted);
@@ -223,15 +243,13 @@ class PartnerRows {
     const rows = this.trees.get(place) ?? new LeafRange();
     this.trees.set(place, rows);
     rows.add(content, from);
-  }
+  };
 
-  /** Reads the rows of a closed month and of all open months. */
-  async read(tx: Transaction, month: Month | null): Promise<void> {
-    const take = (number: number, content: Buffer, from: number, _: number, key: string) =>
-      this.add(key, number, content, from);
+  /** The posting months of a closed month and of all open months. */
+  monthsOf(month: Month | null): PostedMonths[] {
     const at = month === null ? -1 : this.closed.indexOf(month);
-    if (at >= 0) await readRowLeaves(tx, { after: this.closed[at - 1] ?? '', to: month as Month }, take);
-    await readRowLeaves(tx, { after: this.closed.at(-1) ?? '', to: '9999-99' }, take);
+    const open = { after: this.closed.at(-1) ?? '', to: '9999-99' };
+    return at < 0 ? [open] : [{ after: this.closed[at - 1] ?? '', to: month as Month }, open];
   }
 
   compared(scope: DerivedRows): LogDifference[] {

@@ -17,6 +17,10 @@ const FORMS = `
     posted_month recorded_at:time month time_zone arrangement event_id:int
   ledger_receipts event_id:int posted_month partner_id currency entries:int spot_price:amount partner_cut:amount
     invoice_amount:amount
+  held_rows held_row_id:int kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency
+    accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day
+    cover_to?:day sign repeats? recorded_at:time event_id:int
+  held_row_decisions held_row_id:int decision reason recorded_at:time event_id:int
   audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via
     user_id?:int
   erasures commitment reason recorded_at:time event_id:int

@@ -4,7 +4,7 @@
  * sets for each connection.
  */
 import { createHash } from 'node:crypto';
-import { copyBinary } from '../database/copy.ts';
+import { copyBinary, copyJoined } from '../database/copy.ts';
 import { execute, prepared, query, type Transaction } from '../database/transaction.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from './forms.ts';
 
@@ -57,12 +57,12 @@ const lineOf = (form: LogForm): string =>
 
 const leafOf = (line: string): string => `sha256('\\x00'::bytea || convert_to(${line}, 'UTF8'))`;
 
-const [ROWS, ...FACTS] = LOG_FORMS as [LogForm, ...LogForm[]];
-const LINE_OF_ROW = lineOf(ROWS);
-const LINES = new Map(FACTS.map((form) => [form.kind, lineOf(form)]));
+const ROWS = 'ledger_rows';
+const FACTS = LOG_FORMS.map(({ kind }) => kind).filter((kind) => kind !== ROWS);
+const LINES = new Map(LOG_FORMS.map((form) => [form.kind, lineOf(form)]));
 
 const FILLED = FACTS.map(
-  ({ kind }) =>
+  (kind) =>
     `SELECT '${kind}' AS kind
      WHERE EXISTS (SELECT FROM ${kind} WHERE log_no > :after::bigint AND log_no <= :to::bigint)`,
 ).join(' UNION ALL ');
@@ -73,106 +73,120 @@ const FILLED = FACTS.map(
  */
 const filled = prepared(`log_filled_${createHash('sha256').update(FILLED).digest('hex').slice(0, 16)}`, FILLED);
 
-async function selectFacts(tx: Transaction, range: NumberRange, column: (line: string) => string): Promise<string> {
-  const kinds = await query<{ kind: string }>(tx, filled, { ...range });
-  const parts = kinds.map(
-    ({ kind }) =>
-      `SELECT f.log_no, ${column(LINES.get(kind) ?? '')} AS leaf FROM ${kind} f WHERE ${inRange('f.log_no', range)}`,
-  );
-  return parts.length === 0 ? '' : `SELECT log_no, leaf FROM (${parts.join(' UNION ALL ')}) AS facts ORDER BY log_no`;
+async function filledKinds(tx: Transaction, range: NumberRange): Promise<string[]> {
+  return (await query<{ kind: string }>(tx, filled, { ...range })).map(({ kind }) => kind);
 }
 
-/** Takes the leaf of one fact: the fact's number, and the bytes of `content` from `from` to `to`. */
+/** How many log numbers share a row of what is read: each row is a message, and a million messages take a second. */
+const IN_A_ROW = 256;
+
+/** A query of values aggregated over facts with neighbouring numbers, in the order of the numbers. */
+const aggregated = (values: readonly string[], facts: readonly string[]): string => {
+  const group = `log_no / ${IN_A_ROW}`;
+  return `SELECT ${values.map((value) => `string_agg(${value} ORDER BY log_no)`).join(', ')}
+          FROM (${facts.join(' UNION ALL ')}) AS facts GROUP BY ${group} ORDER BY ${group}`;
+};
+
+const selectFacts = (kind: string, columns: string, where: string): string =>
+  `SELECT f.${numberOf(kind)} AS log_no, ${columns} FROM ${kind} f WHERE ${where}`;
+
+const numbered = (kind: string, range: NumberRange): string => inRange(`f.${numberOf(kind)}`, range);
+
+/** How many log numbers are read at once, because a range may not fit in memory. */
+const AT_ONCE = 200_000;
+
+function* partsOf({ after: first, to }: NumberRange): Generator<NumberRange> {
+  for (let after = first; after < to; after += AT_ONCE) yield { after, to: Math.min(after + AT_ONCE, to) };
+}
+
+/** Reads the lines of a range in order, each with its line end. A piece may begin and end inside a line. */
+export async function copyLines(
+  tx: Transaction,
+  range: NumberRange,
+  take: (piece: Buffer) => Promise<void> | void,
+): Promise<void> {
+  for (const part of partsOf(range)) {
+    const lines = [ROWS, ...(await filledKinds(tx, part))].map((kind) =>
+      selectFacts(kind, `${LINES.get(kind)} || E'\\n' AS line`, numbered(kind, part)),
+    );
+    await copyJoined(tx, aggregated([`line, ''`], lines), take);
+  }
+}
+
+/** Takes the leaf hash of one fact: the fact's number, and the bytes of `content` from `from` to `to`. */
 type TakeLeaf = (number: number, content: Buffer, from: number, to: number) => void;
 
-// A row of COPY's binary format: the number of fields (2 bytes), and each field after its length (4).
-const FIELDS = 2;
-const LENGTH = 4;
-const NUMBER = 8;
-
-/** Reads a COPY whose rows consist of a number and some further fields. */
-async function readCopy(
-  tx: Transaction,
-  select: string,
-  fields: number,
-  take: (number: number, content: Buffer, from: number, ends: readonly number[]) => void,
-): Promise<void> {
-  const ends = new Array<number>(fields).fill(0);
-  await copyBinary(tx, `COPY (${select}) TO STDOUT (FORMAT binary)`, (content) => {
-    for (let at = 0; ; ) {
-      const number = at + FIELDS + LENGTH;
-      const first = number + NUMBER;
-      let next = first;
-      for (let field = 0; field < fields; field += 1) {
-        if (next + LENGTH > content.length) return at;
-        next += LENGTH + content.readInt32BE(next);
-        ends[field] = next;
-      }
-      if (next > content.length) return at;
-      take(Number(content.readBigInt64BE(number)), content, first + LENGTH, ends);
-      at = next;
-    }
-  });
-}
-
-/** What to read of the facts of a range, in the order of their numbers and including ledger rows. */
-interface Parts {
-  /** Returns the SQL of the column to read, given the SQL of the line. */
-  readonly column: (line: string) => string;
+/** What to do with the leaf hashes of facts, in the order of their numbers and including ledger rows. */
+interface TakeLeaves {
   readonly onFact: TakeLeaf;
   /** `key` is the row's posting month, partner, currency and arrangement, separated by tabs. */
   readonly onRow: (number: number, content: Buffer, from: number, to: number, key: string) => void;
 }
 
-/** How many log numbers are read at once, because a range may not fit in memory. */
-const AT_ONCE = 200_000;
+const leaves = (kind: string, where: string): string => {
+  const key = kind === ROWS ? `concat_ws(E'\\t', f.posted_month, f.partner_id, f.currency, f.arrangement)` : `''::text`;
+  return selectFacts(kind, `${leafOf(LINES.get(kind) ?? '')} AS leaf, ${key} AS key`, where);
+};
 
-async function readParts(tx: Transaction, range: NumberRange, { column, onFact, onRow }: Parts): Promise<void> {
+// A row of COPY's binary format: the number of fields (2 bytes), and each field after its length (4).
+const COUNT = 2;
+const LENGTH = 4;
+const NUMBER = 8;
+const HASH = 32;
+const LINE_END = 0x0a;
+
+async function readHashes(tx: Transaction, facts: readonly string[], { onFact, onRow }: TakeLeaves): Promise<void> {
+  if (facts.length === 0) return;
   // The planner underestimates the cost of hashing. Without this setting, PostgreSQL uses one process, and a million
   // rows take 3.1 s instead of 1.8 s.
   await execute(tx, `SET LOCAL parallel_tuple_cost TO 0.001`);
-  for (let after = range.after; after < range.to; after += AT_ONCE) {
-    const part = { after, to: Math.min(after + AT_ONCE, range.to) };
-    const facts: { number: number; content: Buffer }[] = [];
-    const select = await selectFacts(tx, part, column);
-    if (select !== '') {
-      await readCopy(tx, select, 1, (number, content, from, [to = 0]) =>
-        facts.push({ number, content: Buffer.from(content.subarray(from, to)) }),
-      );
-    }
-    let next = 0;
-    const passTo = (number: number) => {
-      for (let fact = facts[next]; fact !== undefined && fact.number < number; fact = facts[next]) {
-        onFact(fact.number, fact.content, 0, fact.content.length);
-        next += 1;
+  const values = [`int8send(log_no), ''::bytea`, `leaf, ''::bytea`, `key, E'\\n'`];
+  await copyBinary(tx, `COPY (${aggregated(values, facts)}) TO STDOUT (FORMAT binary)`, (content) => {
+    for (let at = 0; ; ) {
+      const begins: number[] = [];
+      let next = at + COUNT;
+      for (const _ of values) {
+        if (next + LENGTH > content.length) return at;
+        begins.push(next + LENGTH);
+        next += LENGTH + content.readInt32BE(next);
       }
-    };
-    const rows = `SELECT f.entry_id, ${column(LINE_OF_ROW)},
-        concat_ws(E'\\t', f.posted_month, f.partner_id, f.currency, f.arrangement)
-      FROM ledger_rows f WHERE ${inRange('f.entry_id', part)} ORDER BY f.entry_id`;
-    await readCopy(tx, rows, 2, (number, content, from, [to = 0, end = 0]) => {
-      passTo(number);
-      onRow(number, content, from, to, content.toString('latin1', to + LENGTH, end));
-    });
-    passTo(Number.POSITIVE_INFINITY);
-  }
+      if (next > content.length) return at;
+      const [numbers, hashes, keys] = begins as [number, number, number];
+      const count = (hashes - LENGTH - numbers) / NUMBER;
+      let key = keys;
+      for (let index = 0; index < count; index += 1) {
+        const place = numbers + index * NUMBER;
+        const number = content.readInt32BE(place) * 2 ** 32 + content.readUInt32BE(place + 4);
+        const from = hashes + index * HASH;
+        if (content[key] === LINE_END || key === next) {
+          onFact(number, content, from, from + HASH);
+          key += 1;
+        } else {
+          const end = index === count - 1 ? next : content.indexOf(LINE_END, key);
+          onRow(number, content, from, from + HASH, content.toString('latin1', key, end));
+          key = end + 1;
+        }
+      }
+      at = next;
+    }
+  });
   await execute(tx, `SET LOCAL parallel_tuple_cost TO DEFAULT`);
 }
 
 /** Reads the leaf hashes of a range in order. */
-export const readLeaves = (tx: Transaction, range: NumberRange, take: Omit<Parts, 'column'>): Promise<void> =>
-  readParts(tx, range, { column: leafOf, ...take });
+export async function readLeaves(tx: Transaction, range: NumberRange, take: TakeLeaves): Promise<void> {
+  for (const part of partsOf(range)) {
+    const kinds = [ROWS, ...(await filledKinds(tx, part))];
+    const facts = kinds.map((kind) => leaves(kind, numbered(kind, part)));
+    await readHashes(tx, facts, take);
+  }
+}
 
 /** Reads the leaf hashes of a range without ledger rows. */
 export async function readFactLeaves(tx: Transaction, range: NumberRange, onFact: TakeLeaf): Promise<void> {
-  const select = await selectFacts(tx, range, leafOf);
-  if (select === '') return;
-  await readCopy(tx, select, 1, (number, content, from, [to = 0]) => onFact(number, content, from, to));
+  const facts = (await filledKinds(tx, range)).map((kind) => leaves(kind, numbered(kind, range)));
+  await readHashes(tx, facts, { onFact, onRow: onFact });
 }
-
-/** Reads the lines of a range in order, each line without its line end. */
-export const readLines = (tx: Transaction, range: NumberRange, onLine: TakeLeaf): Promise<void> =>
-  readParts(tx, range, { column: (line) => `convert_to(${line}, 'UTF8')`, onFact: onLine, onRow: onLine });
 
 /** The posting months after `after`, up to `to`. */
 export interface PostedMonths {
@@ -180,27 +194,21 @@ export interface PostedMonths {
   readonly to: string;
 }
 
-/** Reads the leaf hashes of the rows that are posted to these months, in the order of the log. */
+/**
+ * Reads the leaf hashes of the rows that are posted to any of these months, in the order of the log. If a range is
+ * given, reads only its rows.
+ */
 export async function readRowLeaves(
   tx: Transaction,
-  { after, to }: PostedMonths,
-  onRow: Parts['onRow'],
+  { months, range }: { readonly months: readonly PostedMonths[]; readonly range?: NumberRange },
+  onRow: TakeLeaves['onRow'],
 ): Promise<void> {
-  await execute(tx, `SET LOCAL parallel_tuple_cost TO 0.001`);
-  const rows = `SELECT f.entry_id, ${leafOf(LINE_OF_ROW)},
-      concat_ws(E'\\t', f.posted_month, f.partner_id, f.currency, f.arrangement)
-    FROM ledger_rows f WHERE posted_month > '${after}' AND posted_month <= '${to}' ORDER BY f.entry_id`;
-  await readCopy(tx, rows, 2, (number, content, from, [end = 0, last = 0]) =>
-    onRow(number, content, from, end, content.toString('latin1', end + LENGTH, last)),
-  );
-  await execute(tx, `SET LOCAL parallel_tuple_cost TO DEFAULT`);
+  const posted = months
+    .map(({ after, to }) => `f.posted_month > '${after}' AND f.posted_month <= '${to}'`)
+    .join(' OR ');
+  const where = range === undefined ? posted : `(${posted}) AND ${numbered(ROWS, range)}`;
+  await readHashes(tx, [leaves(ROWS, where)], { onFact: () => {}, onRow });
 }
-
-/** A COPY of the lines of the rows up to a number that are posted to some months, in the order of the log. */
-export const copyRowLines = ({ after, to }: PostedMonths, lastNo: number): string =>
-  `COPY (SELECT ${LINE_OF_ROW} FROM ledger_rows f
-         WHERE posted_month > '${after}' AND posted_month <= '${to}' AND f.entry_id <= ${lastNo}
-         ORDER BY f.entry_id) TO STDOUT (FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02')`;
 
 /** The facts in which a close states the totals of a partner's rows: the number and the line of each fact. */
 export const readMonthPartnerLines = (
@@ -224,7 +232,7 @@ export async function readPartnerLines(
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const rows = await query<{ billed_as: string; line: string }>(
     tx,
-    `SELECT currency || ' ' || arrangement AS billed_as, ${LINE_OF_ROW} AS line FROM ledger_rows f
+    `SELECT currency || ' ' || arrangement AS billed_as, ${LINES.get(ROWS)} AS line FROM ledger_rows f
      WHERE partner_id = :partnerId AND posted_month > :after AND posted_month <= :to ORDER BY entry_id`,
     { after, to, partnerId },
   );

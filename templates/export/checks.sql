@@ -12,6 +12,8 @@
 
 -- FORM ledger_rows kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day posted_month recorded_at:time month time_zone arrangement event_id:int
 -- FORM ledger_receipts event_id:int posted_month partner_id currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
+-- FORM held_rows held_row_id:int kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day sign repeats? recorded_at:time event_id:int
+-- FORM held_row_decisions held_row_id:int decision reason recorded_at:time event_id:int
 -- FORM audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via user_id?:int
 -- FORM erasures commitment reason recorded_at:time event_id:int
 -- FORM users user_id:int kind login:personal name:personal follows?:int recorded_at:time event_id:int
@@ -154,14 +156,24 @@ FROM ledger_rows GROUP BY partner_id, quote_id HAVING count(*) > 1 OR min(kind) 
 CREATE INDEX quotes_by ON quotes (partner_id, quote_id);
 CREATE TABLE named_rows AS
 SELECT log_no, kind, partner_id, quote_id, requote_id, reversal_id, policy_id, currency, spot_price, partner_cut,
-       invoice_amount, posted_month, arrangement, event_id
+       invoice_amount, posted_month, arrangement, event_id, enrollment_id, order_reference, accepted_at, cover_from, cover_to
 FROM ledger_rows
 WHERE kind <> 'quote_accepted'
    OR log_no IN (SELECT entry_id FROM share_allocations UNION SELECT entry_id FROM reversal_evidence
                  UNION SELECT entry_id FROM quote_acceptances UNION SELECT entry_id FROM requote_acceptances)
-   OR quote_id IN (SELECT quote_id FROM missing_shares);
+   OR quote_id IN (SELECT quote_id FROM missing_shares UNION SELECT quote_id FROM held_rows
+                   UNION SELECT repeats FROM held_rows WHERE kind = 'quote_accepted');
 CREATE INDEX named_rows_by_number ON named_rows (log_no);
 CREATE INDEX named_rows_by_quote ON named_rows (partner_id, quote_id);
+-- Rows that a held row may repeat or follow.
+CREATE TABLE sales_known AS
+SELECT log_no, 0 AS held, kind, partner_id, coalesce(reversal_id, requote_id, quote_id) AS own_id, quote_id, policy_id,
+       currency, spot_price, partner_cut, accepted_at, enrollment_id, order_reference
+FROM named_rows WHERE (SELECT count(*) FROM held_rows) > 0
+UNION ALL
+SELECT log_no, 1, kind, partner_id, coalesce(reversal_id, requote_id, quote_id), quote_id, policy_id, currency, spot_price,
+       partner_cut, accepted_at, enrollment_id, order_reference
+FROM held_rows;
 
 -- Sums of the rows: by event; by line of a document, and by partner, with the month that bills them.
 CREATE TABLE first_close AS SELECT min(month) AS month FROM closed_months;
@@ -383,7 +395,7 @@ SELECT document_id, event_no, next_no
 FROM (SELECT document_id, max(CASE WHEN document_id IS NULL THEN log_no END) OVER (
                ORDER BY log_no ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS event_no,
              min(CASE WHEN document_id IS NULL THEN log_no END) OVER (
-               ORDER BY log_no ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_no
+               ORDER BY log_no DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next_no
       FROM (SELECT document_id, log_no FROM documents UNION ALL SELECT NULL, log_no FROM audit_events) f) f
 WHERE document_id IS NOT NULL;
 CREATE INDEX paper_events_by ON paper_events (document_id);
@@ -564,6 +576,8 @@ FROM row_groups CROSS JOIN we_are GROUP BY posted_month, policy_id, partner_id, 
 -- The facts that name an event, and when they were recorded.
 CREATE TABLE fact_events AS
 SELECT 'ledger_rows' AS kind, first_no AS log_no, event_id FROM row_events
+UNION ALL SELECT 'held_rows', log_no, event_id FROM held_rows
+UNION ALL SELECT 'held_row_decisions', log_no, event_id FROM held_row_decisions
 UNION ALL SELECT 'users', log_no, event_id FROM users
 UNION ALL SELECT 'user_ends', log_no, event_id FROM user_ends
 UNION ALL SELECT 'user_roles', log_no, event_id FROM user_roles
@@ -652,6 +666,8 @@ UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at FROM invoice_
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM invoice_dispute_closings
 UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
+UNION ALL SELECT 'held_rows', log_no, event_id, recorded_at FROM held_rows
+UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at FROM held_row_decisions
 UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at FROM bank_files
 UNION ALL SELECT 'bank_line_outcomes', log_no, event_id, recorded_at FROM bank_line_outcomes
 UNION ALL SELECT 'payments', log_no, event_id, recorded_at FROM payments
@@ -738,7 +754,8 @@ WITH always(kind, action) AS (VALUES
   ('payments', 'payment.record'), ('payment_applications', 'payment.apply'), ('reversal_evidence', 'processor.reverse'),
   ('payment_unapplications', 'payment.unapply'), ('payment_reversals', 'payment.reverse'),
   ('payment_assignments', 'payment.assign'), ('credit_applications', 'credit.apply'),
-  ('credit_releases', 'credit.unapply'), ('log_keys', 'signing_key.change')),
+  ('credit_releases', 'credit.unapply'), ('log_keys', 'signing_key.change'),
+  ('held_row_decisions', 'rows.release'), ('held_row_decisions', 'rows.discard'), ('ledger_rows', 'rows.release')),
 sometimes(kind, action) AS (VALUES
   ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'), ('pauses', 'database.restore'),
   ('user_identities', 'user.provision'), ('user_identities', 'user.claims'), ('skipped_numbers', 'ledger.resume'),
@@ -750,7 +767,7 @@ sometimes(kind, action) AS (VALUES
   ('credit_applications', 'payment.apply'), ('credit_applications', 'payment.import'),
   ('credit_applications', 'payment.record'), ('credit_applications', 'payment.events'),
   ('credit_applications', 'shares.pay'), ('credit_releases', 'invoice.void'), ('credit_releases', 'invoice.rerun'),
-  ('credit_releases', 'opening.reverse'), ('ledger_rows', 'ledger.import'), ('ledger_rows', 'quote.accept'),
+  ('credit_releases', 'opening.reverse'), ('ledger_rows', 'ledger.import'), ('held_rows', 'ledger.import'), ('ledger_rows', 'quote.accept'),
   ('ledger_rows', 'requote.accept'), ('ledger_rows', 'quote.reverse'), ('ledger_rows', 'processor.reverse')),
 money_kind(kind) AS (VALUES ('payments'), ('payment_sources'), ('payment_assignments'), ('payment_applications'), ('payment_suggestions'),
   ('small_differences'), ('payment_reversals'), ('payment_reinstatements'), ('payment_unapplications'), ('payouts'),
@@ -776,7 +793,8 @@ UNION ALL SELECT 'payment_reversals', log_no, event_id, reason FROM payment_reve
 UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, reason FROM balance_transaction_closings
 UNION ALL SELECT 'feed_decisions', log_no, event_id, reason FROM feed_decisions WHERE reason IS NOT NULL
 UNION ALL SELECT 'pauses', log_no, event_id, reason FROM pauses
-UNION ALL SELECT 'user_ends', log_no, event_id, reason FROM user_ends;
+UNION ALL SELECT 'user_ends', log_no, event_id, reason FROM user_ends
+UNION ALL SELECT 'held_row_decisions', log_no, event_id, reason FROM held_row_decisions;
 CREATE TABLE event_subjects AS
 SELECT f.event_id, f.action, d.number
 FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
@@ -894,7 +912,7 @@ LEFT JOIN months n ON n.next = g.posted_month LEFT JOIN closed_months b ON b.mon
 WHERE g.posted_month < g.month OR p.log_no < g.last_no
    OR (g.posted_month > g.month AND coalesce(b.log_no > g.first_no, 1 = 1));
 
--- row_of_event: A row names an import, an acceptance or a reversal that was recorded just before it, at the same time.
+-- row_of_event: A row names an import, a release, an acceptance or a reversal that was recorded just before it, at the same time.
 -- whole
 -- columns at action event_names event_at rows:int kind quote first_recorded_at last_recorded_at
 SELECT 'rows of event ' || CAST(r.event_id AS TEXT), e.action, e.subject, e.occurred_at, r.entries, r.kind, r.quote_id,
@@ -902,19 +920,20 @@ SELECT 'rows of event ' || CAST(r.event_id AS TEXT), e.action, e.subject, e.occu
 FROM row_events r LEFT JOIN audit_events e ON e.event_id = r.event_id
 WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded <> e.occurred_at
    OR CASE e.action WHEN 'ledger.import' THEN 1 = 0
+                    WHEN 'rows.release' THEN 1 = 0
                     WHEN 'quote.accept' THEN r.entries <> 1 OR r.kind <> 'quote_accepted' OR r.quote_id <> e.subject
                     WHEN 'requote.accept' THEN r.entries <> 1 OR r.kind <> 'requote_accepted' OR r.quote_id <> e.subject
                     WHEN 'quote.reverse' THEN r.entries <> 1 OR r.kind <> 'reversal' OR r.quote_id <> e.subject
                     WHEN 'processor.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal' ELSE 1 = 1 END;
 
--- rows_of_every_event: An import or reversal states the totals of its rows, and an acceptance has its row.
+-- rows_of_every_event: An import, release or reversal states the totals of its rows, and an acceptance has its row.
 -- whole
 -- columns at action event_names
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject
 FROM audit_events e LEFT JOIN row_events r ON r.event_id = e.event_id
 LEFT JOIN (SELECT DISTINCT event_id FROM details WHERE substr(path, 1, 6) = 'totals') t ON t.event_id = e.event_id
 WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
-   OR (e.action IN ('ledger.import', 'quote.reverse') AND t.event_id IS NULL);
+   OR (e.action IN ('ledger.import', 'rows.release', 'quote.reverse') AND t.event_id IS NULL);
 
 -- import_totals: An import's rows are as many, with the same sums of each currency, as its event states.
 -- whole
@@ -946,13 +965,70 @@ SELECT 'event ' || CAST(event_id AS TEXT) || ', stated ' || CAST(count(*) AS TEX
        currency, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM ledger_receipts GROUP BY event_id, partner_id, posted_month, currency HAVING count(*) > 1;
 
--- import_count: An import accepted as many rows as it states.
+-- import_count: An import accepted and held as many rows as it states, and a release or discard decided as many.
 -- whole
 -- columns at stated counted:int
 SELECT 'event ' || CAST(d.event_id AS TEXT), d.value, coalesce(r.entries, 0)
 FROM details d LEFT JOIN (SELECT event_id, sum(entries) AS entries FROM row_events GROUP BY event_id) r
   ON r.event_id = d.event_id
-WHERE d.action = 'ledger.import' AND d.path = 'accepted' AND d.value <> CAST(coalesce(r.entries, 0) AS TEXT);
+WHERE d.action IN ('ledger.import', 'rows.release') AND d.path = 'accepted'
+  AND d.value <> CAST(coalesce(r.entries, 0) AS TEXT)
+UNION ALL
+SELECT 'held or decided by event ' || CAST(e.event_id AS TEXT), d.value, coalesce(h.rows, 0)
+FROM audit_events e
+LEFT JOIN details d ON d.event_id = e.event_id
+  AND d.path = CASE e.action WHEN 'ledger.import' THEN 'held' WHEN 'rows.release' THEN 'accepted' ELSE 'discarded' END
+LEFT JOIN (SELECT event_id, count(*) AS rows FROM held_rows GROUP BY event_id
+           UNION ALL SELECT event_id, count(*) FROM held_row_decisions GROUP BY event_id) h ON h.event_id = e.event_id
+WHERE e.action IN ('ledger.import', 'rows.release', 'rows.discard')
+  AND coalesce(d.value, '0') <> CAST(coalesce(h.rows, 0) AS TEXT);
+
+-- held_row: A held row repeats one row that was in the ledger or held before, or belongs to a held sale; it adds up and is held once.
+-- whole
+-- columns at partner kind sign currency spot_price:amount
+SELECT 'held row ' || CAST(h.held_row_id AS TEXT), h.partner_id, h.kind, h.sign, h.currency, h.spot_price
+FROM held_rows h LEFT JOIN sales_known k ON k.partner_id = h.partner_id AND k.log_no < h.log_no AND CASE h.sign
+    WHEN 'held_sale' THEN k.held = 1 AND (k.kind = 'quote_accepted' AND k.own_id = h.quote_id
+      OR k.kind = 'requote_accepted' AND k.own_id = h.requote_id AND h.kind = 'reversal')
+    ELSE k.kind = h.kind AND k.own_id = h.repeats AND k.own_id <> coalesce(h.reversal_id, h.requote_id, h.quote_id)
+      AND k.currency = h.currency AND k.spot_price = h.spot_price AND k.partner_cut = h.partner_cut
+      AND CASE h.sign WHEN 'same_enrollment' THEN k.enrollment_id = h.enrollment_id
+                      WHEN 'same_order' THEN k.order_reference = h.order_reference
+                        AND coalesce(k.enrollment_id = h.enrollment_id, 1 = 1)
+                      WHEN 'same_quote' THEN k.quote_id = h.quote_id AND h.kind <> 'quote_accepted'
+                      ELSE h.sign = 'same_id' END
+      AND (h.sign = 'same_id' OR k.policy_id = h.policy_id AND substr(k.accepted_at, 1, 19) = substr(h.accepted_at, 1, 19)) END
+WHERE k.own_id IS NULL OR h.spot_price <> h.partner_cut + h.invoice_amount
+UNION ALL
+SELECT 'held row ' || CAST(min(held_row_id) AS TEXT) || ', held ' || CAST(count(*) AS TEXT) || ' times', partner_id, kind,
+       NULL, NULL, NULL
+FROM held_rows GROUP BY partner_id, kind, coalesce(reversal_id, requote_id, quote_id) HAVING count(*) > 1;
+
+-- held_row_decided: A held row is decided at most once, and is in the ledger exactly if its decision recorded it as it was.
+-- whole
+-- columns at decision action partner row_kind
+SELECT 'decision on held row ' || CAST(d.held_row_id AS TEXT), d.decision, e.action, h.partner_id, h.kind
+FROM held_row_decisions d LEFT JOIN held_rows h ON h.held_row_id = d.held_row_id AND h.log_no < d.log_no
+LEFT JOIN audit_events e ON e.event_id = d.event_id
+LEFT JOIN named_rows r ON r.event_id = d.event_id AND r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
+  AND r.requote_id IS NOT DISTINCT FROM h.requote_id AND r.reversal_id IS NOT DISTINCT FROM h.reversal_id
+  AND r.enrollment_id IS NOT DISTINCT FROM h.enrollment_id AND r.policy_id = h.policy_id AND r.currency = h.currency
+  AND r.accepted_at = h.accepted_at AND r.spot_price = h.spot_price AND r.partner_cut = h.partner_cut
+  AND r.order_reference IS NOT DISTINCT FROM h.order_reference AND r.cover_from IS NOT DISTINCT FROM h.cover_from
+  AND r.cover_to IS NOT DISTINCT FROM h.cover_to
+WHERE h.log_no IS NULL OR e.action <> CASE d.decision WHEN 'recorded' THEN 'rows.release' WHEN 'discarded' THEN 'rows.discard'
+                                                      ELSE '' END
+   OR (d.decision = 'recorded' AND r.log_no IS NULL)
+UNION ALL
+SELECT 'held row ' || CAST(h.held_row_id AS TEXT), d.decision, e.action, h.partner_id, h.kind
+FROM held_rows h LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id
+JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
+  AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
+JOIN audit_events e ON e.event_id = r.event_id
+WHERE e.action IN ('ledger.import', 'rows.release') AND (d.decision IS NULL OR d.decision <> 'recorded')
+UNION ALL
+SELECT 'held row ' || CAST(held_row_id AS TEXT) || ', decided ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL
+FROM held_row_decisions GROUP BY held_row_id HAVING count(*) > 1;
 
 -- row_time_zone: A row has the time zone that its partner had when it was recorded.
 -- whole
@@ -2592,7 +2668,7 @@ WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(
 
 -- feed_stated: A statement of a feed has the partner, the month, the number of rows, the totals and the completeness that its event states.
 -- whole
--- columns at partner month stated_rows:int event_states_rows complete:flag event_states_complete currency stated:amount event_states
+-- columns at partner month stated_rows:int event_states_rows complete:int event_states_complete currency stated:amount event_states
 SELECT 'statement ' || CAST(s.feed_statement_id AS TEXT), s.partner_id, s.month, s.entries, n.value, s.complete, c.value,
        NULL, NULL, NULL
 FROM feed_statements s LEFT JOIN audit_events e ON e.event_id = s.event_id
@@ -2768,6 +2844,7 @@ FROM (SELECT 'payment_suggestions' AS kind, payment_suggestion_id AS id FROM pay
       UNION ALL SELECT 'credit_refunds', credit_refund_id FROM credit_refunds
       UNION ALL SELECT 'openings', opening_id FROM openings
       UNION ALL SELECT 'pauses', pause_id FROM pauses
+      UNION ALL SELECT 'held_rows', held_row_id FROM held_rows
       UNION ALL SELECT 'bank_files', bank_file_id FROM bank_files
       UNION ALL SELECT 'documents', document_id FROM documents) i
 GROUP BY kind, id HAVING count(*) > 1;
@@ -2824,13 +2901,14 @@ FROM fact_times f JOIN audit_events e ON e.event_id = f.event_id
 WHERE f.recorded_at <> e.occurred_at
   AND f.kind NOT IN ('processor_readings', 'passkeys', 'passkey_ends', 'user_identities');
 
--- reason_of_event: A void, write-off, hold, dispute or reversal has the reason that its event states.
+-- reason_of_event: A void, write-off, hold, dispute, reversal or decision on a held row has the reason that its event states.
 -- whole
 -- columns at recorded event_states
 SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.reason, d.value
 FROM fact_reasons f JOIN details d ON d.event_id = f.event_id AND d.path = 'reason'
 WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 'invoice.write_off_undone', 'invoice.hold',
-  'dispute.open', 'dispute.close', 'feed.accept', 'payment.reverse', 'processor.close', 'ledger.pause', 'user.deactivate', 'opening.reverse')
+  'dispute.open', 'dispute.close', 'feed.accept', 'payment.reverse', 'processor.close', 'ledger.pause', 'user.deactivate',
+  'opening.reverse',   'rows.release', 'rows.discard')
   AND length(f.reason) * length(d.value) > 0
   AND NOT (substr(f.reason, 1, 1) = '#' AND length(f.reason) = 45) AND NOT (substr(d.value, 1, 1) = '#' AND length(d.value) = 45);
 
@@ -2946,7 +3024,8 @@ FROM documents d LEFT JOIN papers i ON i.document_id = d.credits LEFT JOIN openi
 LEFT JOIN currencies c ON c.code = d.currency
 LEFT JOIN numerals n ON n.amount = d.invoice_amount AND n.digits = c.digits
 WHERE NOT EXISTS (
-  SELECT 1 FROM audit_events e WHERE e.log_no < d.log_no AND e.occurred_at = d.issued_at AND CASE
+  SELECT 1 FROM audit_events e WHERE e.log_no < d.log_no AND e.occurred_at = d.issued_at
+    AND e.action NOT IN ('partner.create', 'partner.update') AND CASE
     WHEN d.purpose = 'month' AND d.replaces IS NULL THEN e.action = 'month.close' AND e.subject = d.month
     WHEN d.purpose = 'month' THEN e.action = 'invoice.rerun'
     WHEN d.purpose = 'adjustment' THEN e.action = 'invoice.credit' AND e.subject = i.number AND EXISTS (

@@ -106,9 +106,8 @@ const bytes = (text) => Buffer.from(text, 'latin1');
 const toBase64 = (text) => bytes(text).toString('base64');
 function fromBase64(text, size) {
   const content = Buffer.from(text, 'base64').toString('latin1');
-  return toBase64(content) === text && (size ?? content.length) === content.length
-    ? content
-    : wrong('malformed Base64');
+  const isRight = toBase64(content) === text && (size ?? content.length) === content.length;
+  return isRight ? content : wrong('malformed Base64');
 }
 /** A verifier key NAME+ID+BASE64: of a log (type 1), or of a witness (type 4). */
 function keyOf(name, content) {
@@ -154,19 +153,21 @@ class Note {
 
 // ---- Values ----------------------------------------------------------------------------------------------------------
 const CURRENCIES = new Map(
-  [
-    [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
-    [
-      2,
-      `AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY COP
-    COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR
-    JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN
-    NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL
-    THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG`,
-    ],
-    [3, 'BHD IQD JOD KWD LYD OMR TND'],
-    [4, 'CLF UYW'],
-  ].flatMap(([digits, codes]) => codes.split(/\s+/).map((code) => [code, digits])),
+  `0 BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF
+2 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY COP
+2 COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR
+2 JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN
+2 NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL
+2 THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG
+3 BHD IQD JOD KWD LYD OMR TND
+4 CLF UYW`
+    .split('\n')
+    .flatMap((line) =>
+      line
+        .slice(2)
+        .split(' ')
+        .map((code) => [code, Number(line[0])]),
+    ),
 );
 const LIMIT = 2n ** 62n; // sums and products of the rules stay below it, so that they are exact in every database
 const NUMBER = '(?!-0$)-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?';
@@ -244,9 +245,8 @@ const withoutEscapes = (text) =>
   text === '\\N' ? null : text.replace(/\\.?/gs, (code) => ESCAPES[code] ?? wrong('malformed escape'));
 
 // ---- checks.sql: forms, rules and views ------------------------------------------------------------------------------
-const COLUMN = whole(
-  '([a-z][A-Za-z0-9_.]*)(\\??)(?::(int|amount|rate|number|day|time|flag|hex|map|personal))?(?:@([a-z_]+))?',
-);
+const TYPES = 'int|amount|rate|number|day|time|flag|hex|map|personal';
+const COLUMN = whole(`([a-z][A-Za-z0-9_.]*)(\\??)(?::(${TYPES}))?(?:@([a-z_]+))?`);
 
 /** How the lines of one kind of fact are written, and the table that they fill. */
 class Form {
@@ -258,10 +258,8 @@ class Form {
     const indexes = (fits) => this.types.flatMap((type, index) => (fits(type, index) ? [index] : []));
     this.typed = indexes((type) => type in READERS);
     this.maps = indexes((type) => type === 'map');
-    this.amounts = indexes((type) => type === 'amount').map((index) => [
-      index,
-      this.names.indexOf(parts[index][4] ?? 'currency'),
-    ]);
+    const currencyOf = (index) => this.names.indexOf(parts[index][4] ?? 'currency');
+    this.amounts = indexes((type) => type === 'amount').map((index) => [index, currencyOf(index)]);
     this.rates = indexes((type) => type === 'rate');
     this.key = indexes((_, index) => ['partner_id', 'currency', 'arrangement', 'root'].includes(this.names[index]));
     this.month = this.names.indexOf(kind === 'ledger_rows' ? 'posted_month' : 'month');
@@ -274,10 +272,8 @@ class Form {
     let [total, i] = [0, 0];
     try {
       for (i of this.typed) if (fields[i] !== null) fields[i] = READERS[this.types[i]](fields[i]);
-      for (i of this.maps) {
-        if (fields[i] !== null)
-          for (const each of readMap(fields[i])) this.pairs.push([number, this.names[i], ...each]);
-      }
+      for (i of this.maps.filter((index) => fields[index] !== null))
+        for (const each of readMap(fields[i])) this.pairs.push([number, this.names[i], ...each]);
       for (const [index, currency] of this.amounts) {
         i = index;
         if (fields[i] === null) continue;
@@ -362,11 +358,8 @@ class Program {
   }
   run(sql, output = 'ignore') {
     const options = { input: `PRAGMA synchronous=OFF;\n${sql}`, stdio: ['pipe', output, 'pipe'] };
-    const { status, stderr } = spawnSync(
-      'sqlite3',
-      ['-batch', '-bail', '-json', '-init', '/dev/null', this.path],
-      options,
-    );
+    const settings = ['-batch', '-bail', '-json', '-init', '/dev/null'];
+    const { status, stderr } = spawnSync('sqlite3', [...settings, this.path], options);
     if (status !== 0) throw new Error(String(stderr).split('\n')[0]);
   }
   insert(table, rows) {
@@ -465,8 +458,7 @@ class Pack {
       }
       if (read !== size || actual.digest('hex') !== digest) wrong('not the file of the manifest');
     }
-    const sizes = (folder) =>
-      found.filter((name) => whole(`${folder}/[0-9]+`).test(name)).map((name) => Number(name.slice(12)));
+    const sizes = (folder) => found.flatMap((name) => (whole(`${folder}/[0-9]+`).test(name) ? [+name.slice(12)] : []));
     const sorted = (folder) => sizes(folder).sort((one, other) => one - other);
     this.notes = sorted('checkpoints').map((size) => this.readNote(size, found));
     this.proofs = new Map(sorted('consistency').map((size) => [size, this.readHashes(`consistency/${size}`)]));
@@ -531,7 +523,6 @@ function firstClosed(packs) {
   return '';
 }
 
-/** The leaves of all packs: their tree, and one table for each kind of fact. */
 /** The leaf of a line, which comes with a byte for the prefix and with its end. */
 function leafOf(raw) {
   const line = raw.subarray(0, -1);
@@ -539,6 +530,7 @@ function leafOf(raw) {
   return sha256(line);
 }
 
+/** The leaves of all packs: their tree, and one table for each kind of fact. */
 class Log {
   constructor(db, forms, packs, held) {
     Object.assign(this, { db, forms, first: packs[0].first, tree: new Tree(packs[0].first, packs[0].edge) });
@@ -652,13 +644,8 @@ const check = (name, faults, text) =>
   say(faults.length > 0 ? 'WRONG' : 'ok', `${name}: ${faults.slice(0, 5).join('; ') || text}`);
 
 function checkLog(packs, log, held, keys, witnesses) {
-  const {
-    first,
-    special,
-    marks,
-    tree: { size },
-  } = log;
-  let [origin, origins, faults] = [packs.at(-1).origin, [], []];
+  const { first, special, marks } = log;
+  let [size, origin, origins, faults] = [log.tree.size, packs.at(-1).origin, [], []];
   say('ok', `log: leaves ${first} to ${size - 1} of ${origin}, root ${toBase64(log.tree.root())}`);
   for (const [index, fact] of special.log_continues.toReversed()) {
     if (fact.origin !== origin || fact.kept_size !== index) faults.push(`leaf ${index} continues another log`);
@@ -676,7 +663,7 @@ function checkLog(packs, log, held, keys, witnesses) {
     .filter(({ pack, old, path }) => !isConsistent(old, marks.get(old), pack.first, marks.get(pack.first), path))
     .map(({ pack, old }) => `${pack.path}/consistency/${old}: not a proof`);
   check('consistency', faults, `${proofs.length} proofs lead to the first leaf of their pack`);
-  let covered = checkSignatures(notes, special.log_keys, keys.length > 0 ? keys : packs.at(-1).keys, witnesses);
+  let covered = checkSignatures(notes, log, keys.length > 0 ? keys : packs.at(-1).keys, witnesses);
   if (keys.length === 0 && packs.at(-1).keys.length > 0)
     say('open', 'signatures: the key is that of the pack; compare it with yours (--key)');
   for (const note of held) {
@@ -688,18 +675,16 @@ function checkLog(packs, log, held, keys, witnesses) {
   const close = months.length > 0 ? `, and the close of ${months.join(', ')}` : '';
   if (covered < size)
     say('open', `held: no checkpoint that you hold covers the leaves from ${Math.max(covered, first)} on${close}`);
-  check(
-    'partners',
-    log.otherRoots,
-    `${log.roots} roots of partners are those of their rows, ${log.earlierRoots} belong to rows before these packs`,
-  );
+  const earlier = `${log.earlierRoots} belong to rows before these packs`;
+  check('partners', log.otherRoots, `${log.roots} roots of partners are those of their rows, ${earlier}`);
 }
 
 /** Checks the last signature, and all others that are there; returns the leaves that a witness cosigned. */
-function checkSignatures(notes, introduced, given, witnesses) {
-  const [faults, unsigned, keys, last] = [[], [], [...given], notes.at(-1)];
-  for (const [index, fact] of introduced) {
+function checkSignatures(notes, log, given, witnesses) {
+  const [faults, unsigned, introduced, keys, last] = [[], [], [], [...given], notes.at(-1)];
+  for (const [index, fact] of log.special.log_keys) {
     const key = keyOf(fact.key_name, `\x01${fromBase64(fact.public_key)}`);
+    introduced.push(key.public);
     const previous = fromBase64(fact.previous ?? '');
     const isKnown = keys.some((each) => each.public === previous);
     if (fact.signature === null) unsigned.push(...(isKnown ? [[key, fact.reason]] : []));
@@ -714,61 +699,51 @@ function checkSignatures(notes, introduced, given, witnesses) {
     }
   if (!signed.includes(last)) {
     const reason = unsigned.find(([key]) => last.signedBy(key))?.[1];
-    if (last.lines.length > 0 && given.length > 0 && reason === undefined)
-      faults.push(`${last.place}: signed by other keys only`);
-    else
-      say(
-        'open',
-        `signatures: the last checkpoint is ${
-          reason === undefined
-            ? `not signed${given.length > 0 ? '' : ' by a known key'}`
-            : `signed by a key that the former one did not sign: ${printable(reason)}`
-        }`,
-      );
+    const isOther = last.lines.length > 0 && given.length > 0 && reason === undefined;
+    const unknown = given.length > 0 ? 'not signed' : 'not signed by a known key';
+    const lost = `signed by a key that the former one did not sign: ${printable(reason)}`;
+    if (isOther) faults.push(`${last.place}: signed by other keys only`);
+    else say('open', `signatures: the last checkpoint is ${reason === undefined ? unknown : lost}`);
+  } else if (log.first === 0 && introduced.length > 0) {
+    const isIntroduced = keys.some((key) => introduced.includes(key.public) && last.signedBy(key));
+    if (!isIntroduced) say('open', 'signatures: the log does not introduce the key of the last checkpoint');
   }
   const names = keys.map((key) => key.text).join(', ') || 'no key';
   check('signatures', faults, `${signed.length} of ${notes.length} checkpoints are signed by ${names}`);
-  return Math.max(
-    0,
-    ...witnesses.map((key) => {
-      const sizes = notes.filter((note) => note.signedBy(key)).map((note) => note.size);
-      say(
-        sizes.length > 0 ? 'ok' : 'open',
-        `witness: ${key.name} cosigned ${sizes.length} of ${notes.length} checkpoints`,
-      );
-      return Math.max(0, ...sizes);
-    }),
-  );
+  let cosigned = 0;
+  for (const key of witnesses) {
+    const sizes = notes.filter((note) => note.signedBy(key)).map((note) => note.size);
+    const text = `${key.name} cosigned ${sizes.length} of ${notes.length} checkpoints`;
+    say(sizes.length > 0 ? 'ok' : 'open', `witness: ${text}`);
+    cosigned = Math.max(cosigned, ...sizes);
+  }
+  return cosigned;
 }
 
 function compareHeld(note, log, pack, keys, origin) {
   if (keys.some((key) => note.signedBy(key) === false)) return ['WRONG', 'its signature is not of the key'];
   for (const [index, fact] of log.special.log_continues) {
     if (note.origin !== fact.follows || note.size <= index) continue;
-    const isLost =
-      note.size < fact.lost_size || (note.size === fact.lost_size && toBase64(note.root) === fact.lost_root);
+    if (note.size < fact.lost_size) return ['open', 'of leaves that were lost'];
+    const isLost = note.size === fact.lost_size && toBase64(note.root) === fact.lost_root;
     return isLost ? ['open', 'of leaves that were lost'] : ['WRONG', 'not of the leaves that the log says were lost'];
   }
   const path = note.size < log.first ? pack.proofs.get(note.size) : undefined;
   if (path !== undefined) {
-    const isOurs = isConsistent(note.size, note.root, log.first, log.marks.get(log.first), path);
-    return isOurs
-      ? ['ok', `its ${note.size} leaves are a beginning of this log`]
-      : ['WRONG', 'NOT A BEGINNING OF THIS LOG'];
+    if (isConsistent(note.size, note.root, log.first, log.marks.get(log.first), path))
+      return ['ok', `its ${note.size} leaves are a beginning of this log`];
+    return ['WRONG', 'NOT A BEGINNING OF THIS LOG'];
   }
   if (note.origin !== origin) return ['WRONG', `of another log, ${note.origin}`];
   if (note.size < log.first) return ['open', 'earlier than these packs, without a proof'];
   if (note.size > log.tree.size) return ['open', 'later than these packs'];
-  return log.marks.get(note.size) === note.root
-    ? ['ok', `its ${note.size} leaves belong to this log`]
-    : ['WRONG', 'NOT OF THESE LEAVES'];
+  if (log.marks.get(note.size) !== note.root) return ['WRONG', 'NOT OF THESE LEAVES'];
+  return ['ok', `its ${note.size} leaves belong to this log`];
 }
 
 // ---- Rules and data files --------------------------------------------------------------------------------------------
 function decimal(value, digits) {
-  const text = String(value)
-    .replace('-', '')
-    .padStart(digits + 1, '0');
+  const text = (value < 0 ? -value : value).toString().padStart(digits + 1, '0');
   return (value < 0 ? '-' : '') + (digits > 0 ? `${text.slice(0, -digits)}.${text.slice(-digits)}` : text);
 }
 function written(value, type, currency) {
@@ -778,6 +753,7 @@ function written(value, type, currency) {
   if (type === 'day') return new Date(Number(value) * 86_400_000).toISOString().slice(0, 10);
   return type === 'flag' ? Boolean(value) : value;
 }
+const named = (name, value) => `${toJson(name)} : ${toJson(value)}`;
 const toJson = (value) => (typeof value === 'bigint' ? String(value) : JSON.stringify(value));
 /** A cell of a CSV file, in which a spreadsheet finds no formula. */
 function cell(value, type) {
@@ -806,11 +782,10 @@ function compareView(path, { names, types, amounts }, rows, isCsv, expected) {
       sums.set(key, (sums.get(key) ?? 0n) + (row[i] ?? 0n));
     }
     total += 1;
-    other = differs(
-      isCsv
-        ? values.map((value, i) => cell(value, types[i])).join(',')
-        : `{${names.map((name, i) => `${toJson(name)} : ${toJson(values[i])}`).join(', ')}}`,
-    );
+    const cells = isCsv
+      ? values.map((value, i) => cell(value, types[i]))
+      : values.map((value, i) => named(names[i], value));
+    other = differs(isCsv ? cells.join(',') : `{${cells.join(', ')}}`);
   }
   if (other !== undefined) return [`line ${line}: the log has ${printable(other)}`];
   if (next() !== undefined) return [`line ${line + 1}: not in the log`];

@@ -417,7 +417,7 @@ def check_log(packs, log, held, keys, witnesses):
     wrong = ['%s/consistency/%d: not a proof' % (pack.path, old) for pack in packs for old, path in pack.proofs.items()
              if not is_consistent(old, log.marks.get(old), pack.first, log.marks.get(pack.first), path)]
     check('consistency', wrong, '%d proofs lead to the first leaf of their pack' % sum(len(p.proofs) for p in packs))
-    covered = check_signatures(notes, log.special['log_keys'], keys or packs[-1].keys, witnesses)
+    covered = check_signatures(notes, log, keys or packs[-1].keys, witnesses)
     if not keys and packs[-1].keys: say('open', 'signatures: the key is that of the pack; compare it with yours (--key)')
     for note in held:
         verdict, text = compare_held(note, log, packs[0], keys, origin_of(note))
@@ -428,11 +428,12 @@ def check_log(packs, log, held, keys, witnesses):
         max(covered, log.first), months and ', and the close of ' + months))
     check('partners', log.other_roots, '%d roots of partners are those of their rows, %d belong to rows before these '
           'packs' % (log.roots, log.earlier_roots))
-def check_signatures(notes, introduced, keys, witnesses):
+def check_signatures(notes, log, keys, witnesses):
     """Checks the last signature, and all others that are there; returns the leaves that a witness cosigned."""
-    wrong, unsigned, cosigned, last = [], [], 0, notes[-1]
-    for index, fact in introduced:
+    wrong, unsigned, introduced, cosigned, last = [], [], [], 0, notes[-1]
+    for index, fact in log.special['log_keys']:
         key = Key(fact['key_name'], b'\1' + from_base64(fact['public_key']))
+        introduced.append(key.public)
         previous = from_base64(fact['previous'] or '')
         if fact['signature'] is None: unsigned += [(key, fact['reason'])] * (previous in [each.public for each in keys])
         elif not is_signed(previous, (key.text + '\n').encode(), from_base64(fact['signature'])):
@@ -447,6 +448,8 @@ def check_signatures(notes, introduced, keys, witnesses):
         else: say('open', 'signatures: the last checkpoint is %s' % (
             'signed by a key that the former one did not sign: ' + reason[0] if reason else
             'not signed' if keys else 'not signed by a known key'))
+    elif not log.first and introduced and not any(last.signed_by(key) for key in keys if key.public in introduced):
+        say('open', 'signatures: the log does not introduce the key of the last checkpoint')
     check('signatures', wrong, '%d of %d checkpoints are signed by %s' % (
         len(signed), len(notes), ', '.join(key.text for key in keys) or 'no key'))
     for key in witnesses:

@@ -43,7 +43,7 @@ const ON_JULY_15 = '2026-07-15T12:00:05Z';
 /** Made by the setup. */
 const made = {
   ...{ client: '', creditNote: '', placed: '', statement: 0, pending: 0, returned: '', unapplied: 0, applied: 0 },
-  ...{ linked: 0, payout: 0, exception: '', matched: '', pulled: '', stray: share(300, ON_JULY_15) },
+  ...{ held: 0, linked: 0, payout: 0, exception: '', matched: '', pulled: '', stray: share(300, ON_JULY_15) },
 };
 const WALLET = stripePayment({ invoice: inv(10), amount: 150000, key: 'WALLET', on: '2026-10-05' });
 const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
@@ -91,6 +91,13 @@ beforeAll(async () => {
   const session = { user: kim.user, method: 'link', network: '192.0.2.7', browser: 'a browser' } as const;
   await doing((tx) => beginSession(tx, context, session));
   await bankMoney();
+  const sale = quote({ accepted_at: '2026-10-10T12:00:00Z' });
+  const { held_rows: held } = await books.rows([sale, { ...sale, quote_id: 'again' }]);
+  made.held = held[0]?.held_row_id ?? 0;
+  await books.sql(
+    `INSERT INTO doubled_rows SELECT posted_month, partner_id, entry_id, 'first' FROM ledger_rows WHERE quote_id = $1`,
+    [sale['quote_id']],
+  );
   const emails = await books.sql<{ email_id: number; kind: string; message_id: string }>(
     'SELECT email_id::int, kind, message_id FROM emails ORDER BY email_id',
   );
@@ -194,6 +201,9 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'person.erase': () => ({ payment: made.applied, ...why }),
   'payment.settle': () => ({ payoutId: made.payout, paymentIds: [made.linked] }),
   'payment.close_exception': () => ({ exception: made.exception, ...why }),
+  'rows.release': () => ({ rows: [made.held], ...why }),
+  'rows.discard': () => ({ rows: [made.held], ...why }),
+  'rows.separate': () => ({ partner: 'p-1', ...why }),
   'credit.apply': () => ({ creditNote: made.creditNote, number: inv(1) }),
   'credit.unapply': () => ({ creditNote: made.placed, number: inv(1) }),
   'credit.refund': () => ({ number: made.creditNote }),

@@ -124,6 +124,12 @@ describe('a later key', () => {
     expect(status).toBe(1);
   });
 
+  test('is left open if it is given, and the log introduces another one', async () => {
+    const { status, output } = await packs.verify(signedByNext(LINES), '--key', next.vkey, ...packs.held(LINES.length));
+    expect(output).toContain('open  signatures: the log does not introduce the key of the last checkpoint\n');
+    expect(status).toBe(2);
+  });
+
   test('is refused if the log does not introduce it', async () => {
     const { status, output } = await packs.verify(signedByNext(LINES), ...KEY, ...packs.held(LINES.length));
     expect(output).toContain('/checkpoints/22: signed by other keys only');

@@ -1,6 +1,6 @@
 /** The rules that packs carry, over the live tables. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LIVE_RULES, makeLiveViews, ROW_TABLES } from '../../src/audit/live.sql.ts';
+import { LIVE_RULES, liveStatement, makeLiveViews, ROW_TABLES } from '../../src/audit/live.sql.ts';
 import { findBrokenRules, readRules } from '../../src/audit/rules.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { execute, query } from '../../src/database/transaction.ts';
@@ -34,16 +34,19 @@ test('beside a second transaction, the first one cannot write', async () => {
   await expect(writing).rejects.toMatchObject({ code: '25006' });
 });
 
-test.each(Object.keys(ROW_TABLES))('the table %s made from the rows is that of the rules', async (name) => {
+const rowTables = Object.keys(ROW_TABLES).flatMap((name) => [undefined, 1000].map((to) => ({ name, to })));
+test.each(rowTables)('the table $name made from the rows up to $to is that of the rules', async ({ name, to }) => {
   const rows = await world.database.preview(async (tx) => {
-    const home = await makeLiveViews(tx);
+    const home = await makeLiveViews(tx, to);
     const made: unknown[] = [];
     const statement = readRules().prepare.find((each) => each.includes(`CREATE TABLE ${name} AS`)) ?? '';
-    for (const sql of [statement, ROW_TABLES[name]?.(home) ?? '']) {
+    const facts = to === undefined ? { home } : { home, to };
+    for (const sql of [statement, liveStatement(statement, facts)]) {
       await execute(tx, sql);
       made.push(await query(tx, `SELECT ${name}::text AS line FROM ${name} ORDER BY line`));
       await execute(tx, `DROP TABLE ${name}`);
     }
+    expect(liveStatement(statement, facts)).not.toBe(statement);
     return made;
   });
   expect(rows[1]).toEqual(rows[0]);

@@ -7,8 +7,8 @@ import { verify } from '../../src/audit/verify.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { deriveLog } from '../../src/log/derive.ts';
 import { COMPUTED, LOG_FORMS, NOT_WRITTEN, numberOf } from '../../src/log/forms.ts';
-import { readLines } from '../../src/log/lines.sql.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { linesTo } from '../support/log-lines.ts';
 import type { World } from '../support/world.ts';
 import { openBooks } from './books.ts';
 import { failing } from './failing.ts';
@@ -182,12 +182,8 @@ const SOME_VALUE: Readonly<Record<string, string>> = {
 
 /** The lines of one kind. */
 async function linesOf(tx: Transaction, kind: string): Promise<string> {
-  const lines: string[] = [];
-  await readLines(tx, { after: 0, to: 150_000 }, (_, content, from, to) => {
-    const line = content.toString('utf8', from, to);
-    if (line.startsWith(`${kind}\t`)) lines.push(line);
-  });
-  return lines.join('\n');
+  const lines = await linesTo(tx, 150_000);
+  return lines.filter((line) => line.startsWith(`${kind}\t`)).join('\n');
 }
 
 describe('any field of any kind of fact', () => {

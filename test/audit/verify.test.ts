@@ -917,6 +917,17 @@ test('what a rule finds has names, amounts in major units and days', async () =>
   );
 });
 
+test('a rule that cannot be run is named with the error, and the others still find what is wrong', async () => {
+  const found = await differencesOf('rules_hold', [
+    `ALTER VIEW journal_months RENAME TO journal_months_elsewhere`,
+    `UPDATE month_totals SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1 WHERE month = '2026-08'`,
+  ]);
+  expect(found).toContain(
+    'journal_shown: cannot be checked, the database is damaged: relation "journal_months" does not exist',
+  );
+  expect(found).toContainEqual(expect.stringMatching(/^month_totals: month 2026-08: /));
+});
+
 test('verifying a month runs the rules over everything', async () => {
   const [, , ...statements] = DAMAGES.find(([, name]) => name === 'payment_not_overdrawn') ?? [];
   expect(failing(await verifyDamaged(statements as string[], '2026-07' as Month))).toContain('payment_not_overdrawn');

@@ -61,6 +61,20 @@ const inWorld = (args: string[], env: Record<string, string> = {}): Promise<Ran>
     },
   });
 
+let sales = 0;
+/** The last sale that was sent under two ids, the second time. */
+const soldTwice = () => quote({ quote_id: `twice-${sales}`, enrollment_id: `e-twice-${sales}` });
+/** The number under which the last of these rows is held. */
+const heldOf = async (...rows: object[]): Promise<string> => {
+  const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  const ran = await inWorld(['ledger', 'import', written('held.ndjson', text)]);
+  return String((ran.json() as { held_rows: { held_row_id: number }[] }).held_rows[0]?.held_row_id);
+};
+const heldSale = (): Promise<string> => {
+  sales += 1;
+  return heldOf({ ...soldTwice(), quote_id: `once-${sales}` }, soldTwice());
+};
+
 const recorded = (reference: string, ...whose: string[]): Promise<Ran> => recordedWith({ reference, whose });
 
 const numberOf = (paid: Ran): string => String((paid.json() as { payment_id: number }).payment_id);
@@ -892,6 +906,38 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     run: () => {
       written('rows.csv.totals.json', '{}');
       return inWorld(['ledger', 'import', written('rows.csv', '')]);
+    },
+  },
+  no_doubled_rows: {
+    when: 'no row of the API repeats another one',
+    exit: 3,
+    says: /No row of p-1 repeats another one/,
+    run: () => inWorld(['ledger', 'separate', 'p-1', '--reason', 'two seats']),
+  },
+  held_row_unknown: {
+    when: 'no row has that number',
+    exit: 3,
+    says: /No such held row: 99\..*ledger held/,
+    run: () => inWorld(['ledger', 'release', '99', '--reason', 'two seats']),
+  },
+  held_row_decided: {
+    when: 'a row that was discarded is released',
+    exit: 3,
+    says: /is already discarded, and a decision is final/,
+    run: async () => {
+      const id = await heldSale();
+      await inWorld(['ledger', 'discard', id, '--reason', 'sent twice']);
+      return inWorld(['ledger', 'release', id, '--reason', 'two seats']);
+    },
+  },
+  held_row_invalid: {
+    when: 'the reversal of a discarded sale is released',
+    exit: 3,
+    says: /held row \d+ cannot be recorded now: quote twice-\d+ of p-1 is neither in the ledger nor.*ledger discard/,
+    run: async () => {
+      await inWorld(['ledger', 'discard', await heldSale(), '--reason', 'sent twice']);
+      const back = { kind: 'reversal', reversal_id: 'back', spotPrice: -10, partnerCut: -3, invoiceAmount: -7 };
+      return inWorld(['ledger', 'release', await heldOf({ ...soldTwice(), ...back }), '--reason', 'two seats']);
     },
   },
   partners_invalid: {

@@ -1,4 +1,5 @@
 /** The ledger as it should be, beside the one that there is: which rows were sent, and what they add up to. */
+import type { HeldRow } from '../../src/ledger/held.sql.ts';
 import type { World } from '../support/world.ts';
 
 export const PARTNERS = ['p-1', 'p-2', 'p-3'] as const;
@@ -37,7 +38,8 @@ export class Model {
   /** The row that an intent becomes; undefined where there is nothing to requote or reverse. */
   row(intent: Intent, now: number): Record<string, unknown> | undefined {
     this.ids += 1;
-    const accepted = Date.UTC(2026, now - intent.late, 10, 12);
+    // No two rows of a quote are accepted in one second, so that none repeats another.
+    const accepted = Date.UTC(2026, now - intent.late, 10, 12, 0, this.ids % 3600);
     const own = {
       kind: intent.kind,
       enrollment_id: `e-${this.ids}`,
@@ -71,6 +73,15 @@ export class Model {
     const digits = DIGITS[(this.quotes[index] as Quote).fields.currency];
     const minor = (amount: string) => Math.round(Number(amount) * 10 ** digits);
     this.post(index, {}, minor(row.partnerCut), minor(row.invoiceAmount));
+  }
+
+  /** A sale of its own that a person released. */
+  recordedSale(row: HeldRow): void {
+    const { quote_id, partner_id, policy_id, partner_cut, invoice_amount } = row;
+    const currency = row.currency as Currency;
+    const minor = (amount: string) => Math.round(Number(amount) * 10 ** DIGITS[currency]);
+    this.quotes.push({ fields: { quote_id, partner_id, policy_id, currency }, cut: 0, rest: 0 });
+    this.post(this.quotes.length - 1, {}, minor(partner_cut), minor(invoice_amount));
   }
 
   private post(index: number, own: object, cut: number, rest: number): Record<string, unknown> {

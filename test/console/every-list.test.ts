@@ -15,6 +15,7 @@ import { identify } from '../../src/people/users.ts';
 import { type Books, HARBOUR, inv, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite, serveConsole, signedIn } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
+import { quote } from '../support/world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../src/lists');
 const LISTS: readonly List[] = (
@@ -33,6 +34,12 @@ beforeAll(async () => {
   await invite(books, ADMINISTRATOR);
   await recordSettingsChanges(database, books);
   await books.record({ number: inv(1), amount: '10.00', reference: 'one' });
+  const sale = quote({ partner_id: HARBOUR, accepted_at: '2026-10-10T12:00:00Z' });
+  await books.rows([sale, { ...sale, quote_id: 'again' }]);
+  await books.sql(
+    `INSERT INTO doubled_rows SELECT posted_month, partner_id, entry_id, 'first' FROM ledger_rows WHERE quote_id = $1`,
+    [sale['quote_id']],
+  );
   await books.record({ number: inv(2), amount: '20.00', reference: 'two' });
   const { new_lines: lines } = await books.bankText(
     'lines.csv',

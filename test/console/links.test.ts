@@ -32,6 +32,9 @@ const WHERE_ONE_WAITS: readonly string[] = [
   'feed.accept', // the close, beside what is in doubt (close.test.ts)
   'payment.settle', // the receipt of a payout
   'payment.close_exception', // a receipt that may be a duplicate
+  'rows.release', // a row that is held
+  'rows.discard', // the same
+  'rows.separate', // rows of the API that repeat each other
   'email.resend', // the work queue, beside an e-mail that carries no document
   'email.dismiss', // the same
   'instructions.adopt', // the settings, beside bank details that are not in force (test/documents/instructions.test.ts)

@@ -142,7 +142,13 @@ const ORDERS = [
 function goodFile(format: RowFormat): Buffer {
   const quotes = Array.from({ length: 6 }, () => quote({ spotPrice: one(['10.00', '10', 10]), ...one(ORDERS) }));
   const sold = quotes[0] as Row;
-  const rows = [...quotes, requote(sold), requote(sold), reversal(quotes[1] as Row), reversal(quotes[2] as Row)];
+  const rows = [
+    ...quotes,
+    requote(sold),
+    requote(sold, { accepted_at: '2026-07-15T12:00:01Z' }),
+    reversal(quotes[1] as Row),
+    reversal(quotes[2] as Row),
+  ];
   return Buffer.from(format === 'csv' ? csv(...rows) : ndjson(...rows));
 }
 

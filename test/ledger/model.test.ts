@@ -135,7 +135,8 @@ test('random imports leave exactly what a bookkeeper would have written down', a
         ...(row.reversal === undefined ? {} : { reversal_id: `rv-${row.reversal}` }),
         policy_id: row.policy,
         currency: 'USD',
-        accepted_at: '2026-07-15T12:00:00Z',
+        // No two rows of a quote are accepted in one second, so that none repeats another.
+        accepted_at: `2026-07-15T12:00:0${row.reversal ?? row.requote ?? 0}Z`,
         spotPrice: row.cut + row.share,
         partnerCut: row.cut,
         invoiceAmount: row.share,

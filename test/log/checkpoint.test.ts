@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { takeCheckpoint, takeDueCheckpoint } from '../../src/log/checkpoint.ts';
 import { readCheckpoints } from '../../src/log/checkpoints.sql.ts';
 import { deriveLog } from '../../src/log/derive.ts';
-import { readLines } from '../../src/log/lines.sql.ts';
 import { LeafRange } from '../../src/log/tree.ts';
 import { failing } from '../audit/failing.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { linesTo } from '../support/log-lines.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { leafHash } from './inclusion.ts';
 
@@ -26,18 +26,12 @@ const take = () => takeCheckpoint(world.database, world);
 const checkpoints = () => world.database.reading((tx) => readCheckpoints(tx));
 const derived = () => world.database.reading((tx) => deriveLog(tx, 'all'));
 
-async function linesTo(last: number): Promise<string[]> {
-  const lines: string[] = [];
-  await world.database.reading((tx) =>
-    readLines(tx, { after: 0, to: last }, (_, content, from, to) => lines.push(content.toString('utf8', from, to))),
-  );
-  return lines;
-}
+const linesUpTo = (last: number) => world.database.reading((tx) => linesTo(tx, last));
 
 describe('a checkpoint', () => {
   test('has the root over the lines of all facts in the order of their numbers', async () => {
     const taken = await take();
-    const lines = await linesTo(taken?.last_no ?? 0);
+    const lines = await linesUpTo(taken?.last_no ?? 0);
     const numbers = lines.map((line) => Number(line.split('\t')[1]));
     expect(numbers).toEqual([...numbers].sort((one, other) => one - other));
     const tree = new LeafRange();
@@ -65,7 +59,7 @@ describe('a checkpoint', () => {
     await world.close();
     const [, last] = await checkpoints();
     expect(last?.closes).toBe('month 2026-07');
-    const lines = await linesTo(last?.last_no ?? 0);
+    const lines = await linesUpTo(last?.last_no ?? 0);
     expect(lines).toHaveLength(last?.size ?? 0);
     expect(lines.slice(-4).map((line) => line.split('\t')[0])).toEqual([
       'closed_months',

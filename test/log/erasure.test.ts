@@ -13,7 +13,6 @@ import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
 import { repeatErasures } from '../../src/erasures/erase.ts';
 import { readErasureFile } from '../../src/erasures/file.ts';
 import { takeCheckpoint } from '../../src/log/checkpoint.ts';
-import { readLines } from '../../src/log/lines.sql.ts';
 import { readPayerAccounts } from '../../src/payments/payer-accounts.ts';
 import { readUsers } from '../../src/people/users.sql.ts';
 import { deactivateUser } from '../../src/people/users.ts';
@@ -23,6 +22,7 @@ import { as } from '../support/approving.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { linesTo } from '../support/log-lines.ts';
 import { partner } from '../support/world.ts';
 
 const LEAVER = 'grace.hopper@issuer.example';
@@ -42,13 +42,7 @@ const erase = async (input: Record<string, unknown>) =>
 const refused = async (input: Record<string, unknown>) => refusalOf(erase(input));
 
 /** The lines of the log up to a number. */
-async function linesTo(last: number): Promise<string[]> {
-  const lines: string[] = [];
-  await books.database.reading((tx) =>
-    readLines(tx, { after: 0, to: last }, (_, content, from, to) => lines.push(content.toString('utf8', from, to))),
-  );
-  return lines;
-}
+const linesUpTo = (last: number) => books.database.reading((tx) => linesTo(tx, last));
 const lastNumber = async () =>
   (await books.sql<{ last: number }>(`SELECT last_value::int AS last FROM log_numbers`))[0]?.last ?? 0;
 const digest = (lines: readonly string[]) => createHash('sha256').update(lines.join('\n')).digest('hex');
@@ -88,7 +82,7 @@ afterAll(async () => {
 });
 
 test('no line of the log has the name, address or account of a person', async () => {
-  const log = (await linesTo(await lastNumber())).join('\n');
+  const log = (await linesUpTo(await lastNumber())).join('\n');
   for (const secret of SECRETS) expect(log.includes(secret), secret).toBe(false);
   for (const secret of SECRETS) expect(await kept(secret), secret).toBeGreaterThan(0);
   expect(log).toMatch(/\tusers\t|^users\t\d+\t\d+\tperson\t#[A-Za-z0-9+/]{43}=\t#/m);
@@ -149,7 +143,7 @@ describe('after an erasure', () => {
     books.sql(`SELECT size, encode(root, 'hex') AS root FROM log_checkpoints WHERE last_no <= ${last} ORDER BY size`);
   beforeAll(async () => {
     const last = await lastNumber();
-    before = { last, lines: digest(await linesTo(last)), roots: await rootsTo(last) };
+    before = { last, lines: digest(await linesUpTo(last)), roots: await rootsTo(last) };
   });
 
   test('a preview says in which tables the person is named, and erases nothing', async () => {
@@ -203,7 +197,7 @@ describe('after an erasure', () => {
   });
 
   test('every line and root of the log is as before, and every check passes', async () => {
-    expect(digest(await linesTo(before.last))).toBe(before.lines);
+    expect(digest(await linesUpTo(before.last))).toBe(before.lines);
     expect(await rootsTo(before.last)).toEqual(before.roots);
     expect(await found()).toEqual([]);
     const [event] = await books.sql<{ whole: string }>(

@@ -1,8 +1,8 @@
 /** How values are written to the lines of the log, awkward ones too. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readLines } from '../../src/log/lines.sql.ts';
 import { recordEvent } from '../../src/people/audit-events.ts';
 import { checkpoint } from '../audit/books.ts';
+import { linesTo } from '../support/log-lines.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -14,15 +14,7 @@ afterAll(() => world.end());
 const mapOf = async (value: unknown) =>
   (await world.sql<{ map: string }>('SELECT log_map($1::jsonb) AS map', [JSON.stringify(value)]))[0]?.map;
 
-async function lines(): Promise<string[]> {
-  const found: string[] = [];
-  await world.database.reading((tx) =>
-    readLines(tx, { after: 0, to: 1_000_000 }, (_, content, from, to) =>
-      found.push(content.toString('utf8', from, to)),
-    ),
-  );
-  return found;
-}
+const lines = () => world.database.reading((tx) => linesTo(tx, 1_000_000));
 
 test.each<[what: string, value: unknown, written: string]>([
   ['a flat object, in the order of its paths', { b: 'x', a: 1, B: true }, 'B:true&a:1&b=x'],

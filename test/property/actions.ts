@@ -55,6 +55,7 @@ import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
 import { CHECKOUT_ACTS } from '../delivery/checkouts/random-actions.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
+import { HELD_ACTIONS } from '../ledger/random-actions.ts';
 import { report } from '../mail/report.ts';
 import { OPENING_ACTS } from '../opening/random-actions.ts';
 import { EVENT_ACTIONS } from '../partner-events/actions.ts';
@@ -227,6 +228,7 @@ export const ACTIONS: readonly Action[] = [
       return true;
     },
   },
+  ...HELD_ACTIONS,
   {
     name: 'the totals of a month are stated',
     weight: 2,

@@ -8,18 +8,14 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect } from 'vitest';
 import { readLastNumber } from '../../src/log/checkpoints.sql.ts';
-import { readLines } from '../../src/log/lines.sql.ts';
+import { linesTo } from './log-lines.ts';
 import type { World } from './world.ts';
 
 const FOLDER = process.env['RECKONER_LOGS'];
 
 export async function keepLog({ database }: Pick<World, 'database'>): Promise<void> {
   if (FOLDER === undefined) return;
-  const lines: string[] = [];
-  await database.reading(async (tx) => {
-    const to = await readLastNumber(tx);
-    await readLines(tx, { after: 0, to }, (_, content, from, end) => lines.push(content.toString('utf8', from, end)));
-  });
+  const lines = await database.reading(async (tx) => linesTo(tx, await readLastNumber(tx)));
   if (lines.length === 0) return;
   const text = lines.map((line) => `${line}\n`).join('');
   const test = basename(expect.getState().testPath ?? 'world', '.test.ts');

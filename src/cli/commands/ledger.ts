@@ -12,6 +12,7 @@ import { choiceArgument, repeatedArgument, wholeNumberArgument } from '../argume
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { type Output, outputWidth } from '../output.ts';
+import { inFull } from '../remedies.ts';
 
 export const define: Definition = (ledger, action) => {
   ledger
@@ -70,10 +71,11 @@ async function importFiles(
     { by: output.by, writesNothing: options.dryRun ?? false },
   );
   failpoint('import.committed');
-  const { json, text, attention } = reportImport(report, { dryRun: options.dryRun ?? false, width: outputWidth() });
-  output.print(json, () => inNames(text, namesOf(ledgerImport)));
+  const reported = reportImport(report, { dryRun: options.dryRun ?? false, width: outputWidth() });
+  const text = await inFull(reported);
+  output.print(reported.json, () => inNames(text, namesOf(ledgerImport)));
   if (report.refused) return EXIT.badInput;
-  return attention ? EXIT.attention : EXIT.done;
+  return reported.attention ? EXIT.attention : EXIT.done;
 }
 
 /** What the file of totals beside a file states. Undefined if there is none. */

@@ -94,6 +94,10 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
     case 'email':
       if (mayDo(user, 'email.resend', whoseOf(partners))) return actionHref('email.resend', { emailId: name });
       return partners[0] === undefined ? SETTINGS : `/console/partners/${encodeURIComponent(partners[0].id)}/emails`;
+    case 'held':
+      return addressOf('/console/queue/rows', { partner: name });
+    case 'doubled':
+      return addressOf('/console/queue/doubled', { partner: name });
     case 'verify':
       return '/console/audit/checks';
     case 'reconcile':

@@ -1,0 +1,108 @@
+import type { Transaction } from '../database/transaction.ts';
+import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
+import { type HeldRow, readHeldRows, readWithRelated } from '../ledger/held.sql.ts';
+import { type Decided, discardRows, releaseRows, separateRows } from '../ledger/held.ts';
+import { Amount } from '../money.ts';
+import { NOBODY } from '../people/roles.ts';
+import { plural } from '../text.ts';
+import { defineAction, type Facts } from './action.ts';
+import { amountsIn } from './documents.ts';
+import { reason, several, text, whole } from './fields.ts';
+
+const heldRowIds = () =>
+  several(whole('Held rows', 'The numbers of held rows. Requotes and reversals follow their sale.'));
+
+const arguments_ = { rows: '<rows...>' };
+
+const nameOf = ({ held_row_id }: HeldRow): string => `held row ${held_row_id}`;
+
+const partnersOf = async (tx: Transaction, ids: readonly number[]): Promise<string[]> => {
+  const rows = await readHeldRows(tx, { ids });
+  const known = rows.map(({ partner_id }) => partner_id);
+  return [...new Set(rows.length === new Set(ids).size ? known : [...known, NOBODY])];
+};
+
+const factsOf = async (tx: Transaction, ids: readonly number[]): Promise<Facts> =>
+  Object.fromEntries(
+    (await readHeldRows(tx, { ids: await readWithRelated(tx, ids) })).map((row) => [
+      nameOf(row),
+      {
+        row: `${row.partner_id} ${row.own_id}`,
+        status: row.decision ?? 'held',
+        amount: Amount.of(row.invoice_amount, row.currency),
+      },
+    ]),
+  );
+
+/** The JSON of a held row, in lists and results. */
+export const heldRowJson = ({ partner_name: _, own_id: __, ...row }: HeldRow) => {
+  const of = (amount: string) => Amount.of(amount, row.currency).toString();
+  const { spot_price, partner_cut, invoice_amount, ...rest } = row;
+  return { ...rest, spotPrice: of(spot_price), partnerCut: of(partner_cut), invoiceAmount: of(invoice_amount) };
+};
+
+/** The JSON of a recorded row that may repeat another one. */
+export const doubledRowJson = ({ partner_name: _, invoice_amount, ...row }: DoubledRow) => ({
+  ...row,
+  invoiceAmount: Amount.of(invoice_amount, row.currency).toString(),
+});
+
+const resultOf = async (tx: Transaction, { rows, late }: Decided, done: string) => ({
+  json: (await readHeldRows(tx, { ids: rows.map(({ held_row_id }) => held_row_id) })).map(heldRowJson),
+  text:
+    `${plural(rows.length, 'row')} ${done}.` +
+    (late > 0
+      ? ` ${plural(late, 'row belongs', 'rows belong')} to a closed month, billed in the earliest open month.`
+      : ''),
+});
+
+export const rowsRelease = defineAction({
+  name: 'rows.release',
+  title: 'Record held rows as sales of their own',
+  command: { called: 'ledger release', arguments: arguments_ },
+  role: 'finance',
+  input: { rows: heldRowIds(), reason: reason() },
+  subject: ({ rows }) => rows.join(' '),
+  partners: (tx, { rows }) => partnersOf(tx, rows),
+  perform: (tx, context, { rows, reason }) => releaseRows(tx, context, { ids: rows, reason }),
+  facts: (tx, { rows }) => factsOf(tx, rows),
+  amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
+  report: (tx, _context, { result }) => resultOf(tx, result, 'recorded'),
+});
+
+export const rowsDiscard = defineAction({
+  name: 'rows.discard',
+  title: 'Discard held rows that repeat a sale',
+  command: { called: 'ledger discard', arguments: arguments_ },
+  role: 'finance',
+  input: { rows: heldRowIds(), reason: reason() },
+  subject: ({ rows }) => rows.join(' '),
+  partners: (tx, { rows }) => partnersOf(tx, rows),
+  perform: (tx, context, { rows, reason }) => discardRows(tx, context, { ids: rows, reason }),
+  facts: (tx, { rows }) => factsOf(tx, rows),
+  amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
+  report: (tx, _context, { result }) => resultOf(tx, result, 'discarded'),
+});
+
+export const rowsSeparate = defineAction({
+  name: 'rows.separate',
+  title: 'Keep doubled API rows as sales of their own',
+  command: { called: 'ledger separate', arguments: { partner: '<partner>' } },
+  role: 'finance',
+  input: { partner: text('Partner', 'The partner whose API rows are sales of their own.'), reason: reason() },
+  subject: ({ partner }) => partner,
+  partners: async (_tx, { partner }) => [partner],
+  perform: (tx, context, input) => separateRows(tx, context, input),
+  facts: async (tx, { partner }) =>
+    Object.fromEntries(
+      (await readDoubledRows(tx, { partner })).map((row) => [
+        `row ${row.own_id}`,
+        { repeats: row.repeats, amount: Amount.of(row.invoice_amount, row.currency) },
+      ]),
+    ),
+  amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
+  report: async (_tx, _context, { input: { partner }, result: rows }) => ({
+    json: rows.map(doubledRowJson),
+    text: `${plural(rows.length, 'row')} of ${partner} kept: no longer possible repetitions.`,
+  }),
+});

@@ -1,0 +1,19 @@
+/** Refusals about held rows. */
+import { SEE, toDo } from '../remedy.ts';
+import { refused, says } from './definition.ts';
+
+export const ROWS = {
+  no_doubled_rows: refused<{ partner_id: string }>(
+    (f) => `No row of ${f.partner_id} repeats another one, so there is nothing to decide. Check the partner.`,
+  ),
+  held_row_unknown: refused<{ held_row_id: number }>((f) => says(`No such held row: ${f.held_row_id}.`, SEE.held)),
+  held_row_decided: refused<{ held_row_id: number; decision: string }>((f) =>
+    says(`Held row ${f.held_row_id} is already ${f.decision}, and a decision is final.`, SEE.held),
+  ),
+  held_row_invalid: refused<{ held_row_id: number; reason: string }>((f) =>
+    says(
+      `Nothing was recorded: held row ${f.held_row_id} cannot be recorded now: ${f.reason}.`,
+      toDo('Discard it', 'rows.discard', { rows: [String(f.held_row_id)] }, 'if it repeats a sale'),
+    ),
+  ),
+};

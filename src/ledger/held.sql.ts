@@ -1,0 +1,201 @@
+/** Rows of imports that are held, and the decisions about them. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Scope } from '../people/scope.ts';
+import type { Sign } from './doubles.sql.ts';
+import { GOOD, OWN_ID_FIELD, sameContent } from './rows.sql.ts';
+
+/**
+ * Finds staged rows that were held before. A row with other content is a conflict, and one whose decision is made is a
+ * duplicate.
+ */
+export async function findHeldBefore(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     SELECT s.seq, ${OWN_ID_FIELD},
+            CASE WHEN NOT (${sameContent('s', 'h')}) THEN 'conflict' WHEN d.decision IS NULL THEN 'held'
+                 ELSE 'duplicate' END,
+            format('%s %s was held with other content', s.kind, s.own_id)
+     FROM held_rows h
+     JOIN staged s ON s.partner_id = h.partner_id AND s.kind = h.kind AND s.own_id = own_id(h)
+     LEFT JOIN held_row_decisions d USING (held_row_id)
+     WHERE ${GOOD}`,
+  );
+}
+
+/** Holds requotes and reversals of a sale that is held or was discarded, in this import or before. */
+export async function holdRelated(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code)
+     WITH held AS MATERIALIZED (
+       SELECT h.partner_id, h.kind, own_id(h) AS own_id FROM held_rows h
+       WHERE h.kind <> 'reversal' AND NOT EXISTS (
+         SELECT FROM ledger_rows e WHERE e.partner_id = h.partner_id AND e.kind = h.kind AND own_id(e) = own_id(h))
+       UNION
+       SELECT s.partner_id, s.kind, s.own_id FROM findings f JOIN staged s USING (seq)
+       WHERE f.code = 'held' AND s.kind <> 'reversal'
+     )
+     SELECT s.seq, ${OWN_ID_FIELD}, 'held' FROM related s
+     WHERE s.kind <> 'quote_accepted' AND ${GOOD}
+       AND ((s.partner_id, 'quote_accepted', s.quote_id) IN (SELECT partner_id, kind, own_id FROM held)
+            OR s.kind = 'reversal'
+               AND (s.partner_id, 'requote_accepted', s.requote_id) IN (SELECT partner_id, kind, own_id FROM held))`,
+  );
+}
+
+/** Holds the doubles of these kinds, unless the row that they repeat was rejected. */
+export async function holdDoubles(tx: Transaction, { reversals }: { reversals: boolean }): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code)
+     SELECT s.seq, ${OWN_ID_FIELD}, 'held' FROM doubles d JOIN staged s USING (seq)
+     WHERE (s.kind = 'reversal') = :reversals AND ${GOOD}
+       AND NOT EXISTS (SELECT FROM findings r WHERE r.seq = d.repeats_seq AND r.code NOT IN ('duplicate', 'held'))`,
+    { reversals },
+  );
+}
+
+const NEWLY_HELD = `findings f JOIN staged s USING (seq) LEFT JOIN doubles d USING (seq)
+     WHERE f.code = 'held' AND NOT EXISTS (
+       SELECT FROM held_rows h WHERE h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id)`;
+
+export async function countNewlyHeld(tx: Transaction): Promise<number> {
+  const [{ rows } = { rows: 0 }] = await query<{ rows: number }>(tx, `SELECT count(*) AS rows FROM ${NEWLY_HELD}`);
+  return rows;
+}
+
+const CONTENT = `kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency, accepted_at,
+       spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to`;
+
+/** Records the newly held rows, in file order. */
+export async function insertHeldRows(
+  tx: Transaction,
+  { recordedAt, eventId }: { recordedAt: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO held_rows (${CONTENT}, sign, repeats, recorded_at, event_id)
+     SELECT s.kind, s.partner_id, s.quote_id, s.requote_id, s.reversal_id, s.enrollment_id, s.policy_id, s.currency,
+            s.accepted_at, trim_scale(s.spot_price), trim_scale(s.partner_cut), trim_scale(s.invoice_amount),
+            s.order_reference, s.cover_from, s.cover_to, coalesce(d.sign, 'held_sale'), d.repeats,
+            :recordedAt::timestamptz, :eventId::bigint
+     FROM ${NEWLY_HELD} ORDER BY s.seq`,
+    { recordedAt, eventId },
+  );
+}
+
+export interface HeldInFile {
+  readonly file: number;
+  readonly line: number;
+  readonly field: string;
+  readonly sign: Sign;
+  readonly repeats: string | null;
+  readonly held_row_id: number | null;
+}
+
+/** The held rows of this import, new or held before, in file order. */
+export function readHeldInFile(tx: Transaction, limit: number): Promise<HeldInFile[]> {
+  return query(
+    tx,
+    `SELECT s.file, s.line, f.field, coalesce(h.sign, d.sign, 'held_sale') AS sign,
+            CASE WHEN h.held_row_id IS NULL THEN d.repeats ELSE h.repeats END AS repeats, h.held_row_id
+     FROM findings f JOIN staged s USING (seq) LEFT JOIN doubles d USING (seq)
+     LEFT JOIN held_rows h ON h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id
+     WHERE f.code = 'held' ORDER BY s.seq LIMIT :limit`,
+    { limit },
+  );
+}
+
+export interface HeldRow {
+  readonly held_row_id: number;
+  readonly kind: string;
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly own_id: string;
+  readonly quote_id: string;
+  readonly requote_id: string | null;
+  readonly reversal_id: string | null;
+  readonly enrollment_id: string | null;
+  readonly policy_id: string;
+  readonly currency: string;
+  readonly accepted_at: string;
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+  readonly order_reference: string | null;
+  readonly cover_from: string | null;
+  readonly cover_to: string | null;
+  readonly sign: Sign;
+  readonly repeats: string | null;
+  readonly recorded_at: string;
+  readonly source: string;
+  readonly decision: 'recorded' | 'discarded' | null;
+}
+
+interface HeldQuestion {
+  readonly ids?: readonly number[];
+  readonly partner?: string | null;
+  readonly scope?: Scope;
+  readonly undecided?: boolean;
+  readonly after?: string | null;
+  readonly limit?: number | null;
+}
+
+/** Reads held rows in the order in which they were held. */
+export function readHeldRows(tx: Transaction, question: HeldQuestion): Promise<HeldRow[]> {
+  const { ids = null, partner = null, scope = null, undecided = false, after = null, limit = null } = question;
+  return query(
+    tx,
+    `SELECT h.held_row_id, h.kind, h.partner_id, p.name AS partner_name, own_id(h) AS own_id, h.quote_id, h.requote_id,
+            h.reversal_id, h.enrollment_id, h.policy_id, h.currency, h.accepted_at, h.spot_price, h.partner_cut,
+            h.invoice_amount, h.order_reference, h.cover_from, h.cover_to, h.sign, h.repeats, h.recorded_at,
+            e.subject AS source, d.decision
+     FROM held_rows h JOIN partners p USING (partner_id) JOIN audit_events e USING (event_id)
+     LEFT JOIN held_row_decisions d USING (held_row_id)
+     WHERE (:ids::bigint[] IS NULL OR h.held_row_id = ANY (:ids::bigint[]))
+       AND (:partner::text IS NULL OR h.partner_id = :partner)
+       AND (:scope::text[] IS NULL OR h.partner_id = ANY (:scope::text[]))
+       AND (NOT :undecided::boolean OR d.decision IS NULL)
+       AND (:after::bigint IS NULL OR h.held_row_id > :after::bigint)
+     ORDER BY h.held_row_id LIMIT :limit`,
+    { ids, partner, scope, undecided, after, limit },
+  );
+}
+
+/** These held rows, and the undecided rows that are held only because their sale is among them. */
+export async function readWithRelated(tx: Transaction, ids: readonly number[]): Promise<number[]> {
+  const rows = await query<{ held_row_id: number }>(
+    tx,
+    `WITH RECURSIVE named AS (
+       SELECT h.held_row_id, h.partner_id, h.kind, own_id(h) AS own_id FROM held_rows h
+       WHERE h.held_row_id = ANY (:ids::bigint[])
+       UNION
+       SELECT r.held_row_id, r.partner_id, r.kind, coalesce(r.reversal_id, r.requote_id)::identifier
+       FROM undecided_rows r JOIN named n ON n.partner_id = r.partner_id AND r.sign = 'held_sale'
+         AND n.own_id = CASE n.kind WHEN 'quote_accepted' THEN r.quote_id WHEN 'requote_accepted' THEN r.requote_id END
+     )
+     SELECT held_row_id FROM named ORDER BY held_row_id`,
+    { ids },
+  );
+  return rows.map(({ held_row_id }) => held_row_id);
+}
+
+export async function insertDecisions(
+  tx: Transaction,
+  given: {
+    ids: readonly number[];
+    decision: 'recorded' | 'discarded';
+    reason: string;
+    now: string;
+    eventId: number;
+  },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO held_row_decisions (held_row_id, decision, reason, recorded_at, event_id)
+     SELECT held_row_id, :decision, :reason, :now::timestamptz, :eventId::bigint
+     FROM unnest(:ids::bigint[]) AS held_row_id ORDER BY 1`,
+    given,
+  );
+}

@@ -1,0 +1,57 @@
+/** Rows of the API in open months that may repeat another one: `reckoner ledger doubled`. */
+import { z } from 'zod';
+import { text } from '../actions/fields.ts';
+import { doubledRowJson } from '../actions/held.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
+import { Amount } from '../money.ts';
+import { toDo } from '../remedy.ts';
+import { defineList, given, type ListQuery } from './list.ts';
+
+const filters = z.strictObject({
+  partner: text('Partner', 'Only rows of this partner.', { value: 'id' }).optional(),
+});
+
+const readRows = (
+  tx: Transaction,
+  { filter, scope, after, limit }: ListQuery<z.output<typeof filters>>,
+): Promise<DoubledRow[]> => readDoubledRows(tx, { ...given(filters, filter), scope, after, limit });
+
+const of = ({ invoice_amount, currency }: DoubledRow): Amount => Amount.of(invoice_amount, currency);
+
+export const doubledRows = defineList({
+  command: 'ledger doubled',
+  summary: 'List recorded API rows that may repeat another one',
+  title: 'Doubled rows',
+  one: 'doubled row',
+  none: 'No rows of the API repeat another one.',
+  filters,
+  sorts: ['entry_id', 'entry_id'],
+  columns: {
+    entry_id: { heading: 'Row', type: 'count' },
+    partner_id: { heading: 'Partner', type: 'text' },
+    partner_name: {
+      ...{ heading: 'Partner', type: 'text', cut: true },
+      to: ({ partner_id }) => ['partners', partner_id],
+    },
+    kind: { heading: 'Kind', type: 'text', value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
+    own_id: { heading: 'Id', type: 'text', look: 'wrap' },
+    repeats: { heading: 'Repeats', type: 'text', look: 'wrap' },
+    order_reference: { heading: 'Order', type: 'text', cut: true },
+    accepted_at: { heading: 'Accepted', type: 'instant' },
+    currency: { heading: '', type: 'text' },
+    amount: { heading: 'Amount', type: 'amount', value: (row) => of(row) },
+  },
+  sheet: [
+    ...(['entry_id', 'partner_id', 'kind', 'own_id', 'repeats', 'order_reference', 'accepted_at', 'currency'] as const),
+    'amount',
+  ],
+  terminal: ['partner_id', 'kind', 'own_id', 'repeats', 'order_reference', 'accepted_at', 'amount', 'currency'],
+  page: ['partner_name', 'kind', 'own_id', 'repeats', 'order_reference', 'accepted_at', 'amount', 'currency'],
+  remedies: ({ partner_id }) => [
+    { ...toDo('Keep all of the partner', 'rows.separate', { partner: partner_id }), partner: partner_id },
+  ],
+  key: ({ entry_id }) => String(entry_id),
+  read: readRows,
+  json: async (_tx, rows) => rows.map(doubledRowJson),
+});

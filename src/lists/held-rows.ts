@@ -1,0 +1,77 @@
+/** Rows of imports that may repeat a sale, until a person decides: `reckoner ledger held`. */
+import { z } from 'zod';
+import { flag, text } from '../actions/fields.ts';
+import { heldRowJson } from '../actions/held.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
+import { reasonToHold } from '../ledger/import.ts';
+import { Amount } from '../money.ts';
+import { toDo } from '../remedy.ts';
+import { defineList, given, type ListQuery } from './list.ts';
+
+const filters = z.strictObject({
+  partner: text('Partner', 'Only rows of this partner.', { value: 'id' }).optional(),
+  all: flag('Decided too', 'Also rows that were recorded or discarded.').optional(),
+});
+type HeldFilter = z.output<typeof filters>;
+
+const readRows = (tx: Transaction, { filter, scope, after, limit }: ListQuery<HeldFilter>): Promise<HeldRow[]> => {
+  const { partner, all } = given(filters, filter);
+  return readHeldRows(tx, { partner, undecided: all !== true, scope, after, limit });
+};
+
+const of = (amount: string, { currency }: HeldRow): Amount => Amount.of(amount, currency);
+const isOpen = ({ decision }: HeldRow): boolean => decision === null;
+
+export const heldRows = defineList({
+  command: 'ledger held',
+  summary: 'List rows that may repeat a sale and are not recorded',
+  title: 'Held rows',
+  one: 'held row',
+  none: 'No rows are held.',
+  help: `Record a row that is a sale of its own, or discard a row that repeats one:
+  reckoner ledger release 12 --reason 'two seats'
+  reckoner ledger discard 13 14 --reason 'sent twice'`,
+  filters,
+  sorts: ['held_row_id', 'held_row_id'],
+  columns: {
+    held_row_id: { heading: 'Row', type: 'count' },
+    partner_id: { heading: 'Partner', type: 'text' },
+    partner_name: {
+      ...{ heading: 'Partner', type: 'text', cut: true },
+      to: ({ partner_id }) => ['partners', partner_id],
+    },
+    kind: { heading: 'Kind', type: 'text', value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
+    own_id: { heading: 'Id', type: 'text', look: 'wrap' },
+    accepted_at: { heading: 'Accepted', type: 'instant' },
+    currency: { heading: '', type: 'text' },
+    amount: { heading: 'Amount', type: 'amount', value: (row) => of(row.invoice_amount, row) },
+    why: { heading: 'Why', type: 'text', cut: true, value: ({ sign, repeats }) => reasonToHold(sign, repeats) },
+    source: { heading: 'From', type: 'text', cut: true, width: 120 },
+    recorded_at: { heading: 'Since', type: 'instant' },
+    status: { heading: 'Status', type: 'text', value: ({ decision }) => decision ?? 'held', unlessSame: true },
+  },
+  sheet: [
+    ...(['held_row_id', 'partner_id', 'kind', 'own_id', 'accepted_at', 'currency', 'amount', 'why'] as const),
+    ...(['source', 'recorded_at', 'status'] as const),
+  ],
+  terminal: [
+    ...(['held_row_id', 'partner_id', 'kind', 'own_id', 'accepted_at', 'amount', 'currency', 'why'] as const),
+    ...(['source', 'status'] as const),
+  ],
+  page: ['held_row_id', 'partner_name', 'kind', 'own_id', 'accepted_at', 'amount', 'currency', 'why', 'source'],
+  ticks: {
+    ...{ field: 'rows', actions: ['rows.release', 'rows.discard'] },
+    of: (row) => (isOpen(row) ? String(row.held_row_id) : null),
+  },
+  remedies: (row) =>
+    isOpen(row)
+      ? [
+          { ...toDo('Record it', 'rows.release', { rows: [String(row.held_row_id)] }), partner: row.partner_id },
+          { ...toDo('Discard it', 'rows.discard', { rows: [String(row.held_row_id)] }), partner: row.partner_id },
+        ]
+      : [],
+  key: ({ held_row_id }) => String(held_row_id),
+  read: readRows,
+  json: async (_tx, rows) => rows.map(heldRowJson),
+});
