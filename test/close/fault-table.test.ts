@@ -76,8 +76,6 @@ function statedOf({ partner_id, stated }: Fault): { count: number; totals: Total
   return { count: stated.count, totals: readTotals([`${currency}=${stated.invoiceAmount}`]) };
 }
 
-const heldIn = (report: ImportReport): number => (report as { held?: number }).held ?? 0;
-
 /** A command would import in a transaction of its own. */
 async function dropTemporary(tx: Transaction): Promise<void> {
   const tables = await query<{ name: string }>(
@@ -103,7 +101,7 @@ async function inject(faults: readonly Fault[], way: 'without' | 'withTotals'): 
       for (const files of given) {
         const report = await deliver(tx, files, isStated ? statedOf(fault) : undefined);
         for (const code of new Set(report.errors.map((error) => error.code))) name(fault, `refused: ${code}`);
-        if (heldIn(report) > 0) name(fault, 'held rows');
+        if (report.held > 0) name(fault, 'held rows');
       }
     }
     // The other partners' rows do not matter for these: what is missing of them is accepted.
@@ -144,7 +142,7 @@ async function closeHonestly(index: number, month: Month): Promise<void> {
   const delivered = PARTNERS.map((partner) => honestMonth(partner, month));
   const report = await world.database.transaction((tx) => deliver(tx, delivered, controlOf(delivered.flat())));
   honest.stops.push(...report.errors.map(({ reason }) => `${month}: ${reason}`));
-  if (heldIn(report) > 0) honest.stops.push(`${month}: ${heldIn(report)} rows held`);
+  if (report.held > 0) honest.stops.push(`${month}: ${report.held} rows held`);
   const feeds = await world.database.reading((tx) => readFeeds(tx, world, month));
   for (const each of undecidedFeeds(feeds).doubts) honest.stops.push(`${month} ${each.partner_id}: ${each.evidence}`);
   await world.close(month);

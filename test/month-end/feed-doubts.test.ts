@@ -57,6 +57,16 @@ test('when two working days are left, one mail names the feeds that are missing'
   expect(await mailsAt('2026-08-31T12:00:00Z')).toEqual([]);
 });
 
+test('before the end, rows that may repeat others are named with the page that decides them', async () => {
+  const rows = ['p-1', 'p-2', 'p-3'].map((id) => sold(id, '2026-08-01'));
+  await world.rows(rows);
+  expect(await world.rows([{ ...rows[0], quote_id: 'again' }])).toMatchObject({ accepted: 0, held: 1 });
+  expect(await mailsAt('2026-08-28T12:00:00Z')).toEqual(['[SANDBOX] August 2026 ends soon: 1 feed is in doubt']);
+  expect(text()).toContain(
+    '- 1 row of p-1 may repeat sales and is not recorded: http://127.0.0.1:8080/console/queue/rows?partner=p-1',
+  );
+});
+
 test('before the end, a feed that usually comes after the end is not named', async () => {
   await world.partners([partner({ partner_id: 'p-4', name: 'Partner p-4' })]);
   await world.rows(['p-1', 'p-2', 'p-3'].map((id) => sold(id, '2026-08-01')));

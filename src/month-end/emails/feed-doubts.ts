@@ -6,13 +6,15 @@
 import { DateTime } from 'luxon';
 import { readNextFeeds } from '../../close/close.ts';
 import { readUsuallyEarly } from '../../close/feeds.sql.ts';
-import { acceptFeed, type Doubt, type Feeds, undecidedFeeds } from '../../close/feeds.ts';
+import { acceptFeed, type Doubt, type Feeds, isUndecided, undecidedFeeds } from '../../close/feeds.ts';
 import { publicAddress, type Settings } from '../../config/settings.ts';
 import { todayOf } from '../../config/today.ts';
 import { lockLedgerShared } from '../../database/ledger-lock.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { closeEmpty } from '../../errors/close.ts';
+import type { Finding } from '../../findings/finding.ts';
+import { readDoubled, readHeld } from '../../findings/rows.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
@@ -35,7 +37,7 @@ export const feedDoubtsEmail: EmailComposer = {
     if (told === undefined || told.month !== (day ?? '').slice(0, 7)) {
       return { withdrawn: 'the month is closed, or nothing about it is in doubt now' };
     }
-    const { month, due, doubts, empty } = told;
+    const { month, due, doubts, empty, rows } = told;
     const address = publicAddress(settings);
     return {
       to: recipient,
@@ -48,7 +50,8 @@ export const feedDoubtsEmail: EmailComposer = {
           ...{ id: each.partner_id, name: each.name, evidence: each.evidence, held: !each.stops },
           address: `${address}${actionAddress(acceptFeed(month, each))}`,
         })),
-        ...{ count: String(doubts.length), single: doubts.length === 1 },
+        rows: rows.map(({ reason, remedies }) => ({ reason, address: `${address}${pageOf(remedies)}` })),
+        ...{ count: String(doubts.length + rows.length), single: doubts.length + rows.length === 1 },
         more: doubts.length > LISTED ? String(doubts.length - LISTED) : '',
         address: `${address}${empty && due ? actionAddress(closeEmpty(month)) : `/console/close/${month}`}`,
       }),
@@ -70,7 +73,12 @@ interface ToTell {
   readonly due: boolean;
   readonly empty: boolean;
   readonly doubts: readonly Doubt[];
+  /** Rows that may repeat others, by partner. */
+  readonly rows: readonly Finding[];
 }
+
+const pageOf = (remedies: Finding['remedies']): string =>
+  remedies.flatMap((each) => ('page' in each && each.page !== undefined ? [each.page] : []))[0] ?? '/console/queue';
 
 /** What finance should hear about the next month to close. */
 async function readToTell(tx: Transaction, context: Installation): Promise<ToTell | undefined> {
@@ -79,14 +87,20 @@ async function readToTell(tx: Transaction, context: Installation): Promise<ToTel
   const { month, due } = feeds;
   const open = undecidedFeeds(feeds);
   if (due) {
+    if (!isUndecided(feeds)) return undefined;
     const held = feeds.doubts.filter(({ stops, accepted }) => !stops && !accepted);
-    return open.empty || open.doubts.length > 0
-      ? { month, due, ...open, doubts: [...open.doubts, ...held] }
-      : undefined;
+    return { month, due, ...open, doubts: [...open.doubts, ...held], rows: await readRows(tx, context) };
   }
   if (todayOf(context) < whenTwoWorkingDaysAreLeft(month)) return undefined;
   const doubts = await withoutLateFeeds(tx, feeds, open.doubts);
-  return doubts.length > 0 ? { month, due, empty: false, doubts } : undefined;
+  const rows = await readRows(tx, context);
+  return doubts.length + rows.length > 0 ? { month, due, empty: false, doubts, rows } : undefined;
+}
+
+async function readRows(tx: Transaction, { environment }: Installation): Promise<Finding[]> {
+  const now = environment.now();
+  const question = { scope: null, today: now.toISODate(), now: now.toMillis(), limit: LISTED };
+  return [...(await readHeld(tx, question)), ...(await readDoubled(tx, question))];
 }
 
 /** Before the month ends, only the feeds are missing that had come by that day in the month before. */
