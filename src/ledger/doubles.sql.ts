@@ -19,36 +19,20 @@ export const SIGNS = {
 } as const;
 export type Sign = keyof typeof SIGNS;
 
-// Eight-byte hashes of what only doubles share, so that a million fit in memory. Nested hashes take less time than the
-// hash of a record. Later comparisons read the columns themselves.
-const seller = (row: string) => `hashtextextended(${row}.partner_id, octet_length(${row}.kind))`;
-const idHash = (row: string) => `hashtextextended(bare_id(${row}.own_id), ${seller(row)})`;
-const enrollmentHash = (row: string) => `hashtextextended(${row}.enrollment_id, ${seller(row)} # 1)`;
-const orderHash = (row: string) => `hashtextextended(${row}.order_reference, ${seller(row)} # 2)`;
-const quoteHash = (row: string) => `hashtextextended(${row}.quote_id, ${seller(row)} # 3)`;
-
-/** SQL of the hashes that occur more than once. Sorting eight-byte numbers takes half the time of grouping them. */
-const repeated = (hash: string) => `
-  SELECT hash FROM (SELECT hash, lag(hash) OVER (ORDER BY hash) AS previous
-                    FROM (SELECT ${hash} AS hash FROM staged s WHERE s.code IS NULL) AS hashes) AS sorted
-  WHERE hash = previous`;
-
-/** Collects what several staged rows share. */
+/** Collects the rows that may repeat each other: the marked rows (alike.ts), and those with a hash of a marked row. */
 export async function surveyAlike(tx: Transaction): Promise<void> {
+  const marked = (hash: string) => `s.${hash} IN (SELECT ${hash} FROM marked)`;
   await execute(
     tx,
     `CREATE TEMPORARY TABLE alike ON COMMIT DROP AS
-     ${repeated(idHash('s'))}
-     UNION
-     ${repeated(enrollmentHash('s'))}
-     UNION
-     SELECT ${orderHash('s')} FROM staged s WHERE s.order_reference IS NOT NULL AND s.code IS NULL
-     GROUP BY 1 HAVING count(*) > 1
-     UNION
-     SELECT ${quoteHash('s')} FROM related s WHERE s.kind <> 'quote_accepted' AND s.code IS NULL
-     GROUP BY 1 HAVING count(*) > 1`,
+     WITH marked AS MATERIALIZED (SELECT id_hash, enrollment_hash, order_hash FROM staged WHERE alike)
+     SELECT s.* FROM staged s
+     WHERE s.code IS NULL AND (${['id_hash', 'enrollment_hash', 'order_hash'].map(marked).join(' OR ')}
+       OR s.kind <> 'quote_accepted' AND (s.partner_id, s.quote_id) IN (
+         SELECT partner_id, quote_id FROM related WHERE kind <> 'quote_accepted' AND code IS NULL
+         GROUP BY partner_id, quote_id HAVING count(*) > 1))`,
   );
-  await execute(tx, 'ANALYZE alike');
+  await execute(tx, 'ANALYZE alike (seq, partner_id, kind, own_id)');
 }
 
 /**
@@ -61,21 +45,17 @@ export async function findRepeatedRows(tx: Transaction): Promise<void> {
     `INSERT INTO findings (seq, field, code, reason)
      WITH repeated AS (
        SELECT s.partner_id, s.kind, s.own_id, min(s.seq) AS first_seq
-       FROM staged s JOIN alike a ON a.hash = ${idHash('s')} WHERE ${GOOD}
+       FROM alike s WHERE ${GOOD}
        GROUP BY s.partner_id, s.kind, s.own_id HAVING count(*) > 1
      )
      SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'f')} THEN 'duplicate' ELSE 'conflict' END,
             format('%s %s is on line %s with other content', s.kind, s.own_id, f.line)
      FROM repeated r
-     JOIN staged s ON s.partner_id = r.partner_id AND s.kind = r.kind AND s.own_id = r.own_id AND s.seq <> r.first_seq
-     JOIN staged f ON f.seq = r.first_seq
+     JOIN alike s ON s.partner_id = r.partner_id AND s.kind = r.kind AND s.own_id = r.own_id AND s.seq <> r.first_seq
+     JOIN alike f ON f.seq = r.first_seq
      WHERE ${GOOD}`,
   );
 }
-
-const IS_ALIKE = [idHash, enrollmentHash, orderHash, quoteHash]
-  .map((hash) => `${hash('s')} IN (SELECT hash FROM alike)`)
-  .join(' OR ');
 
 /** The same sale at one second: the amounts add up, so two of them decide. */
 const sameSecond = (one: string, other: string) => `
@@ -185,7 +165,7 @@ async function findWithin(tx: Transaction): Promise<void> {
     `INSERT INTO doubles (seq, sign, repeats, repeats_seq)
      WITH suspects AS MATERIALIZED (
        SELECT s.*, date_trunc('second', s.accepted_at) AS second, (s.accepted_at AT TIME ZONE p.time_zone)::date AS day
-       FROM staged s JOIN partners p USING (partner_id) WHERE (${IS_ALIKE}) AND ${GOOD}
+       FROM alike s JOIN partners p USING (partner_id) WHERE ${GOOD}
      ), firsts AS (
        SELECT seq, enrollment_id, order_reference, kind,
               min(seq) OVER (${saleWith('enrollment_id')}) AS of_enrollment,
@@ -211,7 +191,7 @@ async function findWithin(tx: Transaction): Promise<void> {
      )
      SELECT j.seq, j.sign, f.own_id, f.seq
      FROM judged j
-     JOIN staged f ON f.seq = CASE j.sign WHEN 'same_enrollment' THEN of_enrollment WHEN 'same_order' THEN of_order
+     JOIN alike f ON f.seq = CASE j.sign WHEN 'same_enrollment' THEN of_enrollment WHEN 'same_order' THEN of_order
                                           WHEN 'same_quote' THEN of_quote WHEN 'same_id' THEN of_id END
      ON CONFLICT DO NOTHING`,
   );

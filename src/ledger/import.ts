@@ -157,7 +157,7 @@ export async function importRows(
     throw new Error(`${good} rows were good, but ${recorded.entries} were recorded, or other amounts`);
   }
   if (newlyHeld > 0) await insertHeldRows(tx, { recordedAt: now, eventId: event_id });
-  const other_currencies = await readOtherCurrencyRows(tx);
+  const other_currencies = await readOtherCurrencyRows(tx, event_id);
   const late = recorded.late_entries;
   const held_rows = await heldRows();
   return { accepted: good, ...counts, held_rows, late, other_currencies, differing_cuts, event_id };

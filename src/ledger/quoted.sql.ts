@@ -115,20 +115,25 @@ export interface DifferingCuts {
  * two rounded cuts.
  */
 const differingCuts = (rows: string, which: string, zone = 's.time_zone') => `
-  SELECT s.partner_id, s.policy_id, s.currency, r.rate AS partner_cut_rate, count(*) AS rows,
-         sum(s.partner_cut) AS partner_cut, sum(round(s.spot_price * r.rate, minor_digits(s.currency))) AS by_rate
-  -- OFFSET 0 makes PostgreSQL read the rows first, by month. Without OFFSET 0, the planner looked up the rows policy by
-  -- policy.
-  FROM (SELECT s.* FROM ${rows} s WHERE s.kind <> 'reversal' AND (${which}) OFFSET 0) AS s
-  JOIN policies o USING (partner_id, policy_id)
-  LEFT JOIN quotes q ON q.quote_id = s.quote_id AND q.partner_id = s.partner_id
-  CROSS JOIN LATERAL (
-    SELECT coalesce(q.partner_cut_rate, CASE o.dated_cut_rates WHEN '[]' THEN o.partner_cut_rate
-                                        ELSE cut_rate_on(o, (s.accepted_at AT TIME ZONE ${zone})::date) END) AS rate
-  ) AS r
-  WHERE abs(s.partner_cut - s.spot_price * r.rate) > power(10::numeric, -minor_digits(s.currency))
-  GROUP BY s.partner_id, s.policy_id, s.currency, r.rate
-  ORDER BY s.partner_id COLLATE "C", s.policy_id COLLATE "C", s.currency, r.rate`;
+  -- Materialized, so that the few differing rows are sorted, and not all rows before they are joined with quotes.
+  WITH differing AS MATERIALIZED (
+    SELECT s.partner_id, s.policy_id, s.currency, r.rate, s.partner_cut,
+           round(s.spot_price * r.rate, minor_digits(s.currency)) AS by_rate
+    -- OFFSET 0 makes PostgreSQL read the rows first, by month. Without OFFSET 0, the planner looked up the rows policy by
+    -- policy.
+    FROM (SELECT s.* FROM ${rows} s WHERE s.kind <> 'reversal' AND (${which}) OFFSET 0) AS s
+    JOIN policies o USING (partner_id, policy_id)
+    LEFT JOIN quotes q ON q.quote_id = s.quote_id AND q.partner_id = s.partner_id
+    CROSS JOIN LATERAL (
+      SELECT coalesce(q.partner_cut_rate, CASE o.dated_cut_rates WHEN '[]' THEN o.partner_cut_rate
+                                          ELSE cut_rate_on(o, (s.accepted_at AT TIME ZONE ${zone})::date) END) AS rate
+    ) AS r
+    WHERE abs(s.partner_cut - s.spot_price * r.rate) > power(10::numeric, -minor_digits(s.currency))
+  )
+  SELECT partner_id, policy_id, currency, rate AS partner_cut_rate, count(*) AS rows, sum(partner_cut) AS partner_cut,
+         sum(by_rate) AS by_rate
+  FROM differing GROUP BY partner_id, policy_id, currency, rate
+  ORDER BY partner_id COLLATE "C", policy_id COLLATE "C", currency, rate`;
 
 const withDigits = ({ partner_cut, by_rate, ...row }: DifferingCuts): DifferingCuts => ({
   ...row,

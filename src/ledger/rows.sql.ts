@@ -409,13 +409,16 @@ export interface OtherCurrencyRows {
   readonly rows: number;
 }
 
-export function readOtherCurrencyRows(tx: Transaction): Promise<OtherCurrencyRows[]> {
+/** The rows of an event that was just recorded, by its receipts. */
+export function readOtherCurrencyRows(tx: Transaction, eventId: number): Promise<OtherCurrencyRows[]> {
   return query(
     tx,
-    `SELECT s.partner_id, p.currency AS partner_currency, s.currency, count(*) AS rows
-     FROM staged s JOIN partners p USING (partner_id)
-     WHERE s.currency <> p.currency AND ${GOOD}
-     GROUP BY s.partner_id, p.currency, s.currency ORDER BY s.partner_id COLLATE "C", s.currency`,
+    `SELECT r.partner_id, p.currency AS partner_currency, r.currency, sum(r.entries)::bigint AS rows
+     FROM ledger_receipts r JOIN partners p USING (partner_id)
+     WHERE r.posted_month > coalesce((SELECT max(month) FROM closed_months), '') AND r.event_id = :eventId
+       AND r.currency <> p.currency
+     GROUP BY r.partner_id, p.currency, r.currency ORDER BY r.partner_id, r.currency`,
+    { eventId },
   );
 }
 

@@ -5,6 +5,7 @@ import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { execute, raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { IDENTIFIER } from '../partners/file.ts';
+import { type Likeness, likenessOf } from './alike.ts';
 import type { SourceRecord } from './read.ts';
 import type { RowProblem } from './row.ts';
 
@@ -20,7 +21,7 @@ export async function createStaging(tx: Transaction): Promise<void> {
        accepted_at timestamptz, spot_price numeric, partner_cut numeric, invoice_amount numeric,
        order_reference text COLLATE "C", cover_from date, cover_to date,
        field text, code text, reason text,
-       raw text,
+       raw text, id_hash integer, enrollment_hash integer, order_hash integer, alike boolean,
        own_id text COLLATE "C" GENERATED ALWAYS AS (coalesce(reversal_id, requote_id, quote_id)) STORED
      ) ON COMMIT DROP`,
   );
@@ -35,7 +36,7 @@ export async function createStaging(tx: Transaction): Promise<void> {
 
 const COLUMNS = `seq, file, line, kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
   accepted_at, spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to, field, code, reason,
-  raw`;
+  raw, id_hash, enrollment_hash, order_hash, alike`;
 
 const CHUNK = 128 * 1024;
 
@@ -75,6 +76,7 @@ export async function openStager(
   let seq = 0;
   let bad = 0;
   let spreadsheet = false;
+  const likeness = likenessOf();
   let pending = '';
   let full = false;
   const flush = () => {
@@ -88,7 +90,7 @@ export async function openStager(
       if (problem !== undefined) bad += 1;
       else
         spreadsheet ||= SPREADSHEET.test(record.texts.reversal_id || record.texts.requote_id || record.texts.quote_id);
-      pending += stagedLine(seq, file, record, problem, rejected?.(record));
+      pending += stagedLine(seq, file, record, problem ?? likeness(record.texts), rejected?.(record));
       if (pending.length > CHUNK) flush();
     },
     async drained() {
@@ -114,25 +116,26 @@ function stagedLine(
   seq: number,
   file: number,
   { line, texts }: SourceRecord,
-  problem: RowProblem | undefined,
+  found: RowProblem | Likeness,
   rejected: string | undefined,
 ): string {
   const place = `${seq}\t${file}\t${line}\t`;
-  const end = rejected === undefined ? '\\N\n' : `${escaped(rejected)}\n`;
-  if (problem === undefined) {
+  const raw = rejected === undefined ? '\\N' : escaped(rejected);
+  if ('alike' in found) {
+    const { id, enrollment, order, alike } = found;
     // Only the order's reference may contain a character that COPY must escape.
     return (
       `${place}${texts.kind}\t${texts.partner_id}\t${texts.quote_id}\t${texts.requote_id || '\\N'}\t` +
       `${texts.reversal_id || '\\N'}\t${texts.enrollment_id || '\\N'}\t${texts.policy_id}\t${texts.currency}\t` +
       `${texts.accepted_at}\t${amount(texts.spotPrice)}\t${amount(texts.partnerCut)}\t${amount(texts.invoiceAmount)}\t` +
       `${texts.order_reference === '' ? '\\N' : escaped(texts.order_reference)}\t${texts.cover_from || '\\N'}\t${texts.cover_to || '\\N'}\t` +
-      `\\N\t\\N\t\\N\t${end}`
+      `\\N\t\\N\t\\N\t${raw}\t${id}\t${enrollment ?? '\\N'}\t${order ?? '\\N'}\t${alike}\n`
     );
   }
   const id = (text: string) => (IDENTIFIER.test(text) ? text : '\\N');
   const ids = [texts.kind, texts.partner_id, texts.quote_id, texts.requote_id, texts.reversal_id].map(id).join('\t');
-  const found = [problem.field, problem.code, problem.reason].map(escaped).join('\t');
-  return `${place}${ids}${'\t\\N'.repeat(10)}\t${found}\t${end}`;
+  const problem = [found.field, found.code, found.reason].map(escaped).join('\t');
+  return `${place}${ids}${'\t\\N'.repeat(10)}\t${problem}\t${raw}${'\t\\N'.repeat(4)}\n`;
 }
 
 /**
