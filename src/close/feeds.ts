@@ -185,7 +185,8 @@ function unusual(feed: FeedHistory): Suspicion[] {
   const before = `the ${plural(sales.length, 'month')} before`;
   const found: Suspicion[] = [];
   if (now <= fewSales(sales)) {
-    const range = `${counted(Math.min(...sales))} to ${counted(Math.max(...sales))}`;
+    const [least, most] = [Math.min(...sales), Math.max(...sales)];
+    const range = least === most ? counted(most) : `${counted(least)} to ${counted(most)}`;
     const evidence = `has ${plural(now, 'sale')} in ${currency}, where ${before} had ${range}`;
     found.push({ ...about, kind: 'few', evidence });
   }

@@ -38,6 +38,7 @@ export const feedDoubtsEmail: EmailComposer = {
       return { withdrawn: 'the month is closed, or nothing about it is in doubt now' };
     }
     const { month, due, doubts, empty, rows } = told;
+    const count = new Set(doubts.map(({ partner_id }) => partner_id)).size + rows.length;
     const address = publicAddress(settings);
     return {
       to: recipient,
@@ -51,7 +52,7 @@ export const feedDoubtsEmail: EmailComposer = {
           address: `${address}${actionAddress(acceptFeed(month, each))}`,
         })),
         rows: rows.map(({ reason, remedies }) => ({ reason, address: `${address}${pageOf(remedies)}` })),
-        ...{ count: String(doubts.length + rows.length), single: doubts.length + rows.length === 1 },
+        ...{ count: String(count), single: count === 1 },
         more: doubts.length > LISTED ? String(doubts.length - LISTED) : '',
         address: `${address}${empty && due ? actionAddress(closeEmpty(month)) : `/console/close/${month}`}`,
       }),
