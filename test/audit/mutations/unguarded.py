@@ -38,6 +38,8 @@ CLASSES = {
         payment_suggestions.evidence payment_suggestions.document_id payment_suggestions.same_as
         payment_suggestions.amount refund_matches.evidence bank_line_outcomes.needs_review
         document_pdfs.instructions_changed''',
+    'a doubt in the words that a person accepted: the log has the rows and statements that they count': '''
+        feed_decisions.evidence''',
     "what a partner states of a sale beside its price: compare it with the partner's file": '''
         ledger_rows.order_reference ledger_rows.cover_from ledger_rows.cover_to''',
     'ids that no other fact names': '''
