@@ -1,4 +1,4 @@
-import { decisionFor, readFeeds } from '../close/close.ts';
+import { decisionFor } from '../close/close.ts';
 import { closeAnyway, describeDoubt, type FeedDecision, type Feeds, isUndecided } from '../close/feeds.ts';
 import {
   type MonthFacts,
@@ -41,6 +41,8 @@ interface CloseInput {
 
 interface CloseOutcome {
   readonly months: readonly Month[];
+  /** What was in doubt about the months of a preview. */
+  readonly feeds?: readonly Feeds[];
   /**
    * The reason why the run stopped. Months that were closed before the failure are delivered before the failure is
    * thrown.
@@ -78,7 +80,7 @@ export const monthClose = defineAction({
   partners: async () => 'all',
   async perform(tx, context, input): Promise<CloseOutcome> {
     const { forecast, undone = false } = context;
-    return { months: await closeTogether(tx, context, { ...input, forecast, preview: undone }), together: true };
+    return { ...(await closeTogether(tx, context, { ...input, forecast, preview: undone })), together: true };
   },
   async run({ database, permitted, deliver, reporter, ...context }, input): Promise<CloseOutcome> {
     if (deliver) await database.reading(refuseWhilePaused);
@@ -134,7 +136,7 @@ export const monthClose = defineAction({
     return amountsIn(after, Object.keys(after), ...fields);
   },
   report: (tx, context, { input, result, preview }) =>
-    preview ? reportPreview(tx, context, input, result.months) : reportClosed(tx, input, result.months),
+    preview ? reportPreview(tx, context, input, result) : reportClosed(tx, input, result.months),
 });
 
 /**
@@ -179,11 +181,9 @@ async function reportPreview(
   tx: Transaction,
   context: ActionContext,
   input: CloseInput,
-  closed: readonly Month[],
+  { months: closed, feeds = [] }: CloseOutcome,
 ): Promise<Report> {
   const { foreseeHolds } = await import('../delivery/foresee.ts');
-  const feeds: Feeds[] = [];
-  for (const month of closed) feeds.push(await readFeeds(tx, context, month));
   const documents = await readDocuments(tx, { months: closed });
   const holds = await foreseeHolds(tx, context, documents);
   const others = await readOtherCurrencies(tx, closed);

@@ -80,20 +80,31 @@ export function previewClose<Seen = undefined>(
   look?: (tx: Transaction, found: PreviewedClose) => Promise<Seen>,
 ): Promise<PreviewedClose & { readonly seen?: Seen }> {
   return database.preview(async (tx) => {
-    const months = await closeTogether(tx, context, { ...request, forecast: true, preview: true });
-    const feeds: Feeds[] = [];
-    for (const month of months) feeds.push(await readFeeds(tx, context, month));
+    const { months, feeds } = await closeTogether(tx, context, { ...request, forecast: true, preview: true });
     const found = { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
     return { ...found, ...(look && { seen: await look(tx, found) }) };
   });
 }
 
+interface ClosedTogether {
+  readonly months: readonly Month[];
+  /** What was in doubt about each month before it closed. Only a preview reads this. */
+  readonly feeds: readonly Feeds[];
+}
+
 /** Closes all months of the plan in one transaction. A caller that previews the close rolls the transaction back. */
-export async function closeTogether(tx: Transaction, context: IssueContext, request: CloseRequest): Promise<Month[]> {
-  const closed: Month[] = [];
-  for (let left = (await planClose(tx, context, request)).length; left > 0; left -= 1) {
+export async function closeTogether(
+  tx: Transaction,
+  context: IssueContext,
+  request: CloseRequest,
+): Promise<ClosedTogether> {
+  const months: Month[] = [];
+  const feeds: Feeds[] = [];
+  for (const planned of await planClose(tx, context, request)) {
+    // A closed month's rows count twice: in its documents and in the lines that a preview does not drop.
+    if (request.preview) feeds.push(await readFeeds(tx, context, planned));
     const month = await closeNext(tx, context, request);
-    if (month !== undefined) closed.push(month);
+    if (month !== undefined) months.push(month);
   }
-  return closed;
+  return { months, feeds: feeds.filter(({ month }) => months.includes(month)) };
 }

@@ -1,9 +1,11 @@
 /** Doubts about the rows of a month: what stops its close, what holds a document, and what a person accepts. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { monthClose } from '../../src/actions/close.ts';
 import { feedAccept } from '../../src/actions/feed.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
 import { acceptDoubts, readNextFeeds } from '../../src/close/close.ts';
 import { stateFeed } from '../../src/close/stated.ts';
+import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { lastDay, type Month } from '../../src/month.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
@@ -343,4 +345,21 @@ test('the auditor finds a close for which no one accepted a missing feed or a co
   const found = await differences();
   expect(found).toContain('rules_hold: close_without_decided: month 2026-07');
   expect(found).toContain('rules_hold: close_accepts_contradictions: month 2026-07');
+});
+
+test('a preview judges the rows as they are before the close', async () => {
+  await threeMonths();
+  await world.partners([named('p-1', { feed: 'strict' }), named('p-2')]);
+  await world.rows(sales('2026-07', 3));
+  await takeCheckpoint(world.database, world);
+  await state('p-2', '2026-07', 1, '7.00');
+  expect((await world.preview('2026-07' as Month)).feeds).toMatchObject([
+    { doubts: [{ partner_id: 'p-1', kind: 'few', stops: true }] },
+  ]);
+  await state('p-2', '2026-07', 2, '14.00');
+  const [feeds] = (await world.preview('2026-07' as Month)).feeds;
+  expect(feeds?.doubts.map(({ kind }) => kind)).toEqual(['few', 'totals']);
+  expect(feeds?.doubts[1]?.evidence).toContain('but here are 1 row,');
+  const shown = await previewAction({ ...world, forecast: true }, monthClose, { month: '2026-07' as Month });
+  expect(shown.report.json).toMatchObject({ feeds: [{ doubts: feeds?.doubts }] });
 });
