@@ -78,7 +78,9 @@ export function controlOf(value: unknown): Control | string {
 
 /** Reads the cells of a CSV trailer: `TRAILER,412,USD=8311.20`. */
 export function controlOfCells([, count = '', ...cells]: readonly string[]): Control | string {
-  const totals = cells.filter((cell) => cell !== '').map((cell) => cell.split('=', 2));
+  const totals = cells
+    .filter((cell) => cell !== '')
+    .map((cell) => /^([^=]*)=(.*)$/s.exec(cell)?.slice(1) ?? [cell, '']);
   const currencies = totals.map(([currency]) => currency);
   const twice = currencies.find((each, at) => currencies.indexOf(each) !== at);
   if (twice !== undefined) return `${twice} is stated twice`;

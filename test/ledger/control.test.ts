@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ledgerImport } from '../../src/actions/rows.ts';
 import { runAction } from '../../src/actions/run.ts';
+import { controlOfCells } from '../../src/ledger/control.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 import { csv, ndjson, RECORDED_NOTHING, type Row, size, told } from './ledger.ts';
 
@@ -165,6 +166,13 @@ describe.each(['csv', 'ndjson'] as const)('a trailer of a file in %s', (format) 
   test('of a file without rows states none', async () => {
     expect(await world.importFiles([fileOf([], trailer(0))])).toMatchObject({ accepted: 0, refused: false });
   });
+});
+
+test('a total in a trailer is read whole, with every sign of equality', () => {
+  expect(controlOfCells(['TRAILER', '1', 'USD=1.00'])).toEqual({ count: 1, totals: { USD: '1.00' } });
+  for (const total of ['USD=1=3', 'USD==1', 'USD=', 'USD', '=1']) {
+    expect([total, typeof controlOfCells(['TRAILER', '1', total])]).toEqual([total, 'string']);
+  }
 });
 
 test('a spreadsheet may fill a trailer up with empty cells, and a row may begin with the id TRAILER', async () => {
