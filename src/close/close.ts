@@ -1,7 +1,7 @@
 /**
  * Closing months: one transaction chooses a month, totals its rows, issues its documents and takes a checkpoint of the
  * log. A preview runs the same transaction and rolls it back. `run.ts` runs this transaction;
- * `src/month-end/month-end.ts` runs the steps after it. Refusals: month_not_ended, earlier_month_open,
+ * `src/month-end/month-end.ts` runs the steps after it. Refusals: month_not_ended, month_not_begun, earlier_month_open,
  * first_month_fixed, before_first_month, clock_behind, settings_incomplete, tax_rule_missing, we_are_fixed, and those
  * of `feeds.ts`.
  */
@@ -47,6 +47,7 @@ import {
   readPartnerZones,
   recordClosedMonth,
 } from './months.sql.ts';
+import { lockFeed } from './stated.sql.ts';
 
 export interface CloseRequest extends FeedDecision {
   /** The month to close; if omitted, all months that are due. */
@@ -229,6 +230,11 @@ export async function acceptDoubts(
   context: IssueContext,
   { month, partnerId, reason }: { readonly month: Month; readonly partnerId: string; readonly reason: string },
 ): Promise<Doubt[]> {
+  const partner = await lockFeed(tx, partnerId);
+  // Nothing is known yet of a month that has not begun, so a missing feed must not be accepted in advance.
+  if (partner !== undefined && month > monthOf(context.environment.now(), partner.time_zone)) {
+    throw refuse('month_not_begun', { month, time_zone: partner.time_zone });
+  }
   await lockLedgerShared(tx);
   const isClosed = month <= ((await readLastClosed(tx)) ?? '');
   const { doubts } = isClosed ? { doubts: [] } : await readFeeds(tx, context, month);

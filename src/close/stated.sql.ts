@@ -109,7 +109,7 @@ export async function readStatements(tx: Transaction, wanted: Wanted): Promise<S
 export const readStatedTotals = (tx: Transaction, month: Month): Promise<StatedTotals[]> =>
   readStatements(tx, { month });
 
-/** Makes statements of one partner wait for each other. Returns undefined for an unknown partner. */
+/** Makes statements and decisions of one partner wait for each other. Returns undefined for an unknown partner. */
 export async function lockFeed(tx: Transaction, partnerId: string): Promise<{ time_zone: string } | undefined> {
   const rows = await query<{ time_zone: string }>(
     tx,

@@ -74,7 +74,7 @@ export const CLOSE = {
     ),
   ),
   month_not_begun: badInput<{ month: string; time_zone: string }>(
-    (f) => `${f.month} has not begun in ${f.time_zone}, so nothing can be stated of it. Correct the month.`,
+    (f) => `${f.month} has not begun in ${f.time_zone}, so nothing is known of its rows. Correct the month.`,
     422,
   ),
   earlier_month_open: refused<{ month: string; open: string; entries: number }>((f) =>

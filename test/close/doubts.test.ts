@@ -363,3 +363,15 @@ test('a preview judges the rows as they are before the close', async () => {
   const shown = await previewAction({ ...world, forecast: true }, monthClose, { month: '2026-07' as Month });
   expect(shown.report.json).toMatchObject({ feeds: [{ doubts: feeds?.doubts }] });
 });
+
+test('nobody accepts a missing feed of a month that has not begun', async () => {
+  await world.rows(sales('2026-06', 1));
+  world.at('2026-07-31T12:00:00Z');
+  expect(await world.close('2026-06')).toEqual(['2026-06']);
+  const accept = (month: string) =>
+    world.database.transaction((tx) =>
+      acceptDoubts(tx, world, { month: month as Month, partnerId: 'p-1', reason: 'no sales' }),
+    );
+  expect(await refusalOf(accept('2026-08'))).toMatchObject({ code: 'month_not_begun', facts: { month: '2026-08' } });
+  expect(await accept('2026-07')).toMatchObject([{ partner_id: 'p-1', kind: 'missing' }]);
+});
