@@ -119,8 +119,8 @@ const differingCuts = (rows: string, which: string, zone = 's.time_zone') => `
   WITH differing AS MATERIALIZED (
     SELECT s.partner_id, s.policy_id, s.currency, r.rate, s.partner_cut,
            round(s.spot_price * r.rate, minor_digits(s.currency)) AS by_rate
-    -- OFFSET 0 makes PostgreSQL read the rows first, by month. Without OFFSET 0, the planner looked up the rows policy by
-    -- policy.
+    -- OFFSET 0 makes PostgreSQL read the rows first, by month. Without OFFSET 0, the planner looked up the rows policy
+    -- by policy.
     FROM (SELECT s.* FROM ${rows} s WHERE s.kind <> 'reversal' AND (${which}) OFFSET 0) AS s
     JOIN policies o USING (partner_id, policy_id)
     LEFT JOIN quotes q ON q.quote_id = s.quote_id AND q.partner_id = s.partner_id
