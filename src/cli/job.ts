@@ -310,7 +310,9 @@ async function unsent({ database, log }: Job): Promise<string[]> {
 /** What stops a month, each as an item that is reported. */
 const stopsOf = ({ code, facts }: Refusal): string[] =>
   code === 'feeds_in_doubt'
-    ? (facts['doubts'] as readonly Doubt[]).map((each) => `${facts['month']} ${each.partner_id} ${each.kind}`)
+    ? (facts['doubts'] as readonly Doubt[]).map(
+        (each) => `${facts['month']} ${each.partner_id} ${each.kind} ${each.evidence}`,
+      )
     : code === 'month_empty'
       ? [`${facts['month']} is empty`]
       : [];

@@ -109,8 +109,10 @@ export const readRepeatedDeliveries = (
        WHERE is_judged AND half
      )
      SELECT f.partner_id, p.name, f.currency, f.entries, f.invoice_amount,
-            to_char(one.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') AS first,
-            to_char(two.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') AS second
+            to_char(one.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
+              || ' UTC (event ' || one.event_id || ')' AS first,
+            to_char(two.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
+              || ' UTC (event ' || two.event_id || ')' AS second
      FROM found f JOIN partners p USING (partner_id)
      LEFT JOIN audit_events one ON one.event_id = f.before JOIN audit_events two ON two.event_id = f.event_id
      ORDER BY f.partner_id, f.currency, f.event_id`,

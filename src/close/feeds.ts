@@ -12,6 +12,7 @@ import { readLastClosed } from '../ledger/closed-months.sql.ts';
 import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
 import { moneyText } from '../money.ts';
 import { type Month, monthBefore } from '../month.ts';
+import type { Scope } from '../people/scope.ts';
 import { type Remedy, type ToDo, toDo } from '../remedy.ts';
 import { counted, plural } from '../text.ts';
 import {
@@ -28,7 +29,7 @@ import {
   readWhetherStrict,
   type StoredFeedDecision,
 } from './feeds.sql.ts';
-import { readStatedTotals, type StatedTotals } from './stated.sql.ts';
+import { readStatedTotals, readStatements, type StatedTotals } from './stated.sql.ts';
 import { totalsText } from './stated.ts';
 import { earlyEnd, fewSales, MOST_MONTHS } from './usual.ts';
 
@@ -57,6 +58,8 @@ export interface Doubt {
   readonly stops: boolean;
   /** Whether a person accepted the doubt with this evidence. */
   readonly accepted: boolean;
+  /** How many doubts of this kind about the partner's month a person accepted with other evidence. */
+  readonly accepted_before: number;
 }
 
 export interface Feeds {
@@ -64,6 +67,8 @@ export interface Feeds {
   /** The partners with an expected feed, by id, without the partners in the setting `allow_empty`. */
   readonly expected: readonly ExpectedFeed[];
   readonly empty: boolean;
+  /** Whether a decision needs approval, so that a close cannot take it. */
+  readonly needsApproval: boolean;
   /** The doubts in the order of partners. */
   readonly doubts: readonly Doubt[];
 }
@@ -100,11 +105,11 @@ export async function judgeDeliveries(
   };
 }
 
-type Suspicion = Omit<Doubt, 'accepted'>;
+type Suspicion = Omit<Doubt, 'accepted' | 'accepted_before'>;
 
 export async function readPartnerFeeds(
   tx: Transaction,
-  { allow_empty: allowed }: Pick<Settings, 'allow_empty'>,
+  { allow_empty: allowed, approvals }: Pick<Settings, 'allow_empty' | 'approvals'>,
   month: Month,
   { history, judged }: Reading,
 ): Promise<Feeds> {
@@ -124,14 +129,19 @@ export async function readPartnerFeeds(
     ...(await judgeDeliveries(tx, month, judged)).found.map(repeated),
     ...(await readUnusual(tx, month, history)).filter(({ partner_id }) => !isConfirmed(stating.get(partner_id))),
   ];
-  const decided = new Set((await readFeedDecisions(tx, month)).map(keyOf));
+  const decisions = await readFeedDecisions(tx, month);
+  const decided = new Set(decisions.map(keyOf));
+  const before = ({ partner_id, kind, evidence }: Suspicion) =>
+    decisions.filter((each) => each.partner_id === partner_id && each.kind === kind && each.evidence !== evidence)
+      .length;
   const doubts = [...new Map(found.map((each) => [keyOf(each), each])).values()];
   return {
     month,
     expected,
+    needsApproval: approvals['feed.accept'] !== undefined,
     empty: allowed !== true && (await readWhetherEmpty(tx, month)).empty,
     doubts: doubts
-      .map((each) => ({ ...each, accepted: decided.has(keyOf(each)) }))
+      .map((each) => ({ ...each, accepted: decided.has(keyOf(each)), accepted_before: before(each) }))
       .sort((one, other) => (one.partner_id < other.partner_id ? -1 : one.partner_id > other.partner_id ? 1 : 0)),
   };
 }
@@ -154,18 +164,18 @@ function ofStatement({ partner_id, name, complete, agrees, stated, here }: State
       {
         ...about,
         kind: 'incomplete',
-        evidence: `${said} so far, and that more will come. Here are ${totalsText(here)}`,
+        evidence: `${said} so far, and that more will come. The ledger has ${totalsText(here)}`,
       },
     ];
   }
-  return agrees ? [] : [{ ...about, kind: 'totals', evidence: `${said}, but here are ${totalsText(here)}` }];
+  return agrees ? [] : [{ ...about, kind: 'totals', evidence: `${said}, but the ledger has ${totalsText(here)}` }];
 }
 
 const repeated = (found: RepeatedDelivery): Suspicion => ({
   ...{ partner_id: found.partner_id, name: found.name, currency: found.currency, kind: 'repeated', stops: true },
   evidence:
     `delivered the same ${plural(found.entries, 'row')} of ${moneyText(found.invoice_amount, found.currency)} twice under ` +
-    `different ids, ${found.first === null ? 'in one import' : `at ${found.first} and`} at ${found.second} UTC`,
+    `different ids, ${found.first === null ? 'in one import' : `at ${found.first} and`} at ${found.second}`,
 });
 
 async function readUnusual(tx: Transaction, month: Month, history: HistoryRead): Promise<Suspicion[]> {
@@ -197,6 +207,21 @@ function unusual(feed: FeedHistory): Suspicion[] {
     found.push({ ...about, kind: 'early', evidence });
   }
   return found;
+}
+
+/** A statement of a closed month that the ledger contradicts, and that no one accepted before the close. */
+export type Contradicted = StatedTotals & Pick<Doubt, 'evidence'>;
+
+/** Partners often state the totals of a month when it is closed already. Reads those of the last two closed months. */
+export async function readContradicted(tx: Transaction, scope: Scope): Promise<Contradicted[]> {
+  const last = await readLastClosed(tx);
+  if (last === null) return [];
+  const from = monthBefore(last);
+  const decided = new Set([...(await readFeedDecisions(tx, last)), ...(await readFeedDecisions(tx, from))].map(keyOf));
+  return (await readStatements(tx, { from, scope, differing: true }))
+    .filter(({ month, complete }) => month <= last && complete)
+    .flatMap((each) => ofStatement(each).map((doubt) => ({ ...each, ...doubt })))
+    .filter((each) => !decided.has(keyOf(each)));
 }
 
 // --- Decisions -------------------------------------------------------------------------------------------------------
@@ -256,14 +281,14 @@ export function refuseStrangers({ month, doubts }: Feeds, { without = [], accept
 
 /** Closes the month with everything accepted that is in doubt. */
 export const closeAnyway = (feeds: Feeds): Remedy =>
-  feeds.empty ? closeEmpty(feeds.month) : closeAccepting(feeds.month, undecidedFeeds(feeds).doubts);
+  feeds.empty ? closeEmpty(feeds.month) : closeAccepting(feeds.month, undecidedFeeds(feeds).doubts, feeds);
 
 export const acceptFeed = (month: Month, { partner_id }: Pick<Doubt, 'partner_id'>): ToDo =>
   toDo('Accept it', 'feed.accept', { partnerId: partner_id, month });
 
 /** Refuses a month that has no rows, or whose rows are in doubt, unless the operator accepted that. */
 export function refuseDoubts(feeds: Feeds, decision: FeedDecision): void {
-  const { month } = feeds;
+  const { month, needsApproval } = feeds;
   const { doubts, empty } = undecidedFeeds(feeds, decision);
   if (empty) throw refuse('month_empty', { month });
   refuseStrangers(feeds, decision);
@@ -271,6 +296,7 @@ export function refuseDoubts(feeds: Feeds, decision: FeedDecision): void {
   throw refuse('feeds_in_doubt', {
     month,
     doubts: doubts.map(({ partner_id, name, kind, evidence }) => ({ partner_id, name, kind, evidence })),
+    ...(needsApproval && { needsApproval }),
     ...(decision.without && { without: [...new Set(decision.without)] }),
     ...(decision.acceptFeed && { acceptFeed: [...new Set(decision.acceptFeed)] }),
   });

@@ -27,6 +27,8 @@ export interface StatedTotals {
 
 interface Wanted {
   readonly month?: Month | undefined;
+  /** The earliest month. */
+  readonly from?: Month | undefined;
   readonly partnerId?: string | undefined;
   readonly scope?: Scope;
   /** Only statements that the ledger contradicts. */
@@ -41,7 +43,15 @@ interface Wanted {
  * transaction has one snapshot, or holds the ledger's lock.
  */
 export async function readStatements(tx: Transaction, wanted: Wanted): Promise<StatedTotals[]> {
-  const { month = null, partnerId = null, scope = null, differing = false, after = null, limit = null } = wanted;
+  const {
+    month = null,
+    from = null,
+    partnerId = null,
+    scope = null,
+    differing = false,
+    after = null,
+    limit = null,
+  } = wanted;
   return query(
     tx,
     // The first documents of a closed month bill all of its rows. Checkpoints keep the lines of open months, so only the
@@ -49,7 +59,8 @@ export async function readStatements(tx: Transaction, wanted: Wanted): Promise<S
     `WITH latest AS MATERIALIZED (
        SELECT DISTINCT ON (s.month, s.partner_id) s.*
        FROM feed_statements s
-       WHERE (:month::text IS NULL OR s.month = :month) AND (:partnerId::text IS NULL OR s.partner_id = :partnerId)
+       WHERE (:month::text IS NULL OR s.month = :month) AND (:from::text IS NULL OR s.month >= :from)
+         AND (:partnerId::text IS NULL OR s.partner_id = :partnerId)
          AND (:scope::text[] IS NULL OR s.partner_id = ANY (:scope))
          AND (:afterMonth::text IS NULL OR s.month < :afterMonth
               OR s.month = :afterMonth AND s.partner_id > :afterPartner COLLATE "C")
@@ -99,7 +110,7 @@ export async function readStatements(tx: Transaction, wanted: Wanted): Promise<S
        OR bool_or(coalesce(c.stated, 0) <> c.here)
      ORDER BY s.month DESC, s.partner_id LIMIT :limit::bigint`,
     {
-      ...{ month, partnerId, scope, differing, limit, covered: (await readLastCheckpoint(tx))?.last_no ?? 0 },
+      ...{ month, from, partnerId, scope, differing, limit, covered: (await readLastCheckpoint(tx))?.last_no ?? 0 },
       ...{ afterMonth: after?.month ?? null, afterPartner: after?.partnerId ?? null },
     },
   );

@@ -37,12 +37,23 @@ export function doubtSentences(doubts: readonly FoundDoubt[], most = DOUBTS_NAME
 export const closeEmpty = (month: string): ToDo =>
   toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales');
 
+/** What a request already accepts, and whether accepting needs approval. */
+export interface Decided {
+  readonly without?: readonly string[];
+  readonly acceptFeed?: readonly string[];
+  readonly needsApproval?: boolean;
+}
+
 /** Closes a month with these doubts accepted, and those that the request already names. */
 export function closeAccepting(
   month: string,
   doubts: readonly Pick<FoundDoubt, 'partner_id' | 'kind'>[],
-  { without = [], acceptFeed = [] }: Readonly<Partial<Record<'without' | 'acceptFeed', readonly string[]>>> = {},
+  { without = [], acceptFeed = [], needsApproval = false }: Decided = {},
 ): Remedy {
+  const [first] = doubts;
+  if (needsApproval && first !== undefined) {
+    return toDo('Ask to accept it', 'feed.accept', { partnerId: first.partner_id, month }, 'if the rows are right');
+  }
   if (doubts.length > DOUBTS_NAMED) return toRun('See and accept them', `close ${month} --dry-run`, '/console/close');
   const named = (given: readonly string[], isMissing: boolean) => [
     ...new Set([
@@ -174,11 +185,7 @@ export const CLOSE = {
       `No bank file has reported account ${f.account}. ` +
       (f.known.length > 0 ? `Reported accounts: ${f.known.join(', ')}.` : 'No bank file was imported yet.'),
   ),
-  feeds_in_doubt: undecided<
-    { month: string; doubts: readonly FoundDoubt[] } & Readonly<
-      Partial<Record<'without' | 'acceptFeed', readonly string[]>>
-    >
-  >((f) =>
+  feeds_in_doubt: undecided<{ month: string; doubts: readonly FoundDoubt[] } & Decided>((f) =>
     says(
       `${f.month} was not closed. ${doubtSentences(f.doubts)} Import what is missing.`,
       closeAccepting(f.month, f.doubts, f),

@@ -1,7 +1,7 @@
 /**
- * Imports ledger rows: stages the files, checks all rows and what was stated of them, and records all rows or none. Rows
- * are checked outside the ledger's lock. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad rows are listed in the report and
- * are not a refusal.
+ * Imports ledger rows: stages the files, checks all rows and what was stated of them, and records all rows or none.
+ * Rows are checked outside the ledger's lock. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad rows are
+ * listed in the report and are not a refusal.
  */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';

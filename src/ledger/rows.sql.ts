@@ -286,8 +286,8 @@ export async function sumGoodRows(tx: Transaction): Promise<Totals> {
 /**
  * Records the good rows by the posting rule and their receipt, with the number of the import's event. The caller must
  * hold the ledger's lock. A reversal takes the arrangement of the row that it reverses. Rows are numbered by partner,
- * and within a partner in file order. The indexes begin with the partner, so neighboring rows then share index pages. A million rows
- * take 22.1 s of the server's CPU time. In file order, a million rows took 26.6 s.
+ * and within a partner in file order. The indexes begin with the partner, so neighboring rows then share index pages. A
+ * million rows take 22.1 s of the server's CPU time. In file order, a million rows took 26.6 s.
  */
 export function insertEntries(
   tx: Transaction,

@@ -167,7 +167,9 @@ describe('thousands of rows around the cut while closes come and go', () => {
       );
       quotes.push(...of);
       const pick = (nth: number) => quotes[(nth * 37 + file) % quotes.length] as Record<string, unknown>;
-      const more = Array.from({ length: 40 }, (_, nth) => requote(pick(nth), { accepted_at: '2026-08-01T04:00:00Z' }));
+      const more = Array.from({ length: 40 }, (_, nth) =>
+        requote(pick(nth), { accepted_at: `2026-08-01T04:00:0${file}Z` }),
+      );
       const back = of.slice(0, 20).map((each) => reversal(each, { accepted_at: '2026-08-01T03:59:59.999999Z' }));
       return [...of, ...more, ...back];
     });

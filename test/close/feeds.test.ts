@@ -288,9 +288,13 @@ test('the hourly job prints a stop when it begins, when a doubt is added, and on
   const stop = (doubts: string, named: string, when: string) =>
     `2026-09 was not closed. ${doubts} Import what is missing. ${named} if ${when}.\n`;
   const first = stop(missing, "Close without them with 'reckoner close 2026-09 --without p-2'", 'they had no sales');
+  const imports = await world.sql<{ event_id: string }>(
+    `SELECT event_id FROM audit_events WHERE action = 'ledger.import' ORDER BY event_id DESC LIMIT 2`,
+  );
+  const [again, delivered] = imports.map(({ event_id }) => `2026-10-01 10:00 UTC (event ${event_id})`);
   const twice =
-    'p-3 (Partner p-3) delivered the same 3 rows of 21.00 USD twice under different ids, at 2026-10-01 10:00 and at ' +
-    '2026-10-01 10:00 UTC.';
+    'p-3 (Partner p-3) delivered the same 3 rows of 21.00 USD twice under different ids, ' +
+    `at ${delivered} and at ${again}.`;
   const second = stop(
     `${missing} ${twice}`,
     "Close it as it is with 'reckoner close 2026-09 --without p-2 --accept-feed p-3'",

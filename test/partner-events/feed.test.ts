@@ -220,7 +220,10 @@ describe('publishing', () => {
         partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
       VALUES ('p-3', '2026-08', 'quote_accepted', '${quoteId}', 'parking', 'USD', '2026-08-01T09:00:00Z', 1, 0, 1,
               'America/New_York', '2026-08',
-              'invoicing', now(), (SELECT event_id FROM audit_events WHERE subject = '${quoteId}'))`;
+              'invoicing', now(), (SELECT event_id FROM audit_events WHERE subject = '${quoteId}'));
+      INSERT INTO ledger_receipts (event_id, posted_month, partner_id, currency, entries, spot_price, partner_cut,
+        invoice_amount)
+      SELECT event_id, '2026-08', 'p-3', 'USD', 1, 1, 0, 1 FROM audit_events WHERE subject = '${quoteId}'`;
     const longImport = world.database.transaction(async (tx) => {
       await tx.knex.raw(insert('q-slow'));
       inserted.give();

@@ -45,8 +45,8 @@ test('after a checkpoint it says how old it is, and how many facts are newer; ro
   await world.rows([quote({ accepted_at: '2026-08-01T12:00:00Z' })], { preview: true });
   expect((await status()).checkpoints.uncovered).toBe(0);
   await world.rows([quote({ accepted_at: '2026-08-01T12:00:00Z' })]);
-  // The row and the event of its import.
-  expect(await line()).toBe(`of ${size} facts, 6 hours ago; guards alone protect 2 newer facts; not signed`);
+  // The row, its receipt and the event of its import.
+  expect(await line()).toBe(`of ${size} facts, 6 hours ago; guards alone protect 3 newer facts; not signed`);
 });
 
 test('a checkpoint is overdue on the third day after a fact that none covers, and a quiet ledger needs none', async () => {
@@ -59,7 +59,7 @@ test('a checkpoint is overdue on the third day after a fact that none covers, an
   expect(await urgent()).toEqual([]);
   world.at('2026-08-23T10:00:00Z');
   expect(await urgent()).toEqual([
-    'The next checkpoint has been overdue for 2 days: guards alone protect 2 facts. The jobs deliver and month-close ' +
+    'The next checkpoint has been overdue for 2 days: guards alone protect 3 facts. The jobs deliver and month-close ' +
       'take one each day.',
   ]);
   await take();

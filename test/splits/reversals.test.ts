@@ -83,7 +83,7 @@ test('if it may be of several requotes, it needs manual review', async () => {
   const sold = quote({ partner_id: 'two', accepted_at: '2026-06-20T12:00:00Z' });
   await world.rows([sold]);
   await world.partners([connected('two', { arrangement_from: '2026-07' })]);
-  await world.rows([1, 2].map(() => requote(sold, { accepted_at: '2026-07-10T12:00:00Z' })));
+  await world.rows([1, 2].map((day) => requote(sold, { accepted_at: `2026-07-1${day}T12:00:00Z` })));
   const came = share(700, CAME, { quote_id: sold['quote_id'] as string });
   const back = reversedTransfers(came, 350, WENT);
   await take([came, back], 'two');

@@ -17,7 +17,8 @@ export async function attempt<Result>(
   } catch (error) {
     if (error instanceof Refusal || (sqlstate(error) !== undefined && !isFaultOfOne(error))) throw error;
     // If the connection was lost, the function fails with the error of the connection.
-    await execute(tx, 'ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt');
+    await execute(tx, 'ROLLBACK TO SAVEPOINT attempt');
+    await execute(tx, 'RELEASE SAVEPOINT attempt');
     return instead(error);
   }
 }

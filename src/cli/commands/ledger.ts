@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { namesOf } from '../../actions/command.ts';
 import { admit } from '../../actions/permit.ts';
 import { controlGiven, ledgerImport, ROW_FORMATS, reportImport, rowFormatOf } from '../../actions/rows.ts';
@@ -81,7 +81,8 @@ async function importFiles(
 /** What the file of totals beside a file states. Undefined if there is none. */
 function totalsBeside(name: string): Control | undefined {
   const beside = totalsFileOf(name);
-  return name !== '-' && existsSync(beside) ? readTotalsFile(beside, readFileSync(beside, 'utf8')) : undefined;
+  const isFile = name !== '-' && statSync(beside, { throwIfNoEntry: false })?.isFile() === true;
+  return isFile ? readTotalsFile(beside, readFileSync(beside, 'utf8')) : undefined;
 }
 
 function sizeOf(name: string): number {

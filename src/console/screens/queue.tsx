@@ -98,6 +98,8 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
       return addressOf('/console/queue/rows', { partner: name });
     case 'doubled':
       return addressOf('/console/queue/doubled', { partner: name });
+    case 'stated':
+      return addressOf('/console/feeds', { partner: name });
     case 'verify':
       return '/console/audit/checks';
     case 'reconcile':

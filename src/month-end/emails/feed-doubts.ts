@@ -130,7 +130,12 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const told = await readToTell(tx, context);
   const now = environment.now();
   const items = told?.due
-    ? [...(told.empty ? ['empty'] : []), ...told.doubts.map(({ partner_id, kind }) => `${partner_id} ${kind}`)]
+    ? [
+        ...(told.empty ? ['empty'] : []),
+        ...told.doubts.map(
+          ({ partner_id, kind, accepted_before: before }) => `${partner_id} ${kind}${before === 0 ? '' : ` ${before}`}`,
+        ),
+      ]
     : [];
   const found = {
     ...{ job: 'e-mail of doubts', items: items.map((item) => ({ item: `${told?.month} ${item}`, count: 1 })) },
