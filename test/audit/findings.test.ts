@@ -221,11 +221,12 @@ const UNNAMED: readonly [what: string, ...statements: string[]][] = [
     `UPDATE ledger_rows SET enrollment_id = 'e-other' ${ROW('q-late-1')}`,
   ],
   [
-    'a row since the checkpoint together with the totals in its event: both say the same',
+    'a row since the checkpoint together with its receipt and the totals in its event: all say the same',
     `UPDATE ledger_rows SET ${MORE} ${ROW('q-late-1')}`,
     `UPDATE audit_events SET details = jsonb_set(jsonb_set(details, '{totals,USD,spotPrice}', '"31"'),
        '{totals,USD,invoiceAmount}', '"22"')
      WHERE event_id = (SELECT event_id FROM ledger_rows ${ROW('q-late-1')})`,
+    `UPDATE ledger_receipts SET ${MORE} WHERE event_id = (SELECT event_id FROM ledger_rows ${ROW('q-late-1')})`,
   ],
   [
     'who did something since the checkpoint: an event says what it says',

@@ -94,6 +94,7 @@ test('one invalid line rejects a whole import, exits 2 and is named; --dry-run r
   expect(ran.json()).toEqual({
     accepted: 0,
     duplicates: 0,
+    held: 0,
     rejected: 1,
     errors: [
       {
@@ -108,18 +109,18 @@ test('one invalid line rejects a whole import, exits 2 and is named; --dry-run r
   const dry = await run(['--json', 'ledger', 'import', '--dry-run', file('july.ndjson', ndjson(july))]);
   expect({ status: dry.status, report: dry.json() }).toEqual({
     status: 0,
-    report: { accepted: 3, duplicates: 0, rejected: 0, errors: [], differing_cuts },
+    report: { accepted: 3, duplicates: 0, held: 0, rejected: 0, errors: [], differing_cuts },
   });
   expect(await world.sql('SELECT FROM ledger_rows')).toHaveLength(0);
 });
 
 test('rows come from standard input too, and the same rows again are duplicates', async () => {
   const ran = await run(['--json', 'ledger', 'import', '-', '--format', 'ndjson'], undefined, { input: ndjson(july) });
-  expect(ran.json()).toEqual({ accepted: 3, duplicates: 0, rejected: 0, errors: [], differing_cuts });
+  expect(ran.json()).toEqual({ accepted: 3, duplicates: 0, held: 0, rejected: 0, errors: [], differing_cuts });
   const again = await run(['--json', 'ledger', 'import', file('july.ndjson', ndjson(july))]);
   expect({ status: again.status, report: again.json() }).toEqual({
     status: 0,
-    report: { accepted: 0, duplicates: 3, rejected: 0, errors: [] },
+    report: { accepted: 0, duplicates: 3, held: 0, rejected: 0, errors: [] },
   });
 });
 
