@@ -83,6 +83,9 @@ const RARELY: readonly string[] = [
   ...['processor.match', 'processor.close', 'processor.reverse', 'processor.reverse_month'],
 ];
 
+/** Needs rows of the API, which histories do not have (test/ledger/doubled.test.ts). */
+const ELSEWHERE = ['rows.separate'];
+
 class Witness {
   private readonly seen = new Map<string, DocumentJson>();
   private linkChanges = new Map<string, number>();
@@ -298,7 +301,9 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
     const never = ACTIONS.filter(({ name, rare }) => done.get(name) === 0 && (HISTORIES >= 100 || !rare));
     expect(never.map(({ name }) => name)).toEqual([]);
     // And so was every action of the registry: one that no history draws leaves no event.
-    const undone = [...REGISTRY.keys()].filter((name) => !recordedActions.has(EVENTS[name] ?? name));
+    const undone = [...REGISTRY.keys()].filter(
+      (name) => !recordedActions.has(EVENTS[name] ?? name) && !ELSEWHERE.includes(name),
+    );
     expect(undone.filter((name) => HISTORIES >= 100 || !RARELY.includes(name))).toEqual([]);
     expect(refused.size).toBeGreaterThan(0);
     expect(taxedDocuments).toBeGreaterThan(0);
