@@ -152,6 +152,9 @@ export async function writeRows(
     const quote = recent[place];
     if (quote !== undefined && chance < 0.04) {
       const spot = 1 + Math.floor(quote.minor / 4);
+      // A second requote of the same amounts in one second would be held.
+      recent[place] = recent.at(-1) as (typeof recent)[number];
+      recent.pop();
       pending += `{"kind":"requote_accepted","requote_id":"${id('rq')}",${quote.text},${amounts(spot, quote.rate, quote.digits)}`;
     } else if (quote !== undefined && chance < 0.08) {
       pending += `{"kind":"reversal","reversal_id":"${id('rv')}",${quote.text},${amounts(-quote.minor, quote.rate, quote.digits)}`;
