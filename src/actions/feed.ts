@@ -6,7 +6,7 @@ import { differencesOf, feedJson, stateFeed, totalsText } from '../close/stated.
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
-import { readTotals } from '../ledger/control.ts';
+import { currenciesOf, readTotals } from '../ledger/control.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { toDo, toRun } from '../remedy.ts';
 import { counted } from '../text.ts';
@@ -64,7 +64,7 @@ export const feedLine = (feed: StatedTotals) => ({
 
 function describe(feed: StatedTotals, { fresh, width }: { fresh: boolean; width: number | undefined }): string {
   const { name, month, complete, stated, here, agrees } = feed;
-  const currencies = [...new Set([...Object.keys(stated.totals), ...Object.keys(here.totals)])].sort();
+  const currencies = currenciesOf(stated.totals, here.totals);
   const line = (what: string, { entries, totals }: FeedTotals) => [
     ...[
       what,

@@ -4,7 +4,7 @@
  * views, money is in whole minor units, days are numbers, and times are texts.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { linesOf } from '../ledger/running-lines.sql.ts';
+import { LAST_CLOSED, linesOf } from '../ledger/running-lines.sql.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
 import { quoteFacts } from '../splits/reconcile.sql.ts';
 import { columnsIn, type Rule } from './columns.sql.ts';
@@ -211,7 +211,7 @@ export const LIVE_RULES: readonly Rule[] = [
             UNION ALL
             SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
                    sold_kind, by_receipt, -spot_price, -partner_cut, 0, invoice_amount, 0, count, last_accepted_at
-            FROM (${linesOf(`e.posted_month > coalesce((SELECT max(month) FROM closed_months), '')
+            FROM (${linesOf(`e.posted_month > ${LAST_CLOSED}
               AND e.entry_id <= (SELECT max(last_no) FROM log_checkpoints)`)}) AS l) AS both_ways
       GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
                sold_kind, by_receipt

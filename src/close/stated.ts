@@ -8,7 +8,8 @@ import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { Amount, moneyText } from '../money.ts';
+import { totalDifferences } from '../ledger/control.ts';
+import { moneyText } from '../money.ts';
 import { type Month, monthOf } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
@@ -58,16 +59,10 @@ export const feedJson = (feed: StatedTotals) => {
 
 /** The ledger's figures less the stated ones: the number of rows, and the amount of each currency that differs. */
 export function differencesOf({ stated, here }: Pick<StatedTotals, 'stated' | 'here'>): FeedTotals {
-  const currencies = [...new Set([...Object.keys(stated.totals), ...Object.keys(here.totals)])].sort();
-  const differences = currencies.map((currency) => {
-    const of = ({ totals }: FeedTotals) => Amount.of(totals[currency] ?? '0', currency);
-    return of(here).minus(of(stated));
-  });
+  const differences = totalDifferences(stated.totals, here.totals);
   return {
     entries: here.entries - stated.entries,
-    totals: Object.fromEntries(
-      differences.filter((each) => !each.isZero()).map((each) => [each.currency, each.toString()]),
-    ),
+    totals: Object.fromEntries(differences.map((each) => [each.currency, each.toString()])),
   };
 }
 

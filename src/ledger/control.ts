@@ -22,6 +22,14 @@ const inOrder = (totals: Totals): Totals =>
       .map(([currency, amount]) => [currency, Amount.of(amount, currency).toString()]),
   );
 
+export const currenciesOf = (...sums: readonly Totals[]): string[] => [...new Set(sums.flatMap(Object.keys))].sort();
+
+/** The found totals less the stated ones, in each currency that differs. A currency that is left out counts as zero. */
+export const totalDifferences = (stated: Totals, found: Totals): Amount[] =>
+  currenciesOf(stated, found)
+    .map((currency) => Amount.of(found[currency] ?? '0', currency).minus(Amount.of(stated[currency] ?? '0', currency)))
+    .filter((difference) => !difference.isZero());
+
 /** Totals by currency in JSON, such as `{ "USD": "8311.20" }`. */
 export const totalsSchema = (amount: z.ZodType<string>) =>
   z
@@ -216,12 +224,10 @@ function differencesOf({ count, totals }: Control, found: Found): Difference[] {
       reason: `states ${counted(count)} rows, but there are ${counted(found.count)}: ${counted(Math.abs(found.count - count))} too ${less ? 'few' : 'many'}`,
     });
   }
-  const currencies = totals === undefined ? [] : [...new Set([...Object.keys(totals), ...Object.keys(found.totals)])];
-  for (const currency of currencies.sort()) {
+  for (const difference of totals === undefined ? [] : totalDifferences(totals, found.totals)) {
+    const { currency } = difference;
     const of = (sums: Totals) => Amount.of(sums[currency] ?? '0', currency);
     const [stated, sum] = [of(totals ?? {}), of(found.totals)];
-    const difference = sum.minus(stated);
-    if (difference.isZero()) continue;
     const size = difference.isNegative() ? difference.negated() : difference;
     differences.push({
       ...{ field: currency, currency, difference: difference.toString() },

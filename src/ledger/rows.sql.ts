@@ -4,6 +4,7 @@
  */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import { LAST_CLOSED } from './running-lines.sql.ts';
 import type { ZoneMonth } from './zone-months.ts';
 
 /** Staged rows `s` without a finding, including the first row of each set of duplicates. */
@@ -415,7 +416,7 @@ export function readOtherCurrencyRows(tx: Transaction, eventId: number): Promise
     tx,
     `SELECT r.partner_id, p.currency AS partner_currency, r.currency, sum(r.entries)::bigint AS rows
      FROM ledger_receipts r JOIN partners p USING (partner_id)
-     WHERE r.posted_month > coalesce((SELECT max(month) FROM closed_months), '') AND r.event_id = :eventId
+     WHERE r.posted_month > ${LAST_CLOSED} AND r.event_id = :eventId
        AND r.currency <> p.currency
      GROUP BY r.partner_id, p.currency, r.currency ORDER BY r.partner_id, r.currency`,
     { eventId },

@@ -10,7 +10,8 @@ const KEY = `posted_month, partner_id, currency, arrangement, policy_id, kind, m
   sold_kind, by_receipt`;
 const SUMS = 'count, spot_price, partner_cut, invoice_amount, last_accepted_at';
 
-const LAST_CLOSED = `coalesce((SELECT max(month) FROM closed_months), '')`;
+/** SQL of the last closed month, or of the empty text before the first close. */
+export const LAST_CLOSED = `coalesce((SELECT max(month) FROM closed_months), '')`;
 
 /** The rows `e` whose event has receipts, which is each row of an open month that is not an acceptance. */
 const BY_RECEIPT = `e.event_id IN (
